@@ -4,7 +4,7 @@ mod chart;
 mod tables;
 mod words;
 
-use landspeed_record::{FactorEffect, GridCurves, GridReport, Record};
+use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, Record};
 
 use crate::block::{Block, Chart, Document, Head, List, Look, Section, Seen, Text};
 use crate::{glossary, safe};
@@ -37,8 +37,9 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
 
 fn head(report: &GridReport) -> Head {
     let void = report.void.iter().map(|why| Text::default().with(Look::Strong, "✗ Void: ").and(safe(why)));
+    let varied = report.factors.iter().flat_map(GridFactor::settings).any(|one| one.name == "topology");
     let facts = [
-        safe(&report.topology),
+        if varied { "over several topologies".to_owned() } else { safe(&report.topology) },
         format!("{} cells in {} blocks", words::cells(report), report.blocks),
         crate::words::counted(report.trials as usize, "trial"),
         crate::words::duration(report.took_ns),
