@@ -32,7 +32,7 @@ deb: static
 static: MACHINE = $(shell rustc --print host-tuple)
 static: setup
 	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) rustc --profile dist --locked -p landspeed --bin landspeed \
-		--target $(MACHINE) -- -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)"
+		--target $(MACHINE) -- -C strip=symbols -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)"
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	cp target/$(MACHINE)/dist/landspeed $(DIST)
 	$(DIST)/landspeed generate $(DIST)/share

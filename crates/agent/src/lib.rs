@@ -8,6 +8,7 @@ mod controls;
 mod knobs;
 mod live;
 mod ports;
+mod programs;
 mod watch;
 
 use std::io::Write;
@@ -25,6 +26,7 @@ use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 use crate::controls::Controls;
 use crate::knobs::Knobs;
 use crate::ports::Ports;
+pub use crate::programs::MayRun;
 use crate::watch::TrialWatch;
 
 /// About how long [`Request::Limits`] takes.
@@ -33,6 +35,7 @@ pub const LIMITS_TIME: Nanos = Nanos(landspeed_capacity::TIME.as_nanos() as u64)
 /// One host's end of a session.
 pub struct Agent {
     may_tune: Result<(), String>,
+    may_run: MayRun,
     knobs: Knobs,
     controls: Controls,
     ports: Ports,
@@ -47,13 +50,23 @@ impl Agent {
         Self::with_journal(allow_tune, journal::Options::default())
     }
 
+    /// As [`Agent::new`], with the permission to run programs.
+    pub fn that_may_run(may_run: MayRun, allow_tune: bool) -> Arc<Self> {
+        Self::of(may_run, allow_tune, journal::Options::default())
+    }
+
     /// As [`Agent::new`], with another journal, guardian or knob table.
     pub fn with_journal(allow_tune: bool, options: journal::Options) -> Arc<Self> {
+        Self::of(MayRun::Nothing, allow_tune, options)
+    }
+
+    fn of(may_run: MayRun, allow_tune: bool, options: journal::Options) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
         // It goes on to talk to the controller.
         leave_out_this_thread();
         Arc::new(Agent {
             may_tune,
+            may_run,
             knobs: Knobs::new(options),
             controls: Controls::default(),
             ports: Ports::default(),
@@ -95,10 +108,13 @@ impl Agent {
             Request::Controls { names } => {
                 Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
             }
-            Request::Run { role, at, source_port, key, spec } => match role {
-                Role::Client => self.client((at, source_port), &key, &spec, tell),
-                Role::Server => self.server(at, &spec, tell),
-            },
+            Request::Run { role, at, source_port, key, spec } => {
+                spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
+                match role {
+                    Role::Client => self.client((at, source_port), &key, &spec, tell),
+                    Role::Server => self.server(at, &spec, tell),
+                }
+            }
         }
     }
 

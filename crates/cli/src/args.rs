@@ -20,7 +20,7 @@ use crate::exit;
 pub(crate) use cc::{CcAction, CcArgs, RecoveryArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use grid::GridArgs;
-pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
+pub(crate) use measure::{is_taken, FanArg, FlowArgs, MeasureArgs};
 pub(crate) use run::{ExperimentsArgs, RunArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     /// Measure an experiment that a file describes, and set it beside what was published
     Run(RunArgs),
+    /// List and check applications: programs as workloads
+    App(AppArgs),
     /// List the experiments that ship
     Experiments(ExperimentsArgs),
     /// Compare congestion controls over one path, on sockets or simulated
@@ -87,6 +89,9 @@ pub(crate) enum Command {
     /// Plays a program of a fault's scenario; started by `landspeed lab faults`
     #[command(hide = true)]
     Play,
+    /// Runs a role of an application in namespaces of its own; started by the agent
+    #[command(hide = true)]
+    PlayRole,
 }
 
 /// Which hosts, and how to reach them.
@@ -420,6 +425,12 @@ pub(crate) struct AgentArgs {
     /// Allow the controller to change this host's settings (needs root)
     #[arg(long)]
     pub(crate) allow_tune: bool,
+    /// With --listen: allow the controller to run the applications whose files this folder has
+    ///
+    /// A program runs as the user that its file names, `nobody` by default, where the agent is root. `landspeed app list` shows
+    /// those that ship.
+    #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
+    pub(crate) allow_run: Option<PathBuf>,
     /// With --listen: let the token expire after this time
     #[arg(long, default_value = "10m", value_parser = parse_duration)]
     pub(crate) expires: Nanos,
@@ -429,6 +440,32 @@ pub(crate) struct AgentArgs {
     /// Started from a file without a name, on a descriptor that is in the way
     #[arg(long, hide = true)]
     pub(crate) sent: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An application is a file that says which programs run on which hosts, and where their figures are.\n\n\
+             Example: landspeed app show redis > mine.toml; landspeed app check mine.toml"
+)]
+pub(crate) struct AppArgs {
+    #[command(subcommand)]
+    pub(crate) action: AppAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AppAction {
+    /// List the applications that ship
+    List(ListArgs),
+    /// Print the file of one that ships
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check a file: the first mistake is told with its line
+    Check {
+        /// The file
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

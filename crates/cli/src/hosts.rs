@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
 use landspeed_experiment::all_factors;
-use landspeed_experiment::{Host, Pair, Reaching, Wishes};
+use landspeed_experiment::{Host, Pair, Reaching, Wishes, set_stage};
 use landspeed_factor::Table;
 use landspeed_record::{Settings, WanReport};
 use landspeed_session::{LineSink, Options};
@@ -93,6 +93,23 @@ impl NamedHosts {
         self.only_two(&*hosts)?;
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
+        Ok(Joined { pairs, hosts })
+    }
+
+    /// The first host with every other: the hosts of a program. Without hosts or a lab, a lab of as many as it needs.
+    pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<Joined> {
+        let words = if self.words.is_empty() && least > 2 { vec![format!("lab:switch:{least}")] } else { self.words.clone() };
+        self.join_star_of(&words)
+    }
+
+    /// The same of the hosts of other words, for grids.
+    pub(crate) fn join_star_of(&self, words: &[String]) -> Result<Joined> {
+        let hosts = labs::open(words)?;
+        let (first, others) = hosts.hosts().split_first().context("no hosts")?;
+        let center = self.host(first)?;
+        let pairs = others.iter().map(|other| self.pair_of(center.shared(), self.host(other)?, other));
+        let mut pairs: Vec<Pair> = pairs.collect::<Result<_>>()?;
+        set_stage(&mut pairs);
         Ok(Joined { pairs, hosts })
     }
 

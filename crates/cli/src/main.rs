@@ -24,7 +24,11 @@ use crate::args::{Arguments, Command};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let words = match commands::app::load_named(std::env::args_os()) {
+        Ok(words) => words,
+        Err(error) => return fail(&error),
+    };
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         // A reader that has gone (`landspeed --help | head -1`) is no failure.
         Err(text) => {
@@ -40,12 +44,15 @@ fn main() -> ExitCode {
     match ended {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            let line = Output::stderr().spell(&safe(&line(&error)));
-            let _ = writeln!(std::io::stderr(), "landspeed: {line}");
-            status(&error).into()
-        }
+        Err(error) => fail(&error),
     }
+}
+
+/// Says what went wrong.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let line = Output::stderr().spell(&safe(&line(error)));
+    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+    status(error).into()
 }
 
 fn status(error: &anyhow::Error) -> Exit {
@@ -75,12 +82,14 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Run(args) => commands::run::run(&args),
+        Command::App(args) => commands::app::run(&args.action),
         Command::Experiments(args) => commands::run::experiments(&args),
         Command::Agent(args) => commands::agent::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
         Command::Guardian => Ok(landspeed_knob::journal::guardian_main()),
         Command::Keeper => labs::keep(),
         Command::Play => commands::faults::play(),
+        Command::PlayRole => Ok(landspeed_application::play::main()),
         Command::Lab(args) => commands::lab::run(&args),
         Command::Undo(args) => commands::undo::run(&args),
         Command::Records(args) => commands::records::run(&args),

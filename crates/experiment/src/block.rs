@@ -46,6 +46,7 @@ impl Blocks<'_> {
                 blocks: Some(block.most).filter(|most| *most > 0),
             })?;
         }
+        self.pair.begin_epoch(&format!("{} {}", block.step, block.block));
         match self.trials(block) {
             Ok(Some(result)) => Ok(BlockOutcome::Measured(result)),
             Ok(None) => Ok(BlockOutcome::Stopped),

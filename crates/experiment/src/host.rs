@@ -112,6 +112,15 @@ impl Host {
         self.states.iter().filter_map(read).collect()
     }
 
+    /// What is set of the network namespace: sockets take most of it over when they are made.
+    pub(crate) fn of_namespace(&self) -> Settings {
+        let is_of_namespace = |name: &str| {
+            knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_factor::Scope::Namespace)
+        };
+        let set = self.applied.iter().filter(|(name, _)| is_of_namespace(name));
+        set.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// Takes the knobs as probed for what is applied.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.states = self.knobs()?;

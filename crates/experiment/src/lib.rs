@@ -38,7 +38,7 @@ pub use grid::{
 };
 pub use host::Host;
 pub use measure::{Measurement, measure};
-pub use pair::{Pair, Watching, Wishes};
+pub use pair::{Pair, Watching, Wishes, set_stage};
 pub use reach::Reaching;
 pub use record_run::{RecordRunOptions, record_run};
 pub use recovery::{Losses, recover};

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use landspeed_analysis::figures;
 use landspeed_observer::observer;
 use landspeed_record::{
-    EndpointOutcome, Headline, MEASURE_FORMAT, MeasureReport, PartFigures, Progress, Settings, Side, Workload,
+    Amount, EndpointOutcome, Figure, Headline, MEASURE_FORMAT, MeasureReport, Measured, PartFigures, ProgramFigure,
+    ProgramFigures, Progress, Settings, Side, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
@@ -102,8 +103,21 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
                 Err(error) => report.notes.push(format!("{name}: {part}: {error}")),
             }
         }
+        report.figures.extend(of_program(&what.workload.name, name, end));
     }
     report
+}
+
+/// What a program told of its run, at the end that ran it.
+fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartFigures> {
+    let figure = |one: &ProgramFigure| Figure {
+        name: one.name.clone(),
+        about: String::new(),
+        amount: Amount::Measured(Measured { value: one.value, unit: one.unit.clone() }),
+    };
+    let figures: Vec<_> = end.get::<ProgramFigures>().all.iter().map(figure).collect();
+    let (host, part) = (host.to_owned(), workload.to_owned());
+    (!figures.is_empty()).then_some(PartFigures { host, part, figures })
 }
 
 /// What the workload and the transport print of an end, by their names.

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use landspeed_factor::PathView;
 use landspeed_record::{
-    Cell, EndpointOutcome, Misshapen, PathFacts, Restored, Role, Settings, Side, TrialSpec, Workload,
+    Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
 use landspeed_session::{Reply, Request, SessionKey};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
-use landspeed_workload::{lasts, pingpong, transports};
+use landspeed_workload::{lasts, pingpong, text_of, transports};
 
 use crate::answers::{Follow, both, graver};
 use crate::cores::cores;
@@ -51,6 +51,33 @@ pub struct Pair {
     address: IpAddr,
     key: SessionKey,
     source_port: u16,
+    /// Where it is among the hosts that run a program.
+    stage: Stage,
+}
+
+/// The hosts that run a program, as a pair of them sees it.
+#[derive(Debug, Default)]
+struct Stage {
+    /// Addresses of all hosts by number; the pair's first host is the first.
+    hosts: Vec<IpAddr>,
+    /// Number of the pair's second host.
+    other: u32,
+    /// What all roles know.
+    token: String,
+    /// What services live through.
+    epoch: Mutex<String>,
+}
+
+/// Makes the pairs from one host to several others the stage of a program: host 1 is the first host of all of them.
+pub fn set_stage(pairs: &mut [Pair]) {
+    let Some(first) = pairs.first() else { return };
+    let token = SessionKey::random().hex();
+    let own = first.path.address_a.parse().ok();
+    let others = pairs.iter().map(|pair| pair.address);
+    let hosts: Vec<IpAddr> = own.into_iter().chain(others).collect();
+    for (pair, other) in pairs.iter_mut().zip(2..) {
+        pair.stage = Stage { hosts: hosts.clone(), other, token: token.clone(), epoch: Mutex::default() };
+    }
 }
 
 /// First source port of the pair's flows: both arms of a block use the same ones, so that RSS and
@@ -77,8 +104,11 @@ impl Pair {
                         ..PathFacts::default()
                     };
                     let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
-                    let mut pair = Pair { a, b, path, ports, address, key, source_port: SOURCE_PORTS };
+                    let source_port = SOURCE_PORTS;
+                    let stage = Stage::default();
+                    let mut pair = Pair { a, b, path, ports, address, key, source_port, stage };
                     pair.path.rtt_ns = pair.idle_rtt()?;
+                    set_stage(std::slice::from_mut(&mut pair));
                     return Ok(pair);
                 }
                 Err(error) => tried.push(format!("{address}: {error}")),
@@ -225,7 +255,8 @@ impl Pair {
         let links = [self.a.link(), self.b.link()];
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
-        let spec = |cores| TrialSpec {
+        let spec = |cores, role| TrialSpec {
+            program: self.program(&workload.name, role),
             workload: workload.clone(),
             flow: flow.clone(),
             cores,
@@ -234,12 +265,35 @@ impl Pair {
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
         };
-        let at = self.at(transports(&spec(Vec::new())))?;
-        let server = self.b.start(&self.request(Role::Server, at, spec(server)))?;
-        let client = self.a.start(&self.request(Role::Client, at, spec(client)))?;
+        let at = self.at(transports(&spec(Vec::new(), Role::Client)))?;
+        let server = self.b.start(&self.request(Role::Server, at, spec(server, Role::Server)))?;
+        let client = self.a.start(&self.request(Role::Client, at, spec(client, Role::Client)))?;
         let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
         Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
+    }
+
+    /// What services that outlive a trial live through from now on: a block.
+    pub(crate) fn begin_epoch(&self, name: &str) {
+        name.clone_into(&mut self.stage.epoch.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The program of a trial, for the host that has this role; `None` where the workload is landspeed's own. A service does not
+    /// outlive a change of what sockets take over when they are made: the settings of its network namespace.
+    fn program(&self, workload: &str, role: Role) -> Option<Program> {
+        let (name, text) = text_of(workload)?;
+        let Stage { hosts, other, token, epoch } = &self.stage;
+        let (host, number) = match role {
+            Role::Client => (&self.a, 1),
+            Role::Server => (&self.b, *other),
+        };
+        let epoch = epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        let epoch = match epoch.as_str() {
+            "" => String::new(),
+            block => format!("{block} {:?}", host.of_namespace()),
+        };
+        let (hosts, token) = (hosts.clone(), token.clone());
+        Some(Program { name, text, hosts, number, other: *other, epoch, token })
     }
 
     fn request(&self, role: Role, at: SocketAddr, spec: TrialSpec) -> Request {

@@ -33,8 +33,20 @@ pub enum Amount {
     TimeNs(Nanos),
     /// Processor time.
     CpuNs(CpuNanos),
+    /// A number in a unit that a program's file names.
+    Measured(Measured),
     /// Words.
     Text(String),
+}
+
+/// A number in a unit that is not one of landspeed's.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measured {
+    /// In the unit.
+    pub value: f64,
+    /// "requests/s".
+    pub unit: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

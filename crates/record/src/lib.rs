@@ -55,7 +55,7 @@ pub use explain::{
     SizeAnswer, SizePoint, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict,
     WatchTarget, WindowFigure, WindowRule,
 };
-pub use figure::{Amount, Figure, Headline, PartFigures};
+pub use figure::{Amount, Figure, Headline, Measured, PartFigures};
 pub use grid::{
     Agreement, Expectation, ExpectationTest, Expected, FactorEffect, FactorialEffect, GRID_FORMAT, Grid,
     GridCell, GridContrast, GridCurves, GridEnd, GridFactor, GridFigure, GridPlace, GridReport, GridSetting,
@@ -70,7 +70,9 @@ pub use observe::{
     Controls, CoreClasses, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
     Throttling,
 };
-pub use outcome::{Connections, EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, ZeroCopied};
+pub use outcome::{
+    Connections, EndpointOutcome, LostRounds, ProgramFigure, ProgramFigures, SweepDatagrams, SweepPoint, ZeroCopied,
+};
 pub use outline::{Outline, count_runs, outline, read_header};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
@@ -78,7 +80,7 @@ pub use summary::{
     Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary,
     TuneSummary,
 };
-pub use trial::{Arm, LatencyHistogram, Progress, Role, TcpProgress, Trial, TrialSpec, Workload};
+pub use trial::{Arm, LatencyHistogram, Program, Progress, Role, TcpProgress, Trial, TrialSpec, Workload};
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 

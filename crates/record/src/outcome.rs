@@ -41,7 +41,39 @@ pub struct ZeroCopied {
     pub mapped_bytes: Bytes,
 }
 
+/// A figure that a program told of its run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramFigure {
+    /// "requests".
+    pub name: String,
+    /// "requests/s".
+    pub unit: String,
+    /// In that unit.
+    pub value: f64,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+}
+
+/// What a program told of its run: the figures that its file names (the end whose role printed them only).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramFigures {
+    /// Name of the figure that decides.
+    pub asked: String,
+    /// All of them.
+    pub all: Vec<ProgramFigure>,
+}
+
+impl ProgramFigures {
+    /// The figure that decides.
+    pub fn deciding(&self) -> Option<&ProgramFigure> {
+        self.all.iter().find(|figure| figure.name == self.asked)
+    }
+}
+
 details!(KNOWN {
+    "program" => ProgramFigures;
     "datagrams" => Vec<DatagramCounts>;
     "sweep" => Vec<SweepPoint>;
     "sweep_datagrams" => SweepDatagrams;

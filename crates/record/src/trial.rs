@@ -1,5 +1,7 @@
 //! Trials: one short measurement of a cell.
 
+use std::net::IpAddr;
+
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,53 @@ impl Workload {
     }
 }
 
+/// The program that a trial runs, where its workload is an application. It is never written into a record.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Program {
+    /// Name of its file.
+    pub name: String,
+    /// Its file, byte for byte: what comes in escapes the ends of lines in a text.
+    #[serde(with = "in_hex")]
+    pub text: String,
+    /// Addresses of all hosts, in the order of their numbers.
+    pub hosts: Vec<IpAddr>,
+    /// Number of the host that is asked, from 1.
+    pub number: u32,
+    /// Number of the host at the other end of the pair.
+    pub other: u32,
+    /// A service that outlives its trial lives as long as this stays the same.
+    pub epoch: String,
+    /// A secret that all roles of a trial know, and that no other trial has.
+    pub token: String,
+}
+
+/// A text as hexadecimal digits.
+mod in_hex {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+        let digits = String::deserialize(from)?;
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        text.ok_or_else(|| D::Error::custom("a text that is no hexadecimal digits of UTF-8"))
+    }
+}
+
+/// Without the secret.
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Program { name, hosts, number, epoch, .. } = self;
+        write!(f, "{name} on host {number} of {hosts:?}, {epoch:?}")
+    }
+}
+
 /// What an agent is asked to run: its end of one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialSpec {
@@ -54,6 +103,9 @@ pub struct TrialSpec {
     /// Time between two words of how far this end has come; zero for none.
     #[serde(default)]
     pub progress_ns: Nanos,
+    /// The program, where the workload is an application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
 }
 
 /// How far one end of a run has come, told while it goes on. All but the round trip and the window are sums since the

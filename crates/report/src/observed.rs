@@ -1,6 +1,6 @@
 //! What observers and workloads print, hosts beside each other.
 
-use landspeed_record::{Amount, Figure, PartFigures};
+use landspeed_record::{Amount, Figure, Measured, PartFigures};
 
 use crate::block::{Cell, Column, Document, Group, Section, Table, Text};
 
@@ -42,6 +42,7 @@ fn cell(amount: &Amount) -> Cell {
         Amount::RateBps(rate) => (*rate).into(),
         Amount::TimeNs(time) => (*time).into(),
         Amount::CpuNs(time) => (*time).into(),
+        Amount::Measured(Measured { value, unit }) => Cell::number(*value, format!("{} {unit}", crate::words::amount(*value))),
         Amount::Text(text) => text.into(),
     }
 }

@@ -162,6 +162,11 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
+/// A number whose unit is not landspeed's: thousands are grouped, and small ones keep three figures.
+pub(crate) fn amount(x: f64) -> String {
+    if x >= 999.5 { grouped(x.round() as u64) } else { number(x) }
+}
+
 pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }

@@ -14,6 +14,11 @@ impl SessionKey {
         SessionKey(Hash::from(random::<32>()))
     }
 
+    /// As 64 hexadecimal digits, for those who may know it.
+    pub fn hex(&self) -> String {
+        self.0.to_hex().to_string()
+    }
+
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }

@@ -35,6 +35,8 @@ pub enum Error {
     FeedbackLost { waited: Nanos },
     #[error("a worker thread failed")]
     Worker,
+    #[error("{0}")]
+    Program(String),
     #[error("cancelled")]
     Cancelled,
 }

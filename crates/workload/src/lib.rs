@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+mod application;
 mod buffer;
 pub mod capacity;
 mod check;
@@ -37,6 +38,7 @@ use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::Cancel;
 use landspeed_units::Nanos;
 
+pub use application::{applications, load, text_of};
 pub use end::TrialEnd;
 pub use error::Error;
 pub use port::{ClientPlan, DataPort};
@@ -85,9 +87,9 @@ pub fn run_server(
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
-/// The workload called `name`.
+/// The workload called `name`: one of the table, or an application.
 pub fn find(name: &str) -> Option<&'static dyn Runner> {
-    WORKLOADS.iter().copied().find(|runner| runner.name() == name)
+    WORKLOADS.iter().copied().find(|runner| runner.name() == name).or_else(|| application::find(name))
 }
 
 /// The workload with every parameter that is not given at its default over `transport`.
@@ -153,6 +155,9 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
 }
 
 fn known(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
+    if let Some(program) = &spec.program {
+        return application::sent(program);
+    }
     find(&spec.workload.name).ok_or_else(|| {
         let names: Vec<_> = WORKLOADS.iter().map(|runner| runner.name()).collect();
         let name: String = spec.workload.name.chars().take(64).collect();

@@ -1,12 +1,14 @@
 //! Where the two ends of a trial meet.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
 
 use crate::Error;
+use crate::application::Living;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
@@ -53,6 +55,8 @@ pub struct DataPort {
     /// Those of data by transport, but for the signals' transport.
     data: DataPorts,
     key: Key,
+    /// Services of a program that outlive a trial; they end with the port.
+    living: Arc<Living>,
 }
 
 impl DataPort {
@@ -72,11 +76,15 @@ impl DataPort {
         for _ in 0..TRIES {
             let signals = transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
             match reserve_data(transports, signals.address()) {
-                Ok(data) => return Ok(DataPort { signals, data, key }),
+                Ok(data) => return Ok(DataPort { signals, data, key, living: Arc::default() }),
                 Err(error) => last = Some(error),
             }
         }
         Err(last.expect("there was a try"))
+    }
+
+    pub(crate) fn living(&self) -> Arc<Living> {
+        Arc::clone(&self.living)
     }
 
     /// Its number: where the signals go.

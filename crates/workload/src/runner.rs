@@ -81,6 +81,11 @@ pub trait Runner: Sync {
         MANY
     }
 
+    /// How many hosts take part, the fewest and the most, where every host talks to the first; `None` where it is about pairs.
+    fn hosts(&self) -> Option<[usize; 2]> {
+        None
+    }
+
     /// Settings of the flow, as (name, value), that it has where the user names none: it is about these.
     fn flow(&self) -> &'static [(&'static str, &'static str)] {
         &[]

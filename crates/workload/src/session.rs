@@ -1,13 +1,14 @@
 //! Making the flows of a trial.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
 
+use crate::application::Living;
 use crate::port::{SIGNALS, plain, transport};
 use crate::runner::Needs;
 use crate::signal::Signals;
@@ -26,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) more: More,
     /// Who came without the key, at the server's end.
     pub(crate) strangers: u64,
+    /// Services of a program that outlive a trial.
+    pub(crate) living: Arc<Living>,
 }
 
 /// How this end takes part in making more flows.
@@ -57,7 +60,7 @@ pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<
             open(plan, number, number, needs.calling(number), &patience)
         })?);
     }
-    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0 })
+    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0, living: Arc::default() })
 }
 
 fn open_all(
@@ -134,7 +137,7 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<
         flows.iter().try_for_each(|flow| has_control(flow.as_ref(), &needs.settings))?;
     }
     let more = More::Accept(data.pop().filter(|_| needs.keeps_listening));
-    Ok(Session { flows, signals, more, strangers })
+    Ok(Session { flows, signals, more, strangers, living: port.living() })
 }
 
 /// Accepts over all transports at once: a client opens its flows in an order of its own.

@@ -9,7 +9,7 @@ use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_units::{Nanos, parse_duration};
-use landspeed_workload::{Runner, WORKLOADS};
+use landspeed_workload::{Runner, WORKLOADS, applications};
 
 use super::{GridArgs, HostArgs, OutputArgs};
 
@@ -90,14 +90,15 @@ pub(crate) struct MeasureArgs {
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
-        let commands = WORKLOADS.iter().map(|runner| {
+        let all = WORKLOADS.iter().copied().chain(applications());
+        let commands = all.map(|runner| {
             let arguments = runner.parameters().into_iter().map(argument);
             let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
             // The arguments bring a description of their own.
             let command = command.about(capital(runner.describe())).long_about(None);
             let command =
-                command.after_help(format!("Example: landspeed measure {}{}", example(*runner), GRID));
-            only_own(command, *runner)
+                command.after_help(format!("Example: landspeed measure {}{}", example(runner), GRID));
+            only_own(command, runner)
         });
         command
             .subcommand_required(true)
@@ -132,6 +133,12 @@ const GRID: &str = "\n\nWith --vary, it measures a grid: every combination of va
                     them carry intervals. Ctrl-C keeps what was measured; --resume continues.\n\
                     Example: landspeed measure stream --vary mtu=1500,9000 --vary write-size=1K..1M*4";
 
+/// Whether every workload has an option of this name.
+pub(crate) fn is_taken(name: &str) -> bool {
+    let command = CommonArgs::augment_args(Command::new("measure"));
+    command.get_arguments().any(|arg| arg.get_long() == Some(name)) || name == "help"
+}
+
 /// A command line with one of its parameters.
 fn example(runner: &dyn Runner) -> String {
     let set = runner.parameters().into_iter().find(|parameter| !matches!(parameter.domain, Domain::Switch));
@@ -155,7 +162,13 @@ fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
     let command = transport.map_or(command.clone(), |(_, usual)| {
         command.mut_arg(TRANSPORT.name, |arg| arg.default_value(*usual))
     });
-    let many = runner.roles().iter().any(|role| role.most > 1);
+    let command = match runner.hosts() {
+        None => command,
+        Some(_) => ["transport", "set", "warm_up", "fan", "interval"].into_iter().fold(command, |command, name| {
+            command.mut_arg(name, |arg| arg.hide(true))
+        }),
+    };
+    let many = runner.hosts().is_none() && runner.roles().iter().any(|role| role.most > 1);
     command.mut_arg("fan", |arg| arg.hide(!many))
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_agent::Agent;
+use landspeed_agent::{Agent, MayRun};
 use landspeed_session::{ServeOptions, listen, serve_stdio};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -21,7 +21,13 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         landspeed_topology::enter(name)?;
     }
     raise_open_files();
-    let agent = Agent::new(args.allow_tune);
+    let may_run = match &args.allow_run {
+        // The user's own session: what it asks for, the user could run there anyway.
+        _ if args.stdio => MayRun::Anything,
+        Some(folder) => MayRun::Folder(folder.clone()),
+        None => MayRun::Nothing,
+    };
+    let agent = Agent::that_may_run(may_run, args.allow_tune);
     let options = ServeOptions::default();
     let Some(address) = args.listen else {
         serve_stdio(agent, &options)?;

@@ -115,7 +115,15 @@ impl Job {
         let hosts = HostArgs { hosts: self.words.clone(), ..wishes.hosts.clone() };
         let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
-        let mut ground = Place { named: &named, words: self.words.clone(), at: None };
+        let of_program = landspeed_workload::find(&self.grid.workload.name).and_then(|runner| runner.hosts());
+        let mut words = self.words.clone();
+        if let Some([least, _]) = of_program
+            && words.is_empty()
+            && least > 2
+        {
+            words = vec![format!("lab:switch:{least}")];
+        }
+        let mut ground = Place { named: &named, words, is_star: of_program.is_some(), at: None };
         let first = path_of(&self.grid, 0);
         let began = Instant::now();
         ground.go(&first)?;
@@ -236,6 +244,8 @@ fn check_budget(grid: &Grid) -> Result<()> {
 struct Place<'a> {
     named: &'a NamedHosts,
     words: Vec<String>,
+    /// Whether the first host talks to every other: a program.
+    is_star: bool,
     at: Option<(Settings, Joined)>,
 }
 
@@ -263,6 +273,7 @@ impl Ground for Place<'_> {
         let words = words_of(&self.words, path);
         let joined = match path.get(FAN.name) {
             Some(way) => self.named.join_fan_of(&words, way == "in"),
+            None if self.is_star => self.named.join_star_of(&words),
             None => self.named.join_others(&words),
         };
         let joined = joined.map_err(|error| Error::Other(format!("{error:#}")))?;

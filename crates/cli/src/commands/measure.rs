@@ -25,7 +25,9 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
+    let of_program = landspeed_workload::find(&what.workload.name).and_then(|runner| runner.hosts());
     let joined = match args.fan {
+        _ if of_program.is_some() => named.join_star(of_program.unwrap_or_default())?,
         Some(FanArg::In) => named.join_fan(true)?,
         Some(FanArg::Out) => named.join_fan(false)?,
         None => named.join_pairs()?,

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod agent;
+pub(crate) mod app;
 pub(crate) mod cc;
 pub(crate) mod compare;
 pub(crate) mod doctor;

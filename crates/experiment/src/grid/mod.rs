@@ -294,6 +294,7 @@ impl Run<'_> {
 
     /// Whether the block came to its end.
     fn block(&mut self, number: u32) -> Result<bool, Error> {
+        self.ground.pairs().iter().for_each(|pair| pair.begin_epoch(&format!("block {number}")));
         for plot in order::block(self.grid, number) {
             self.go(&path_of(self.grid, plot.cells[0]))?;
             for cell in plot.cells {

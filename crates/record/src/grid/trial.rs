@@ -3,7 +3,7 @@
 use landspeed_units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, SnmpCounts, TcpSample};
+use crate::{DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, ProgramFigures, SnmpCounts, TcpSample};
 
 /// A figure of a trial that grids compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -27,10 +27,12 @@ pub enum GridFigure {
     /// Share of a TCP flow's window that whole segments of the size that was sent fill, 0 to 1: the rest cannot be in flight
     /// (feng-2003 section 3.5.1).
     WindowShare,
+    /// What a program told of its run, in its own unit: the figure that its file names first, or that was asked for.
+    Program,
 }
 
 impl GridFigure {
-    pub const ALL: [GridFigure; 8] = [
+    pub const ALL: [GridFigure; 9] = [
         GridFigure::GoodputBps,
         GridFigure::BytesPerCpuS,
         GridFigure::P50Ns,
@@ -39,6 +41,7 @@ impl GridFigure {
         GridFigure::DeliveredShare,
         GridFigure::CoresPerGbps,
         GridFigure::WindowShare,
+        GridFigure::Program,
     ];
 
     /// Its name on the command line and in experiment files.
@@ -52,6 +55,7 @@ impl GridFigure {
             GridFigure::DeliveredShare => "delivered",
             GridFigure::CoresPerGbps => "cores-per-gbps",
             GridFigure::WindowShare => "window-share",
+            GridFigure::Program => "program",
         }
     }
 
@@ -66,6 +70,7 @@ impl GridFigure {
             GridFigure::DeliveredShare => "share of the datagrams that arrived",
             GridFigure::CoresPerGbps => "processors kept busy for each Gb/s",
             GridFigure::WindowShare => "share of a TCP window that whole segments fill",
+            GridFigure::Program => "what the program told of its run",
         }
     }
 
@@ -138,6 +143,9 @@ impl GridTrial {
                 came / (came + self.datagrams(|flow| flow.lost))
             }
             GridFigure::WindowShare => self.ends().find_map(window_share)?,
+            GridFigure::Program => {
+                self.ends().find_map(|end| end.get::<ProgramFigures>().deciding())?.value
+            }
             _ => return None,
         };
         Some(value).filter(|value| *value > 0.0 && value.is_finite())

@@ -25,6 +25,7 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
         GridFigure::DeliveredShare => "Share of the datagrams that arrived",
         GridFigure::CoresPerGbps => "Processors for each Gb/s",
         GridFigure::WindowShare => "Share of the window that whole segments fill",
+        GridFigure::Program => "What the program told",
     }
 }
 
@@ -41,6 +42,7 @@ pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
         GridFigure::DeliveredShare | GridFigure::WindowShare => {
             Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into()
         }
+        GridFigure::Program => Quantity { value, unit: "", shown: crate::words::amount(value) }.into(),
         GridFigure::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
     }
 }

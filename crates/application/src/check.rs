@@ -1,0 +1,384 @@
+//! From the TOML to an application: every mistake is told with its line and the remedy.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Component, Path};
+
+use landspeed_factor::{Domain, Factor};
+use landspeed_units::{Bytes, Nanos, did_you_mean, parse_duration};
+use regex_lite::Regex;
+use toml::Spanned;
+
+use crate::FileError;
+use crate::file::{EndFile, FigureFile, File, FixtureFile, Is, More, ParameterFile, ReadyFile, RoleFile};
+use crate::fill::unknown;
+use crate::model::{Application, Content, End, Figure, Fixture, Lives, Ready, RoleSpec, Source};
+
+/// A mistake at a place of the file's text.
+type Mistake = (Option<Range<usize>>, String);
+
+/// The user of a role whose file names none.
+const USER: &str = "nobody";
+/// How long a role may take whose file does not say.
+const WITHIN: Nanos = Nanos::secs(60);
+const LONGEST: Nanos = Nanos::secs(3600);
+/// How long a service may take to end once it was told.
+const ENDS_WITHIN: Nanos = Nanos::secs(2);
+/// What the directory of a role holds where its file does not say, and what it may ask for at most.
+const DISK: Bytes = Bytes::mib(256);
+const MOST_DISK: Bytes = Bytes::mib(16 * 1024);
+/// The most hosts that an application may take.
+const MOST_HOSTS: usize = 64;
+
+/// Name of the parameter by which a user says which figure decides.
+pub(crate) const METRIC: &str = "metric";
+/// Parameters that every application has.
+const PORT: Factor = Factor {
+    name: "port",
+    about: "TCP port of the application's server",
+    domain: Domain::Int(1, 65_535),
+    default: "17000",
+    ..Factor::FLOW
+};
+
+/// Reads the application of the file `path` from its text. Its name is that of the file.
+///
+/// Its parameters live as long as the program: read a text once.
+///
+/// # Errors
+/// The first mistake, with its line.
+pub fn read(path: &Path, text: &str) -> Result<Application, FileError> {
+    let parsed: Result<File, Mistake> =
+        toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let checked = parsed.and_then(|file| application(name, file));
+    checked.map_err(|(at, why)| {
+        let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
+        FileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
+    })
+}
+
+/// An error of a value, at its place.
+fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> Mistake + use<T> {
+    let span = at.span();
+    move |why| (Some(span.clone()), why)
+}
+
+fn application(name: String, file: File) -> Result<Application, Mistake> {
+    if file.title.get_ref().trim().is_empty() {
+        return Err(here(&file.title)("title: say what it does and which figure comes out".to_owned()));
+    }
+    let hosts = hosts(&file)?;
+    let mut parameters = Vec::new();
+    for (name, parameter) in &file.parameter {
+        parameters.push(factor(name, parameter)?);
+    }
+    parameters.push(PORT);
+    parameters.push(chosen(&file.figure)?);
+    let names = Names { parameters: &parameters, hosts: hosts[1] };
+    let roles = file.role.iter().map(|role| names.role(role)).collect::<Result<Vec<_>, _>>()?;
+    once(file.role.iter().map(|role| &role.name))?;
+    let Some(client) = file.role.iter().zip(&roles).find(|(_, role)| !role.is_service()) else {
+        let why = "no role runs to its end: add a [[role]] without `ready`, such as the client that measures";
+        return Err((file.role.last().map(|role| role.name.span()), why.to_owned()));
+    };
+    let figures = figures(&file.figure, &roles, &client.0.name)?;
+    let title = file.title.into_inner();
+    Ok(Application { name, title, source: file.source, hosts, needs: file.needs, parameters, roles, figures })
+}
+
+fn hosts(file: &File) -> Result<[usize; 2], Mistake> {
+    let Some(hosts) = &file.hosts else { return Ok([2, 2]) };
+    match *hosts.get_ref() {
+        [least, most] if 2 <= least && least <= most && most <= MOST_HOSTS => Ok([least, most]),
+        _ => Err(here(hosts)(format!("hosts: give the fewest and the most, such as [2, 4]; {MOST_HOSTS} at most"))),
+    }
+}
+
+/// Refuses a name that two have.
+fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), Mistake> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name.get_ref()) {
+            return Err(here(name)(format!("two are called '{}': rename one", name.get_ref())));
+        }
+    }
+    Ok(())
+}
+
+/// The parameter by which a user says which figure decides.
+fn chosen(figures: &[FigureFile]) -> Result<Factor, Mistake> {
+    let names: Vec<&'static str> = figures.iter().map(|figure| leak(figure.name.get_ref())).collect();
+    let Some(first) = names.first().copied() else {
+        let why = "there is no figure: add [[figure]] with a name, a unit, the role that prints it and where it is";
+        return Err((None, why.to_owned()));
+    };
+    Ok(Factor {
+        name: METRIC,
+        about: "the figure that decides, and that grids compare",
+        domain: Domain::OneOf(Vec::leak(names)),
+        default: first,
+        ..Factor::FLOW
+    })
+}
+
+fn leak(text: &str) -> &'static str {
+    String::leak(text.to_owned())
+}
+
+fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistake> {
+    const TAKEN: &[&str] = &["port", METRIC, "dir", "address", "server", "n", "hosts", "addresses", "token", "landspeed"];
+    let word = name.get_ref();
+    let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    if !is_word || TAKEN.contains(&word.as_str()) || word.starts_with("host") {
+        let why = format!("parameter.{word}: choose another name, of a-z and '-', none of {}", TAKEN.join(", "));
+        return Err(here(name)(why));
+    }
+    let wrong = here(&file.is);
+    let domain = match (file.is.get_ref(), &file.between, file.of.as_slice()) {
+        (Is::Choice, None, of @ [_, ..]) => Domain::OneOf(Vec::leak(of.iter().map(|one| leak(one)).collect())),
+        (Is::Choice, ..) => return Err(wrong(format!("parameter.{word}: a choice has of = [\"...\", ...]"))),
+        (Is::Text, None, []) => Domain::Text(200),
+        (is, Some(between), []) => {
+            let [least, most] = between.get_ref();
+            range(*is, least, most)
+                .ok_or_else(|| here(between)(format!("parameter.{word}: between takes two values of its kind, the least first")))?
+        }
+        _ => {
+            return Err(wrong(format!(
+                "parameter.{word}: number, bytes and time take between = [\"least\", \"most\"], a choice takes of = [...]"
+            )));
+        }
+    };
+    let factor = Factor { name: leak(word), about: leak(&file.about), domain, ..Factor::FLOW };
+    let default = factor.parse(file.default.get_ref()).map_err(|error| here(&file.default)(error.to_string()))?;
+    Ok(Factor { default: leak(&default), ..factor })
+}
+
+/// The domain of a parameter with ends.
+fn range(is: Is, least: &str, most: &str) -> Option<Domain> {
+    let bytes = |text: &str| Factor { name: "bytes", domain: Domain::Bytes(0, u64::MAX), ..Factor::FLOW }.parse(text).ok()?.parse().ok();
+    match is {
+        Is::Number => {
+            let (least, most): (u64, u64) = (least.parse().ok()?, most.parse().ok()?);
+            (least <= most).then_some(Domain::Int(least, most))
+        }
+        Is::Bytes => {
+            let (least, most): (u64, u64) = (bytes(least)?, bytes(most)?);
+            (least <= most).then_some(Domain::Bytes(least, most))
+        }
+        Is::Time => {
+            let (least, most) = (parse_duration(least).ok()?, parse_duration(most).ok()?);
+            (least <= most).then_some(Domain::Time(least, most))
+        }
+        Is::Choice | Is::Text => None,
+    }
+}
+
+/// What placeholders may name.
+struct Names<'a> {
+    parameters: &'a [Factor],
+    hosts: usize,
+}
+
+impl Names<'_> {
+    fn text(&self, text: &Spanned<String>) -> Result<String, Mistake> {
+        match unknown(text.get_ref(), self.parameters, self.hosts) {
+            Some(why) => Err(here(text)(why)),
+            None if text.get_ref().contains('\0') => Err(here(text)("a text has no zero byte".to_owned())),
+            None => Ok(text.get_ref().clone()),
+        }
+    }
+
+    fn command(&self, command: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, Mistake> {
+        if command.get_ref().first().is_none_or(|program| program.get_ref().trim().is_empty()) {
+            return Err(here(command)("a command names its program first: [\"redis-server\", \"--port\", \"{port}\"]".to_owned()));
+        }
+        if command.get_ref().len() == 1 && command.get_ref()[0].get_ref().contains(' ') {
+            let why = "a command is a list of arguments, not a line for a shell: [\"sleep\", \"1\"]";
+            return Err(here(command)(why.to_owned()));
+        }
+        command.get_ref().iter().map(|word| self.text(word)).collect()
+    }
+
+    fn role(&self, role: &RoleFile) -> Result<RoleSpec, Mistake> {
+        let ready = role.ready.as_ref().map(|ready| self.ready(ready)).transpose()?;
+        let within = role.within.as_ref().map(time).transpose()?.unwrap_or(WITHIN);
+        let lives = self.lives(role)?;
+        let env = role.env.iter().map(|(name, value)| Ok((name.clone(), self.text(value)?)));
+        Ok(RoleSpec {
+            name: role.name.get_ref().clone(),
+            on: role.on,
+            ready,
+            lives,
+            carries: role.carries.as_ref().map(|text| text.get_ref().clone()).unwrap_or_default(),
+            within,
+            command: self.command(&role.command)?,
+            before: role.before.iter().map(|command| self.command(command)).collect::<Result<_, _>>()?,
+            files: role.file.iter().map(|file| self.fixture(file)).collect::<Result<_, _>>()?,
+            env: env.collect::<Result<_, Mistake>>()?,
+            user: role.user.as_ref().map(user).transpose()?.unwrap_or_else(|| USER.to_owned()),
+            disk: role.disk.as_ref().map(disk).transpose()?.unwrap_or(DISK),
+            hides: role.hides.iter().map(hidden).collect::<Result<_, _>>()?,
+            end: role.end.as_ref().map(end).transpose()?.unwrap_or(End {
+                signal: libc::SIGTERM,
+                within_ns: ENDS_WITHIN,
+            }),
+        })
+    }
+
+    /// A service that lives on takes something along: that is said, or it starts cold.
+    fn lives(&self, role: &RoleFile) -> Result<Lives, Mistake> {
+        let lives = role.lives.as_ref().map_or(Lives::Trial, |lives| *lives.get_ref());
+        match (&role.lives, lives, &role.ready, &role.carries) {
+            (Some(at), Lives::Block, None, _) => {
+                Err(here(at)("only a service lives through a block: say when it is ready, or leave lives out".to_owned()))
+            }
+            (Some(at), Lives::Block, _, None) => {
+                Err(here(at)("lives = \"block\" needs carries: say what is carried from one trial to the next".to_owned()))
+            }
+            _ => Ok(lives),
+        }
+    }
+
+    fn ready(&self, ready: &Spanned<ReadyFile>) -> Result<Ready, Mistake> {
+        let file = ready.get_ref();
+        match (&file.port, &file.line, &file.command) {
+            (Some(port), None, None) => Ok(Ready::Port(self.address(port)?)),
+            (None, Some(line), None) => {
+                expression(line)?;
+                Ok(Ready::Line(line.get_ref().clone()))
+            }
+            (None, None, Some(command)) => Ok(Ready::Command(self.command(command)?)),
+            _ => Err(here(ready)(
+                "ready is one of: { port = \"{address}:{port}\" }, { line = \"REGEX\" }, { command = [...] }".to_owned(),
+            )),
+        }
+    }
+
+    /// "{port}" is a port of the host's own address.
+    fn address(&self, port: &Spanned<String>) -> Result<String, Mistake> {
+        let text = self.text(port)?;
+        Ok(if text.contains(':') { text } else { format!("{{address}}:{text}") })
+    }
+
+    fn fixture(&self, file: &FixtureFile) -> Result<Fixture, Mistake> {
+        let path = file.path.get_ref();
+        let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        if path.is_empty() || !plain {
+            return Err(here(&file.path)(format!("'{path}' must lie below {{dir}}: give a path without '/' at its start and without '..'")));
+        }
+        let content = match (&file.text, &file.bytes) {
+            (Some(text), None) => Content::Text(self.text(text)?),
+            (None, Some(bytes)) => Content::Seeded { bytes: disk(bytes)?, seed: file.seed },
+            _ => return Err(here(&file.path)(format!("{path}: give text = \"...\", or bytes = \"1M\" and a seed"))),
+        };
+        Ok(Fixture { path: path.clone(), content })
+    }
+}
+
+fn time(text: &Spanned<String>) -> Result<Nanos, Mistake> {
+    let time = parse_duration(text.get_ref()).map_err(|error| here(text)(error.to_string()))?;
+    if time == Nanos(0) || time > LONGEST {
+        return Err(here(text)(format!("a time of 1ms to {LONGEST}, not {time}")));
+    }
+    Ok(time)
+}
+
+fn disk(text: &Spanned<String>) -> Result<Bytes, Mistake> {
+    let size = Factor { name: "size", domain: Domain::Bytes(0, MOST_DISK.0), ..Factor::FLOW };
+    let bytes = size.parse(text.get_ref()).map_err(|error| here(text)(error.to_string()))?;
+    Ok(Bytes(bytes.parse().unwrap_or_default()))
+}
+
+fn user(name: &Spanned<String>) -> Result<String, Mistake> {
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let text = name.get_ref();
+    if text.is_empty() || text.len() > 32 || !text.bytes().all(fine) {
+        return Err(here(name)(format!("'{text}' is no name of a user; leave it out for {USER}")));
+    }
+    Ok(text.clone())
+}
+
+fn hidden(path: &Spanned<String>) -> Result<String, Mistake> {
+    let text = path.get_ref();
+    let plain = Path::new(text).components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if !text.starts_with('/') || text.len() == 1 || !plain {
+        return Err(here(path)(format!("hides takes whole paths of directories and files, such as \"/etc/resolv.conf\", not '{text}'")));
+    }
+    Ok(text.clone())
+}
+
+fn end(file: &EndFile) -> Result<End, Mistake> {
+    const KNOWN: &[(&str, i32)] = &[
+        ("SIGTERM", libc::SIGTERM),
+        ("SIGINT", libc::SIGINT),
+        ("SIGQUIT", libc::SIGQUIT),
+        ("SIGHUP", libc::SIGHUP),
+        ("SIGKILL", libc::SIGKILL),
+    ];
+    let name = file.signal.get_ref();
+    let found = KNOWN.iter().find(|(known, _)| known == name);
+    let (_, signal) = found.ok_or_else(|| {
+        let known = KNOWN.iter().map(|(name, _)| *name);
+        here(&file.signal)(format!(
+            "'{name}' is no signal that ends a role{}; there are {}",
+            did_you_mean(name, known.clone()),
+            known.collect::<Vec<_>>().join(", ")
+        ))
+    })?;
+    let within_ns = file.within.as_ref().map(time).transpose()?.unwrap_or(ENDS_WITHIN);
+    Ok(End { signal: *signal, within_ns })
+}
+
+fn expression(text: &Spanned<String>) -> Result<Regex, Mistake> {
+    Regex::new(text.get_ref()).map_err(|error| here(text)(format!("'{}' is no regular expression: {error}", text.get_ref())))
+}
+
+fn figures(files: &[FigureFile], roles: &[RoleSpec], usual: &Spanned<String>) -> Result<Vec<Figure>, Mistake> {
+    once(files.iter().map(|figure| &figure.name))?;
+    files.iter().map(|file| figure(file, roles, usual)).collect()
+}
+
+fn figure(file: &FigureFile, roles: &[RoleSpec], usual: &Spanned<String>) -> Result<Figure, Mistake> {
+    let role = file.role.get_ref();
+    let names = || roles.iter().map(|role| role.name.as_str());
+    match roles.iter().find(|one| one.name == *role) {
+        None => {
+            let near = did_you_mean(role, names());
+            return Err(here(&file.role)(format!("no role is called '{role}'{near}; there are {}", names().collect::<Vec<_>>().join(", "))));
+        }
+        Some(service) if service.is_service() => {
+            let usual = usual.get_ref();
+            return Err(here(&file.role)(format!("{role} is a service, whose output is not read: take a role that ends, such as {usual}")));
+        }
+        Some(_) => {}
+    }
+    let source = match (&file.line, &file.json, file.wall_time) {
+        (Some(line), None, false) => {
+            let found = expression(line)?;
+            if found.captures_len() != 2 {
+                return Err(here(line)("the expression needs one group around the number: \"([0-9.]+) requests\"".to_owned()));
+            }
+            Source::Line(found)
+        }
+        (None, Some(pointer), false) if pointer.get_ref().starts_with('/') => Source::Json(pointer.get_ref().clone()),
+        (None, Some(pointer), false) => {
+            return Err(here(pointer)("a JSON pointer begins with '/': \"/end/sum_received/bits_per_second\"".to_owned()));
+        }
+        (None, None, true) => Source::WallTime,
+        _ => return Err(here(&file.name)("a figure is one of: line = \"REGEX\", json = \"/POINTER\", wall-time = true".to_owned())),
+    };
+    let scale = file.scale.unwrap_or(1.0);
+    if !(scale.is_finite() && scale > 0.0) {
+        return Err(here(&file.name)("scale is a number above 0".to_owned()));
+    }
+    Ok(Figure {
+        name: file.name.get_ref().clone(),
+        unit: file.unit.clone(),
+        more_is_better: file.more == More::Better,
+        role: role.clone(),
+        source,
+        scale,
+    })
+}

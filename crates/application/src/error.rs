@@ -1,0 +1,33 @@
+//! What can go wrong with an application.
+
+use std::path::PathBuf;
+
+use landspeed_units::Nanos;
+
+/// A mistake in a file, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{line}: {why}", path = .path.display())]
+pub struct FileError {
+    pub(crate) path: PathBuf,
+    /// From 1.
+    pub(crate) line: usize,
+    pub(crate) why: String,
+}
+
+/// A role that did not do what its file says.
+#[allow(missing_docs, reason = "each text says what its variant is")]
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("role {role}: {why}")]
+    Role { role: String, why: String },
+    #[error("role {role} took more than {within} {doing}; it was ended{said}")]
+    Slow { role: String, within: Nanos, doing: &'static str, said: String },
+    #[error("{program} is not on this host: install {package}")]
+    Missing { program: String, package: String },
+    #[error("figure {figure}: {why}")]
+    Figure { figure: String, why: String },
+    #[error("cannot start the process of role {role}: {source}")]
+    Start { role: String, source: std::io::Error },
+    #[error("cancelled")]
+    Cancelled,
+}

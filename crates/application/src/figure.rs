@@ -1,0 +1,78 @@
+//! The figures in what programs printed.
+
+use landspeed_record::{ProgramFigure, ProgramFigures, Settings};
+use landspeed_units::{Nanos, Text};
+use serde_json::Value;
+
+use crate::check::METRIC;
+use crate::{Application, Error, Figure, Source};
+
+/// How a role that runs to its end ended well.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// Its name.
+    pub role: String,
+    /// What it printed on its standard output.
+    pub output: String,
+    /// How long its command ran.
+    pub took: Nanos,
+}
+
+/// Every figure of an application, and which one decides.
+///
+/// # Errors
+/// A figure that is not where its file says, with what was printed.
+pub fn figures(application: &Application, ran: &[Ran], parameters: &Settings) -> Result<ProgramFigures, Error> {
+    let all = application.figures.iter().filter(|figure| ran.iter().any(|one| one.role == figure.role));
+    let all = all.map(|figure| found(figure, ran)).collect::<Result<Vec<_>, _>>()?;
+    let chosen = application.parameters.iter().find(|one| one.name == METRIC);
+    Ok(ProgramFigures { asked: chosen.map_or("", |one| one.of(parameters)).to_owned(), all })
+}
+
+/// A figure of all hosts whose role prints it: rates add up, and of times the longest counts.
+fn found(figure: &Figure, ran: &[Ran]) -> Result<ProgramFigure, Error> {
+    let of_role = ran.iter().filter(|one| one.role == figure.role);
+    let values = of_role.map(|one| value(figure, one)).collect::<Result<Vec<_>, _>>()?;
+    let value = match figure.more_is_better {
+        true => values.iter().sum(),
+        false => values.iter().copied().fold(0.0, f64::max),
+    };
+    let (name, unit) = (figure.name.clone(), figure.unit.clone());
+    Ok(ProgramFigure { name, unit, value, more_is_better: figure.more_is_better })
+}
+
+fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
+    let wrong = |why: String| Error::Figure { figure: figure.name.clone(), why };
+    let said = || tail(&ran.output);
+    let number = match &figure.source {
+        Source::WallTime => ran.took.as_secs_f64(),
+        Source::Line(expression) => {
+            let last = expression.captures_iter(&ran.output).last().and_then(|groups| groups.get(1));
+            let text = last.ok_or_else(|| wrong(format!("{} printed nothing that matches '{expression}'{}", ran.role, said())))?;
+            let plain = text.as_str().replace(',', "");
+            plain.trim().parse().map_err(|_| wrong(format!("'{}' is no number", Text::from(text.as_str()))))?
+        }
+        Source::Json(pointer) => {
+            let all: Value = serde_json::from_str(ran.output.trim())
+                .map_err(|error| wrong(format!("{} printed no JSON: {error}{}", ran.role, said())))?;
+            let value = all.pointer(pointer).ok_or_else(|| wrong(format!("the JSON of {} has nothing at {pointer}", ran.role)))?;
+            value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number")))?
+        }
+    };
+    let number = number * figure.scale;
+    if number.is_finite() && number > 0.0 {
+        return Ok(number);
+    }
+    Err(wrong(format!("{number} is no figure that can be compared: it must be above 0")))
+}
+
+/// The end of an output, for an error: its last lines, without what a terminal would obey.
+pub(crate) fn tail(output: &str) -> String {
+    const LINES: usize = 5;
+    const LENGTH: usize = 400;
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join(" | ");
+    let skip = last.chars().count().saturating_sub(LENGTH);
+    let last: String = last.chars().skip(skip).collect();
+    if last.is_empty() { "; it printed nothing".to_owned() } else { format!("; it printed last: {}", Text::from(last)) }
+}

@@ -1,0 +1,144 @@
+//! The TOML of an application, as it is written.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::model::{Lives, Need, On};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct File {
+    pub(crate) title: Spanned<String>,
+    #[serde(default)]
+    pub(crate) source: String,
+    /// Why it is there, and what to look at: for readers of the file.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is there to be read in the file")]
+    pub(crate) about: String,
+    #[serde(default)]
+    pub(crate) hosts: Option<Spanned<[usize; 2]>>,
+    #[serde(default)]
+    pub(crate) needs: Vec<Need>,
+    #[serde(default)]
+    pub(crate) parameter: BTreeMap<Spanned<String>, ParameterFile>,
+    #[serde(default)]
+    pub(crate) role: Vec<RoleFile>,
+    #[serde(default)]
+    pub(crate) figure: Vec<FigureFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ParameterFile {
+    pub(crate) about: String,
+    pub(crate) is: Spanned<Is>,
+    pub(crate) default: Spanned<String>,
+    /// Of a choice: what there is.
+    #[serde(default)]
+    pub(crate) of: Vec<String>,
+    /// Of a number, bytes or a time: the least and the most.
+    #[serde(default)]
+    pub(crate) between: Option<Spanned<[String; 2]>>,
+}
+
+/// What a parameter is.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Is {
+    Number,
+    Bytes,
+    Time,
+    Choice,
+    Text,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RoleFile {
+    pub(crate) name: Spanned<String>,
+    pub(crate) on: On,
+    pub(crate) command: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub(crate) before: Vec<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    pub(crate) file: Vec<FixtureFile>,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    pub(crate) ready: Option<Spanned<ReadyFile>>,
+    #[serde(default)]
+    pub(crate) lives: Option<Spanned<Lives>>,
+    #[serde(default)]
+    pub(crate) carries: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) within: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) user: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) disk: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) hides: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) end: Option<EndFile>,
+}
+
+/// Exactly one of these.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ReadyFile {
+    #[serde(default)]
+    pub(crate) port: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) line: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) command: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+/// A text, or so many bytes made from a seed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct FixtureFile {
+    pub(crate) path: Spanned<String>,
+    #[serde(default)]
+    pub(crate) text: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) bytes: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct EndFile {
+    pub(crate) signal: Spanned<String>,
+    #[serde(default)]
+    pub(crate) within: Option<Spanned<String>>,
+}
+
+/// A figure: exactly one of `line`, `json` and `wall-time`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct FigureFile {
+    pub(crate) name: Spanned<String>,
+    pub(crate) unit: String,
+    /// Whether more of it is "better" or "worse".
+    pub(crate) more: More,
+    pub(crate) role: Spanned<String>,
+    #[serde(default)]
+    pub(crate) line: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) json: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) wall_time: bool,
+    #[serde(default)]
+    pub(crate) scale: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum More {
+    Better,
+    Worse,
+}

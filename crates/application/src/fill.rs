@@ -1,0 +1,152 @@
+//! Placeholders: `{port}` in a command, a file or the environment of a role.
+
+use std::net::IpAddr;
+
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
+use landspeed_units::did_you_mean;
+
+/// What placeholders stand for on one host of one trial.
+#[derive(Debug, Clone)]
+pub struct Places<'a> {
+    /// Addresses of all hosts, in the order of their numbers.
+    pub hosts: &'a [IpAddr],
+    /// Number of this host, from 1.
+    pub number: usize,
+    /// A secret that all roles of a run know.
+    pub token: &'a str,
+    /// The parameters that are set.
+    pub parameters: &'a Settings,
+}
+
+/// Placeholders beside the parameters: name, what it is.
+pub(crate) const KNOWN: &[(&str, &str)] = &[
+    ("dir", "the role's own directory"),
+    ("address", "address of the host that the role runs on"),
+    ("server", "address of host 2"),
+    ("n", "number of the host that the role runs on, from 1"),
+    ("hosts", "how many hosts there are"),
+    ("addresses", "addresses of all hosts, separated by commas"),
+    ("host1, host2, ...", "address of the host with that number"),
+    ("token", "a secret that all roles of a trial know"),
+    ("landspeed", "path of this program in the role's directory"),
+];
+
+/// Where a role's own directory is, as the role sees it.
+pub(crate) const DIR: &str = "/dev/shm/role";
+/// Where this program is, as the role sees it, if the role mentions it.
+pub(crate) const OWN: &str = "/dev/shm/landspeed";
+
+/// A piece of a text.
+enum Piece<'a> {
+    Plain(&'a str),
+    Place(&'a str),
+}
+
+/// Takes a text apart. "{{" is a brace; "{name}" is a placeholder where `name` is a word; any other brace is itself.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        pieces.push(Piece::Plain(&rest[..at]));
+        let after = &rest[at + 1..];
+        if let Some(after) = after.strip_prefix('{') {
+            pieces.push(Piece::Plain("{"));
+            rest = after;
+            continue;
+        }
+        let name = after.find('}').map(|end| &after[..end]).filter(|name| is_word(name));
+        match name {
+            Some(name) => {
+                pieces.push(Piece::Place(name));
+                rest = &after[name.len() + 1..];
+            }
+            None => {
+                pieces.push(Piece::Plain("{"));
+                rest = after;
+            }
+        }
+    }
+    pieces.push(Piece::Plain(rest));
+    pieces
+}
+
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Whether a text mentions a placeholder.
+pub(crate) fn mentions(text: &str, place: &str) -> bool {
+    pieces(text).iter().any(|piece| matches!(piece, Piece::Place(name) if *name == place))
+}
+
+/// The first placeholder of a text that means nothing, with what it may have meant.
+pub(crate) fn unknown(text: &str, parameters: &[Factor], hosts: usize) -> Option<String> {
+    let known = || KNOWN.iter().map(|(name, _)| *name).chain(parameters.iter().map(|one| one.name));
+    pieces(text).into_iter().find_map(|piece| match piece {
+        Piece::Plain(_) => None,
+        Piece::Place(name) if known().any(|known| known == name) => None,
+        Piece::Place(name) if host(name).is_some_and(|number| (1..=hosts).contains(&number)) => None,
+        Piece::Place(name) => {
+            let all = known().collect::<Vec<_>>().join(", ");
+            Some(format!(
+                "{{{name}}} is no placeholder{}; there are {all}; write {{{{ for a brace",
+                did_you_mean(name, known())
+            ))
+        }
+    })
+}
+
+/// The number in "host3".
+fn host(name: &str) -> Option<usize> {
+    name.strip_prefix("host")?.parse().ok()
+}
+
+/// `text` with every placeholder filled in. What no placeholder is stays as it is: a file was checked before.
+pub fn fill(text: &str, places: &Places<'_>, parameters: &[Factor]) -> String {
+    let value = |name: &str| -> Option<String> {
+        let at = |number: usize| places.hosts.get(number.checked_sub(1)?).map(ToString::to_string);
+        match name {
+            "dir" => Some(DIR.to_owned()),
+            "landspeed" => Some(OWN.to_owned()),
+            "address" => at(places.number),
+            "server" => at(2),
+            "n" => Some(places.number.to_string()),
+            "hosts" => Some(places.hosts.len().to_string()),
+            "addresses" => {
+                Some(places.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+            }
+            "token" => Some(places.token.to_owned()),
+            name => match parameters.iter().find(|one| one.name == name) {
+                Some(one) => Some(one.of(places.parameters).to_owned()),
+                None => at(host(name)?),
+            },
+        }
+    };
+    let filled = pieces(text).into_iter().map(|piece| match piece {
+        Piece::Plain(text) => text.to_owned(),
+        Piece::Place(name) => value(name).unwrap_or_else(|| format!("{{{name}}}")),
+    });
+    filled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_and_other_braces_are_kept() {
+        let hosts = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        let parameters = [Factor { name: "size", default: "7", ..Factor::FLOW }];
+        let set = Settings::new();
+        let places = Places { hosts: &hosts, number: 1, token: "t", parameters: &set };
+        let filled = |text| fill(text, &places, &parameters);
+        assert_eq!(filled("{server}:{size} {address} {n}/{hosts}"), "10.0.0.2:7 10.0.0.1 1/2");
+        assert_eq!(filled("{addresses} {host2}"), "10.0.0.1,10.0.0.2 10.0.0.2");
+        assert_eq!(filled("{\"a\": {{size}} {"), "{\"a\": {size}} {");
+        assert_eq!(unknown("{\"a\": 1} {{x} {}", &parameters, 2), None);
+        assert!(unknown("{sise}", &parameters, 2).is_some_and(|why| why.contains("did you mean size")));
+        assert!(unknown("{host3}", &parameters, 2).is_some());
+        assert!(mentions("-x{landspeed}", "landspeed") && !mentions("{{landspeed}", "landspeed"));
+    }
+}

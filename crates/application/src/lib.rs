@@ -1,0 +1,37 @@
+//! Applications: any program as a workload.
+//!
+//! A file says which roles an application has, what each runs, when it is ready and which figures its output holds. [`read`]
+//! checks the file; [`Role`] starts one of its roles on this host, in namespaces of its own, and ends it.
+//!
+//! | module | is |
+//! |---|---|
+//! | `file` | the TOML, as it is written |
+//! | `check` | from the TOML to an [`Application`], or the first mistake with its line |
+//! | `fill` | placeholders such as `{port}` and their values |
+//! | `figure` | the figures in a program's output |
+//! | `role` | a role as the agent sees it: started, ready, gone, ended |
+//! | `play` | the process that runs a role: `landspeed play-role` |
+
+#![warn(missing_docs)]
+
+mod check;
+mod error;
+mod figure;
+mod file;
+mod fill;
+mod model;
+pub mod play;
+mod quick;
+mod role;
+mod shipped;
+
+pub use check::read;
+pub use error::{Error, FileError};
+pub use figure::{Ran, figures};
+pub use fill::{Places, fill};
+pub use model::{
+    Application, Content, End, Figure, Fixture, Lives, Need, On, Order, Ready, RoleSpec, Source,
+};
+pub use quick::quick;
+pub use role::{Ended, Role};
+pub use shipped::{shipped, shipped_text};

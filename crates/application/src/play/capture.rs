@@ -1,0 +1,84 @@
+//! What a program prints, as much of it as is kept.
+
+use std::io::Read;
+
+/// Output of a program that is read for its figures: more is an error.
+const MOST: usize = 4 << 20;
+/// What is kept of any other output: its end.
+const TAIL: usize = 64 << 10;
+/// Read at once.
+const PIECE: usize = 64 << 10;
+
+/// An output and what was kept of it.
+pub(super) struct Capture<R> {
+    pub(super) pipe: Option<R>,
+    kept: Vec<u8>,
+    whole: bool,
+    pub(super) overflowed: bool,
+}
+
+impl<R: Read> Capture<R> {
+    /// Keeps all of it, up to a limit.
+    pub(super) fn whole(pipe: R) -> Self {
+        Capture { pipe: Some(pipe), kept: Vec::new(), whole: true, overflowed: false }
+    }
+
+    /// Keeps its end.
+    pub(super) fn end(pipe: R) -> Self {
+        Capture { whole: false, ..Capture::whole(pipe) }
+    }
+
+    /// Reads what is there; the pipe does not block. What came, for those who wait for a line.
+    pub(super) fn read(&mut self) -> Vec<u8> {
+        let mut piece = vec![0; PIECE];
+        let Some(pipe) = &mut self.pipe else { return Vec::new() };
+        match pipe.read(&mut piece) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => {
+                piece.truncate(count);
+                self.keep(&piece);
+                return piece;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => self.pipe = None,
+        }
+        Vec::new()
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        if self.whole {
+            self.overflowed |= self.kept.len() + piece.len() > MOST;
+            self.kept.extend(&piece[..piece.len().min(MOST.saturating_sub(self.kept.len()))]);
+            return;
+        }
+        self.kept.extend(piece);
+        if self.kept.len() > 2 * TAIL {
+            self.kept.drain(..self.kept.len() - TAIL);
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.kept).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_output_takes_more_room_than_its_bound() {
+        let gigabytes = std::io::repeat(b'x').take(64 << 20);
+        let mut whole = Capture::whole(gigabytes);
+        while whole.pipe.is_some() {
+            whole.read();
+        }
+        assert!(whole.overflowed && whole.kept.len() == MOST);
+        let mut end = Capture::end((&b"first"[..]).chain(std::io::repeat(b'y').take(1 << 20)).chain(&b"last"[..]));
+        while end.pipe.is_some() {
+            end.read();
+        }
+        assert!(!end.overflowed && end.kept.len() <= 2 * TAIL && end.text().ends_with("ylast"));
+    }
+}

@@ -1,0 +1,121 @@
+//! The programs that an init starts, and those that they leave behind.
+
+use std::io::Error;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStderr, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::Order;
+use crate::fill::DIR;
+use crate::play::capture::Capture;
+use crate::play::user::User;
+
+/// Where programs are looked for.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A program that runs.
+pub(super) struct Program {
+    pub(super) pid: i32,
+    pub(super) began: Instant,
+    /// Readable once it has ended.
+    pub(super) ended: OwnedFd,
+    pub(super) output: Capture<ChildStdout>,
+    pub(super) errors: Capture<ChildStderr>,
+}
+
+/// Starts a program as the role's user, in the role's directory.
+pub(super) fn start(words: &[String], order: &Order, user: &User, whole: bool) -> Result<Program, String> {
+    let mut command = prepared(words, order, user);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("cannot run {}: {error}", words[0]))?;
+    let began = Instant::now();
+    let (output, errors) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let unblocked = unblock(&output).and_then(|()| unblock(&errors));
+    let pid = child.id().cast_signed();
+    let known = Pid::from_raw(pid).ok_or_else(|| "a process without an id".to_owned())?;
+    let ended = unblocked.and_then(|()| pidfd_open(known, PidfdFlags::empty()));
+    let ended = ended.map_err(|error| format!("cannot watch {}: {error}", words[0]))?;
+    let output = if whole { Capture::whole(output) } else { Capture::end(output) };
+    Ok(Program { pid, began, ended, output, errors: Capture::end(errors) })
+}
+
+/// Runs a probe to its end without its output; whether it ended with 0. Something must reap it.
+pub(super) fn probe(words: &[String], order: &Order, user: &User) -> Result<i32, String> {
+    let mut command = prepared(words, order, user);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    Ok(child.map_err(|error| format!("cannot run {}: {error}", words[0]))?.id().cast_signed())
+}
+
+fn prepared(words: &[String], order: &Order, user: &User) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(DIR).stdin(Stdio::null()).env_clear();
+    command.envs([("PATH", PATH), ("HOME", DIR), ("TMPDIR", DIR), ("LANG", "C.UTF-8")]).env("USER", user.name());
+    command.envs(order.env.iter().map(|(name, value)| (name, value)));
+    let (user, cores) = (user.clone(), order.cores.clone());
+    // SAFETY: between fork and exec only system calls are made; what they need was allocated before.
+    unsafe {
+        command.pre_exec(move || {
+            libc::setsid();
+            pin(&cores)?;
+            limit(&user);
+            user.become_it()
+        });
+    }
+    command
+}
+
+fn pin(cores: &[u32]) -> Result<(), Error> {
+    if cores.is_empty() {
+        return Ok(());
+    }
+    let mut set = rustix::thread::CpuSet::new();
+    cores.iter().filter(|core| (**core as usize) < rustix::thread::CpuSet::MAX_CPU).for_each(|core| set.set(*core as usize));
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+/// No core files, and no more processes than a program needs.
+fn limit(user: &User) {
+    const PROCESSES: u64 = 4096;
+    let set = |what, most: u64| {
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: `limit` is a valid rlimit. A limit that is lower already stays.
+        unsafe { libc::setrlimit(what, &raw const limit) };
+    };
+    set(libc::RLIMIT_CORE, 0);
+    if *user != User::Own {
+        set(libc::RLIMIT_NPROC, PROCESSES);
+    }
+}
+
+fn unblock(pipe: &impl AsFd) -> rustix::io::Result<()> {
+    fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
+}
+
+/// Reaps every child that has ended: (process id, wait status). The init's namespace has no other parent.
+pub(super) fn reap() -> Vec<(i32, i32)> {
+    let mut reaped = Vec::new();
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is valid for the kernel to write.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+        if pid <= 0 {
+            return reaped;
+        }
+        reaped.push((pid, status));
+    }
+}
+
+/// What was wrong with how a program ended; empty where it ended with 0.
+pub(super) fn wrong(status: i32) -> String {
+    if libc::WIFSIGNALED(status) {
+        return format!("it was killed by signal {}", libc::WTERMSIG(status));
+    }
+    match libc::WEXITSTATUS(status) {
+        0 => String::new(),
+        code => format!("it ended with exit status {code}"),
+    }
+}

@@ -1,0 +1,107 @@
+//! The directory of a role, and what else it sees of the host's files.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::path::Path;
+
+use landspeed_units::Bytes;
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+
+use crate::fill::{DIR, OWN, mentions};
+use crate::play::user::User;
+use crate::{Content, Fixture, Order};
+
+/// Where the file system is mounted that holds the role's directory: it is on every Linux, and no program lies there.
+const ROOM: &str = "/dev/shm";
+/// Beside what the file asks for: this program, where the role needs it.
+const BESIDE: Bytes = Bytes::mib(64);
+
+/// Mounts what the role sees, and fills its directory.
+pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
+    // What is mounted here is seen by this role alone.
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change("/", private).map_err(|error| format!("cannot keep mounts private: {error}"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("proc", "/proc", "proc", flags | MountFlags::NOEXEC, None)
+        .map_err(|error| format!("cannot mount /proc for the program: {error}"))?;
+    let room = format!("size={},mode=1777", order.disk.0 + BESIDE.0);
+    tmpfs(ROOM, flags, &room)?;
+    for hidden in &order.hides {
+        let path = Path::new(hidden);
+        if path.is_dir() {
+            tmpfs(hidden, flags, "size=64m,mode=1777")?;
+        } else if path.exists() {
+            mount_bind("/dev/null", path).map_err(|error| format!("cannot hide {hidden}: {error}"))?;
+        }
+    }
+    let failed = |what: &str, error: std::io::Error| format!("cannot make {what}: {error}");
+    DirBuilder::new().mode(0o700).create(DIR).map_err(|error| failed(DIR, error))?;
+    user.own(Path::new(DIR)).map_err(|error| failed(DIR, error))?;
+    if needs_own(order) {
+        bring_own().map_err(|error| failed(OWN, error))?;
+    }
+    order.files.iter().try_for_each(|file| write(file, user))
+}
+
+fn tmpfs(at: &str, flags: MountFlags, options: &str) -> Result<(), String> {
+    let options = std::ffi::CString::new(options).map_err(|error| error.to_string())?;
+    mount("tmpfs", at, "tmpfs", flags, Some(options.as_c_str()))
+        .map_err(|error| format!("cannot mount a directory of the role's own at {at}: {error}"))
+}
+
+/// Whether the role runs this program.
+fn needs_own(order: &Order) -> bool {
+    let words = order.before.iter().flatten().chain(&order.command);
+    let texts = words.chain(order.env.iter().map(|(_, value)| value));
+    texts.into_iter().any(|text| text.contains(OWN) || mentions(text, "landspeed"))
+}
+
+/// A copy of this program: it may have no name on this host, and no right to be read there.
+fn bring_own() -> std::io::Result<()> {
+    fs::copy("/proc/self/exe", OWN)?;
+    fs::set_permissions(OWN, fs::Permissions::from_mode(0o755))
+}
+
+fn write(file: &Fixture, user: &User) -> Result<(), String> {
+    let path = Path::new(DIR).join(&file.path);
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.path);
+    for folder in path.ancestors().skip(1).take_while(|folder| *folder != Path::new(DIR)).collect::<Vec<_>>().iter().rev() {
+        if !folder.exists() {
+            fs::create_dir(folder).and_then(|()| user.own(folder)).map_err(failed)?;
+        }
+    }
+    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
+    match &file.content {
+        Content::Text(text) => out.write_all(text.as_bytes()),
+        Content::Seeded { bytes, seed } => seeded(&mut out, *bytes, *seed),
+    }
+    .and_then(|()| out.flush())
+    .and_then(|()| user.own(&path))
+    .map_err(failed)
+}
+
+/// The same bytes for the same seed, on every host.
+fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> {
+    let mut source = ChaCha8Rng::seed_from_u64(seed);
+    let mut piece = vec![0; 1 << 16];
+    let mut left = bytes.0;
+    while left > 0 {
+        let part = &mut piece[..left.min(1 << 16) as usize];
+        source.fill_bytes(part);
+        out.write_all(part)?;
+        left -= part.len() as u64;
+    }
+    Ok(())
+}
+
+impl User {
+    fn own(&self, path: &Path) -> std::io::Result<()> {
+        match self {
+            User::Own => Ok(()),
+            User::Other { uid, gid, .. } => chown(path, Some(*uid), Some(*gid)),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The init of a role's namespace: prepares, runs, reaps, says how it went.
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use regex_lite::Regex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::figure::tail;
+use crate::play::Said;
+use crate::play::children::{self, Program};
+use crate::play::directory::furnish;
+use crate::play::user::User;
+use crate::{Order, Ready};
+
+/// How often orphans are reaped and a service is asked whether it is ready.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a probe of a port may take.
+const PROBE: Duration = Duration::from_millis(200);
+/// How long output is awaited once a program has ended: what it started may hold the pipe.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+/// The longest line that readiness is looked for in.
+const LINE: usize = 64 << 10;
+
+/// Runs a role to its end. Returning ends the namespace.
+pub(super) fn run(order: &Order) {
+    if let Err(why) = Init::prepared(order).and_then(Init::play) {
+        Said::Failed { why }.say();
+    }
+}
+
+struct Init<'a> {
+    order: &'a Order,
+    user: User,
+}
+
+/// What the agent wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Go,
+    Stop,
+    /// It has gone.
+    Gone,
+}
+
+impl<'a> Init<'a> {
+    fn prepared(order: &'a Order) -> Result<Self, String> {
+        let user = User::find(&order.user)?;
+        rustix::system::sethostname(order.host_name.as_bytes()).map_err(|error| format!("cannot name the host: {error}"))?;
+        furnish(order, &user)?;
+        Ok(Init { order, user })
+    }
+
+    fn play(self) -> Result<(), String> {
+        for words in &self.order.before {
+            let program = children::start(words, self.order, &self.user, true)?;
+            if self.to_the_end(program, true)?.is_none() {
+                return Ok(());
+            }
+        }
+        Said::Prepared {}.say();
+        loop {
+            match hear(None).asked {
+                Asked::Go => break,
+                Asked::Stop | Asked::Gone => return Ok(()),
+                Asked::Nothing => drop(children::reap()),
+            }
+        }
+        let is_service = self.order.ready.is_some();
+        let program = children::start(&self.order.command, self.order, &self.user, !is_service)?;
+        match &self.order.ready {
+            Some(ready) => self.serve(program, ready),
+            None => {
+                if let Some(ended) = self.to_the_end(program, false)? {
+                    ended.say();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for a program; `None` where the agent ended it. One that must succeed is an error where it does not.
+    fn to_the_end(&self, mut program: Program, must_succeed: bool) -> Result<Option<Said>, String> {
+        loop {
+            if matches!(hear(Some(&mut program)).asked, Asked::Stop | Asked::Gone) {
+                return Ok(None);
+            }
+            if program.output.overflowed {
+                return Err("it printed more than 4 MiB: have it print its figures only".to_owned());
+            }
+            if let Some(status) = status_of(program.pid) {
+                let took_ns = program.began.elapsed().into();
+                last_words(&mut program);
+                let (wrong, output, errors) = (children::wrong(status), program.output.text(), program.errors.text());
+                if must_succeed && !wrong.is_empty() {
+                    return Err(format!("a command before it: {wrong}{}", tail(&(output + "\n" + &errors))));
+                }
+                return Ok(Some(Said::Ended { wrong, took_ns, output, errors }));
+            }
+        }
+    }
+
+    /// Runs a service until it is told to end.
+    fn serve(&self, mut program: Program, ready: &Ready) -> Result<(), String> {
+        let mut wait = Wait::new(ready)?;
+        let mut is_ready = false;
+        loop {
+            let heard = hear(Some(&mut program));
+            match heard.asked {
+                Asked::Gone => return Ok(()),
+                Asked::Stop => return self.end(program),
+                Asked::Go | Asked::Nothing => {}
+            }
+            for (pid, status) in children::reap() {
+                wait.ended(pid, status);
+                if pid == program.pid {
+                    last_words(&mut program);
+                    let said = tail(&(program.output.text() + "\n" + &program.errors.text()));
+                    let when = if is_ready { "while it served" } else { "before it was ready" };
+                    let how = match children::wrong(status) {
+                        wrong if wrong.is_empty() => {
+                            "it ended (a service must stay in the foreground)".to_owned()
+                        }
+                        wrong => wrong,
+                    };
+                    return Err(format!("{how} {when}{said}"));
+                }
+            }
+            if !is_ready && wait.is_over(&heard.printed, self)? {
+                is_ready = true;
+                Said::Ready {}.say();
+            }
+        }
+    }
+
+    /// Asks a service to end, and waits as long as its file says. What is left dies with the namespace.
+    fn end(&self, mut program: Program) -> Result<(), String> {
+        let until = Instant::now() + Duration::from(self.order.end.within_ns);
+        let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
+        if let Some(pid) = Pid::from_raw(program.pid) {
+            let _ = kill_process(pid, signal);
+        }
+        while Instant::now() < until && status_of(program.pid).is_none() {
+            if hear(Some(&mut program)).asked == Asked::Gone {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The wait status of a program that has ended; orphans are reaped beside.
+fn status_of(pid: i32) -> Option<i32> {
+    children::reap().into_iter().find(|(reaped, _)| *reaped == pid).map(|(_, status)| status)
+}
+
+/// What the program printed last.
+fn last_words(program: &mut Program) {
+    let until = Instant::now() + LAST_WORDS;
+    while (program.output.pipe.is_some() || program.errors.pipe.is_some()) && Instant::now() < until {
+        let read = program.output.read().len() + program.errors.read().len();
+        if read == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// What came while the init waited.
+struct Heard {
+    asked: Asked,
+    /// By the program, on either output.
+    printed: Vec<u8>,
+}
+
+/// Waits a little for the agent, or for a program to print or to end.
+fn hear(program: Option<&mut Program>) -> Heard {
+    let input = std::io::stdin();
+    let is_there = {
+        let mut fds = vec![PollFd::new(&input, PollFlags::IN)];
+        if let Some(program) = &program {
+            let pipes: [Option<BorrowedFd<'_>>; 2] =
+                [program.output.pipe.as_ref().map(AsFd::as_fd), program.errors.pipe.as_ref().map(AsFd::as_fd)];
+            fds.extend(pipes.into_iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+            fds.push(PollFd::new(&program.ended, PollFlags::IN));
+        }
+        let timeout = Timespec::try_from(LOOK).unwrap_or_default();
+        let _ = poll(&mut fds, Some(&timeout));
+        !fds[0].revents().is_empty()
+    };
+    let printed =
+        program.map_or_else(Vec::new, |program| [program.output.read(), program.errors.read()].concat());
+    let asked = if is_there { order_of(&input) } else { Asked::Nothing };
+    Heard { asked, printed }
+}
+
+/// The agent's next order; this does not wait, because something is there.
+fn order_of(input: &std::io::Stdin) -> Asked {
+    let mut byte = [0];
+    match rustix::io::read(input, &mut byte) {
+        Ok(0) | Err(_) => Asked::Gone,
+        Ok(_) if byte == *b"g" => Asked::Go,
+        Ok(_) if byte == *b"s" => Asked::Stop,
+        Ok(_) => Asked::Nothing,
+    }
+}
+
+/// Waiting for a service to be ready.
+enum Wait<'a> {
+    Port(SocketAddr),
+    Line { expression: Regex, line: Vec<u8> },
+    Command { words: &'a [String], running: Option<i32>, succeeded: bool },
+}
+
+impl<'a> Wait<'a> {
+    fn new(ready: &'a Ready) -> Result<Self, String> {
+        Ok(match ready {
+            Ready::Port(at) => Wait::Port(at.parse().map_err(|_| format!("'{at}' is no address and port"))?),
+            Ready::Line(line) => {
+                Wait::Line { expression: Regex::new(line).map_err(|error| error.to_string())?, line: Vec::new() }
+            }
+            Ready::Command(words) => Wait::Command { words, running: None, succeeded: false },
+        })
+    }
+
+    /// A process has ended: it may be the probe.
+    fn ended(&mut self, pid: i32, status: i32) {
+        if let Wait::Command { running, succeeded, .. } = self
+            && *running == Some(pid)
+        {
+            (*running, *succeeded) = (None, status == 0);
+        }
+    }
+
+    /// Whether the service is ready, given what it printed since the last time.
+    fn is_over(&mut self, new: &[u8], init: &Init<'_>) -> Result<bool, String> {
+        match self {
+            Wait::Port(at) => Ok(TcpStream::connect_timeout(at, PROBE).is_ok()),
+            Wait::Line { expression, line } => {
+                line.extend(new);
+                let text = String::from_utf8_lossy(line).into_owned();
+                if text.lines().any(|line| expression.is_match(line)) {
+                    return Ok(true);
+                }
+                // A line that has ended did not match; one that goes on for ever is not waited for.
+                let rest = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                line.drain(..rest);
+                line.truncate(LINE);
+                Ok(false)
+            }
+            Wait::Command { succeeded: true, .. } => Ok(true),
+            Wait::Command { words, running, .. } => {
+                if running.is_none() {
+                    *running = Some(children::probe(words, init.order, &init.user)?);
+                }
+                Ok(false)
+            }
+        }
+    }
+}

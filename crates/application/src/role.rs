@@ -1,0 +1,279 @@
+//! A role as the agent sees it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use landspeed_units::{Nanos, Text};
+
+use crate::figure::tail;
+use crate::play::Said;
+use crate::{Application, Error, Order, Places, RoleSpec, fill};
+
+/// How often whoever waits looks whether it was given up.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the namespace of a role may take to go once its init was told.
+const GOING: Duration = Duration::from_secs(2);
+/// The longest line of the init that is read.
+const MOST_LINE: u64 = 64 << 20;
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its standard output.
+    pub output: String,
+    /// How long it ran.
+    pub took: Nanos,
+}
+
+/// A role that runs on this host. It ends when this is dropped, with all that it started; no file of it stays.
+#[derive(Debug)]
+pub struct Role {
+    name: String,
+    within: Nanos,
+    process: Child,
+    /// Its end is the role's.
+    orders: Option<ChildStdin>,
+    said: Receiver<Said>,
+    ends_within: Duration,
+}
+
+impl Role {
+    /// Starts the role's process, which prepares its directory and runs what comes before its command.
+    ///
+    /// # Errors
+    /// A program that is not on this host, or a process that cannot be started.
+    pub fn start(
+        application: &Application,
+        role: &RoleSpec,
+        places: &Places<'_>,
+        cores: &[u32],
+    ) -> Result<Role, Error> {
+        let order = order(application, role, places, cores);
+        lacks(application, &order)?;
+        let failed = |source| Error::Start { role: role.name.clone(), source };
+        let mut process = Command::new("/proc/self/exe")
+            .arg0("landspeed")
+            .arg("play-role")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        let mut orders = process.stdin.take().expect("piped");
+        let said = listen(process.stdout.take().expect("piped"));
+        let sent = send(&mut orders, &order);
+        let role = Role {
+            name: role.name.clone(),
+            within: role.within,
+            process,
+            orders: Some(orders),
+            said,
+            ends_within: role.end.within_ns.into(),
+        };
+        sent.map_err(failed)?;
+        Ok(role)
+    }
+
+    /// Waits until the command can begin.
+    ///
+    /// # Errors
+    /// What failed before it, with what was printed.
+    pub fn prepared(&self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+        match self.hear("to prepare", cancelled)? {
+            Said::Prepared {} => Ok(()),
+            other => Err(self.wrong(other)),
+        }
+    }
+
+    /// Lets the command begin.
+    pub fn go(&mut self) {
+        self.order(b'g');
+    }
+
+    /// Waits until the service is ready.
+    ///
+    /// # Errors
+    /// A service that ended or takes too long, with what it printed last.
+    pub fn ready(&self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+        match self.hear("to be ready", cancelled)? {
+            Said::Ready {} => Ok(()),
+            other => Err(self.wrong(other)),
+        }
+    }
+
+    /// How a command that runs to its end ended; `None` where it still runs. `so_far` is how long it has.
+    ///
+    /// # Errors
+    /// A command that did not end with 0 or takes too long, with what it printed last.
+    pub fn ended(&self, wait: Duration, so_far: Duration) -> Result<Option<Ended>, Error> {
+        match self.said.recv_timeout(wait) {
+            Ok(Said::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {
+                Ok(Some(Ended { output, took: took_ns }))
+            }
+            Ok(other) => Err(self.wrong(other)),
+            Err(RecvTimeoutError::Timeout) if so_far > Duration::from(self.within) => Err(self.slow("to end")),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+        }
+    }
+
+    /// Whether a service still serves.
+    ///
+    /// # Errors
+    /// Why it ended, with what it printed last.
+    pub fn serves(&self) -> Result<(), Error> {
+        match self.said.try_recv() {
+            Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
+            Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(self.gone()),
+            Ok(said) => Err(self.wrong(said)),
+        }
+    }
+
+    /// Ends the role in order, as long as its file gives it.
+    pub fn end(mut self) {
+        self.order(b's');
+        self.leave(self.ends_within);
+    }
+
+    fn order(&mut self, byte: u8) {
+        if let Some(orders) = &mut self.orders {
+            // A role that is gone says so itself.
+            let _ = orders.write_all(&[byte]).and_then(|()| orders.flush());
+        }
+    }
+
+    fn hear(&self, doing: &'static str, cancelled: &dyn Fn() -> bool) -> Result<Said, Error> {
+        let until = Instant::now() + Duration::from(self.within);
+        loop {
+            match self.said.recv_timeout(LOOK) {
+                Ok(said) => return Ok(said),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
+                Err(RecvTimeoutError::Timeout) if cancelled() => return Err(Error::Cancelled),
+                Err(RecvTimeoutError::Timeout) if Instant::now() > until => return Err(self.slow(doing)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn slow(&self, doing: &'static str) -> Error {
+        Error::Slow { role: self.name.clone(), within: self.within, doing, said: String::new() }
+    }
+
+    fn gone(&self) -> Error {
+        Error::Role { role: self.name.clone(), why: "its process was killed".to_owned() }
+    }
+
+    fn wrong(&self, said: Said) -> Error {
+        let why = match said {
+            Said::Failed { why } => Text::from(why).to_string(),
+            Said::Ended { wrong, output, errors, .. } => format!("{wrong}{}", tail(&(output + "\n" + &errors))),
+            Said::Prepared {} | Said::Ready {} => "it said something out of turn".to_owned(),
+        };
+        Error::Role { role: self.name.clone(), why }
+    }
+
+    /// Lets the role go and waits until it has, so that nothing of it is left.
+    fn leave(&mut self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while Instant::now() < until && !self.has_gone() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // The end of its orders is the end of the init, and the end of that is the end of its namespace.
+        self.orders = None;
+        let until = Instant::now() + GOING;
+        while !self.has_gone() {
+            if Instant::now() > until {
+                let _ = self.process.kill();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn has_gone(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        self.leave(Duration::ZERO);
+    }
+}
+
+/// Everything filled in.
+fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores: &[u32]) -> Order {
+    let fill = |text: &str| fill(text, places, &application.parameters);
+    let all = |words: &Vec<String>| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
+    let files = role.files.iter().map(|file| crate::Fixture {
+        path: file.path.clone(),
+        content: match &file.content {
+            crate::Content::Text(text) => crate::Content::Text(fill(text)),
+            seeded => seeded.clone(),
+        },
+    });
+    let ready = role.ready.as_ref().map(|ready| match ready {
+        crate::Ready::Port(at) => crate::Ready::Port(fill(at)),
+        crate::Ready::Command(words) => crate::Ready::Command(all(words)),
+        line => line.clone(),
+    });
+    Order {
+        command: all(&role.command),
+        before: role.before.iter().map(all).collect(),
+        files: files.collect(),
+        env: role.env.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
+        user: role.user.clone(),
+        disk: role.disk,
+        hides: role.hides.clone(),
+        host_name: format!("host{}", places.number),
+        ready,
+        cores: cores.to_vec(),
+        end: role.end,
+    }
+}
+
+/// Refuses a role whose program this host lacks, with the package that has it.
+fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
+    let programs = order.before.iter().chain([&order.command]).map(|words| words[0].as_str());
+    for program in programs.filter(|program| !program.starts_with(crate::fill::OWN) && !is_there(program)) {
+        let need = application.needs.iter().find(|need| need.command == program);
+        let package = need.map_or("it, or name the whole path of the program", |need| need.package.as_str());
+        return Err(Error::Missing { program: program.to_owned(), package: package.to_owned() });
+    }
+    Ok(())
+}
+
+fn is_there(program: &str) -> bool {
+    const FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    // One that is relative lies in the role's directory, which is made later.
+    program.contains('/') && (!program.starts_with('/') || std::path::Path::new(program).exists() || program.starts_with(crate::fill::DIR))
+        || FOLDERS.iter().any(|folder| std::path::Path::new(folder).join(program).exists())
+}
+
+fn send(orders: &mut ChildStdin, order: &Order) -> std::io::Result<()> {
+    let text = serde_json::to_vec(order).map_err(std::io::Error::other)?;
+    let length = u32::try_from(text.len()).map_err(std::io::Error::other)?;
+    orders.write_all(&length.to_be_bytes())?;
+    orders.write_all(&text)?;
+    orders.flush()
+}
+
+/// What the init says, as it comes; closed once the init has gone.
+fn listen(output: ChildStdout) -> Receiver<Said> {
+    let (tell, said) = channel();
+    std::thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while (&mut output).take(MOST_LINE).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            let Ok(word) = serde_json::from_slice(&line) else { break };
+            if tell.send(word).is_err() {
+                break;
+            }
+            line.clear();
+        }
+    });
+    said
+}

@@ -1,0 +1,46 @@
+//! The applications that ship: apps/*.toml.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+
+#[cfg(test)]
+use crate::FileError;
+use crate::{Application, read};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../apps");
+
+/// All of them, by name.
+pub fn shipped() -> &'static [Application] {
+    static ALL: OnceLock<Vec<Application>> = OnceLock::new();
+    ALL.get_or_init(|| files().filter_map(|(path, text)| read(path, text).ok()).collect())
+}
+
+/// The text of one that ships.
+pub fn shipped_text(name: &str) -> Option<&'static str> {
+    files().find(|(path, _)| path.file_stem().is_some_and(|stem| stem == name)).map(|(_, text)| text)
+}
+
+fn files() -> impl Iterator<Item = (&'static Path, &'static str)> {
+    let mut all: Vec<_> = FILES.files().filter(|file| file.path().extension().is_some_and(|kind| kind == "toml")).collect();
+    all.sort_by_key(|file| file.path());
+    all.into_iter().filter_map(|file| Some((file.path(), file.contents_utf8()?)))
+}
+
+/// Every file that ships and has a mistake.
+#[cfg(test)]
+fn mistakes() -> Vec<FileError> {
+    files().filter_map(|(path, text)| read(path, text).err()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_application_that_ships_is_without_mistakes() {
+        assert_eq!(mistakes(), []);
+        assert!(!shipped().is_empty());
+    }
+}

@@ -1,0 +1,84 @@
+//! `landspeed app`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use landspeed_units::did_you_mean;
+use landspeed_workload::{Runner, applications};
+use serde::Serialize;
+
+use crate::args::AppAction;
+use crate::output::{list, out, usage};
+
+/// An application, as `landspeed app list --json` lists it.
+#[derive(Debug, Serialize)]
+struct Listed {
+    /// What `landspeed measure` takes.
+    name: &'static str,
+    /// What it does and which figure comes out.
+    title: &'static str,
+    /// The fewest hosts and the most.
+    hosts: [usize; 2],
+    /// Its parameters with their defaults.
+    parameters: Vec<(&'static str, &'static str)>,
+}
+
+pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
+    match action {
+        AppAction::List(form) => {
+            let listed: Vec<Listed> = applications().into_iter().map(listed).collect();
+            let rows: Vec<_> = listed.iter().map(row).collect();
+            list(&["name", "what it does", "hosts"], &rows, &listed, form)?;
+        }
+        AppAction::Show { name } => out(text(name)?)?,
+        AppAction::Check { file } => {
+            let runner = load(file)?;
+            let parameters = runner.parameters().len();
+            out(&format!("{}: no mistakes; {parameters} parameters; run it with: landspeed measure app:{}\n", file.display(), file.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(runner: &'static dyn Runner) -> Listed {
+    let parameters = runner.parameters().into_iter().map(|one| (one.name, one.default)).collect();
+    Listed { name: runner.name(), title: runner.describe(), hosts: runner.hosts().unwrap_or([2, 2]), parameters }
+}
+
+fn row(one: &Listed) -> Vec<String> {
+    let hosts = match one.hosts {
+        [least, most] if least == most => least.to_string(),
+        [least, most] => format!("{least} to {most}"),
+    };
+    vec![one.name.to_owned(), one.title.to_owned(), hosts]
+}
+
+/// The text of an application that ships.
+fn text(name: &str) -> Result<&'static str> {
+    let name = name.trim_start_matches("app:");
+    landspeed_application::shipped_text(name).ok_or_else(|| {
+        let known: Vec<&str> =
+            applications().into_iter().map(|one| one.name().trim_start_matches("app:")).collect();
+        usage(format!("no application is called '{name}'{}", did_you_mean(name, known)))
+    })
+}
+
+/// Reads the application in a file, and makes it a workload.
+pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display())).map_err(|error| usage(format!("{error:#}")))?;
+    let runner = landspeed_workload::load(file, &text).map_err(usage)?;
+    match runner.parameters().iter().find(|one| crate::args::is_taken(one.name)) {
+        Some(taken) => Err(usage(format!("{}: parameter.{}: `landspeed measure` has an option of that name: choose another", file.display(), taken.name))),
+        None => Ok(runner),
+    }
+}
+
+/// Reads the files that the words of a command line name as `app:FILE`, and puts the names of their workloads in place.
+pub(crate) fn load_named(words: impl Iterator<Item = std::ffi::OsString>) -> Result<Vec<std::ffi::OsString>> {
+    let replaced = |word: std::ffi::OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
+        Some(file) if file.contains('/') || Path::new(file).extension().is_some() => Ok(load(Path::new(file))?.name().into()),
+        _ => Ok(word),
+    };
+    words.map(replaced).collect()
+}

@@ -1,0 +1,162 @@
+//! `app:NAME`: a program as a workload. Its file says what runs where; see the crate `application`.
+//!
+//! Host 1 is the client's end of every pair, so that all pairs of a trial meet there; the first of them, to host 2, leads. In a
+//! trial
+//! 1. every other host starts its services, prepares its own clients and says `Ready(0)`;
+//! 2. once all have, host 1 starts its services and prepares its clients, and says `Count(0)` to every host;
+//! 3. all clients run to their ends, with the windows open; a host that has clients says `Ready(1)` when they have ended;
+//! 4. the windows close, and what does not live on ends.
+
+mod run;
+mod stage;
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use landspeed_application::{Application, FileError, read, shipped};
+use landspeed_factor::Factor;
+use landspeed_record::{EndpointOutcome, GridFigure, Program, Settings, TrialSpec};
+use landspeed_transport::Delivery;
+use landspeed_units::Nanos;
+
+use crate::runner::{Needs, RoleSpec, Runner};
+use crate::{Error, TrialEnd, check};
+
+pub(crate) use run::Living;
+
+/// How applications are told from other workloads.
+const PREFIX: &str = "app:";
+/// Texts that one process reads at most: each stays for as long as it lives.
+const MOST_TEXTS: usize = 256;
+
+/// An application as a workload.
+pub(crate) struct ProgramRunner {
+    name: &'static str,
+    title: &'static str,
+    factors: Vec<&'static Factor>,
+    roles: &'static [RoleSpec],
+    text: String,
+    application: &'static Application,
+}
+
+/// What was read so far.
+static READ: Mutex<Vec<&'static ProgramRunner>> = Mutex::new(Vec::new());
+
+fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramRunner>> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads the application in the file `path`; from then on it is found by its name.
+///
+/// # Errors
+/// The first mistake, with its line.
+pub fn load(path: &Path, text: &str) -> Result<&'static dyn Runner, FileError> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let known = all_read().iter().copied().find(|one| one.application.name == name && one.text == text);
+    match known {
+        Some(known) => Ok(known),
+        None => Ok(keep(read(path, text)?, text)),
+    }
+}
+
+fn keep(application: Application, text: &str) -> &'static ProgramRunner {
+    let application: &'static Application = Box::leak(Box::new(application));
+    let [_, most] = application.hosts;
+    let roles = vec![
+        RoleSpec { name: "client", about: "runs the clients, and what its file says beside", most: 1 },
+        RoleSpec { name: "server", about: "runs the services, and what its file says beside", most: most - 1 },
+    ];
+    let kept: &'static ProgramRunner = Box::leak(Box::new(ProgramRunner {
+        name: String::leak(format!("{PREFIX}{}", application.name)),
+        title: &application.title,
+        factors: application.parameters.iter().collect(),
+        roles: Vec::leak(roles),
+        text: text.to_owned(),
+        application,
+    }));
+    all_read().push(kept);
+    kept
+}
+
+/// The application that a workload's name means: one that was read, or one that ships.
+pub(crate) fn find(workload: &str) -> Option<&'static dyn Runner> {
+    let name = workload.strip_prefix(PREFIX)?;
+    // The last one that was read under a name is what the user means by it.
+    if let Some(found) = all_read().iter().rev().copied().find(|one| one.application.name == name) {
+        return Some(found);
+    }
+    let text = landspeed_application::shipped_text(name)?;
+    load(Path::new(&format!("{name}.toml")), text).ok()
+}
+
+/// Every application that ships, as a workload.
+pub fn applications() -> Vec<&'static dyn Runner> {
+    shipped().iter().filter_map(|one| find(&format!("{PREFIX}{}", one.name))).collect()
+}
+
+/// The text of the application that a workload's name means, for the hosts that are to run it.
+pub fn text_of(workload: &str) -> Option<(String, String)> {
+    find(workload)?;
+    let name = workload.strip_prefix(PREFIX)?;
+    let text = all_read().iter().rev().find(|one| one.application.name == name)?.text.clone();
+    Some((name.to_owned(), text))
+}
+
+/// The runner of a program that a controller sends.
+pub(crate) fn sent(program: &Program) -> Result<&'static dyn Runner, Error> {
+    if all_read().len() > MOST_TEXTS {
+        return Err(Error::spec("program", format!("more than {MOST_TEXTS} applications in one session")));
+    }
+    let path = format!("{}.toml", program.name.chars().take(64).collect::<String>());
+    load(Path::new(&path), &program.text).map_err(|error| Error::spec("program", error.to_string()))
+}
+
+impl Runner for ProgramRunner {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.title
+    }
+
+    fn parameters(&self) -> Vec<&'static Factor> {
+        self.factors.clone()
+    }
+
+    fn roles(&self) -> &'static [RoleSpec] {
+        self.roles
+    }
+
+    fn hosts(&self) -> Option<[usize; 2]> {
+        Some(self.application.hosts)
+    }
+
+    fn figure(&self) -> GridFigure {
+        GridFigure::Program
+    }
+
+    fn warm_up(&self) -> Nanos {
+        Nanos(0)
+    }
+
+    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        if check::delivery(&spec.flow) != Delivery::Stream {
+            return Err(Error::spec("transport", "a program chooses its transport itself: leave it out".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn lasts(&self, _parameters: &Settings, _warm_up: Nanos) -> Nanos {
+        let commands = |role: &landspeed_application::RoleSpec| role.within.times(2);
+        self.application.roles.iter().map(commands).sum()
+    }
+
+    fn needs(&self, _spec: &TrialSpec) -> Needs {
+        Needs { flows: 0, settings: crate::port::plain(), own: Vec::new(), keeps_listening: false }
+    }
+
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
+        run::run(self.application, end)
+    }
+}

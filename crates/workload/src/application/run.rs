@@ -1,0 +1,318 @@
+//! One end of a trial of a program.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use landspeed_application::{
+    Application, Error as RoleError, Lives, Places, Ran, Role, RoleSpec, figures,
+};
+use landspeed_record::{EndpointOutcome, Program, TrialSpec};
+use landspeed_units::Nanos;
+
+use super::stage::Stage;
+use crate::end::outcome;
+use crate::session::More;
+use crate::signal::Signal;
+use crate::trial::{Mark, Measured, Parts, Trial};
+use crate::workers;
+use crate::{Error, TrialEnd};
+
+/// How often an end looks while programs run.
+const LOOK: Duration = Duration::from_millis(2);
+/// What the ends of a trial need beside the programs.
+const BESIDE: Duration = Duration::from_secs(10);
+
+/// Services that live through a block, at the end that accepts.
+#[derive(Default)]
+pub(crate) struct Living(Mutex<Option<(String, Vec<Role>)>>);
+
+impl Living {
+    /// Takes those of an epoch; those of another one end.
+    fn take(&self, epoch: &str) -> Option<Vec<Role>> {
+        let (of, roles) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let serve = of == epoch && roles.iter().all(|role| role.serves().is_ok());
+        if serve {
+            return Some(roles);
+        }
+        roles.into_iter().rev().for_each(Role::end);
+        None
+    }
+
+    fn put(&self, epoch: String, roles: Vec<Role>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((epoch, roles));
+    }
+}
+
+impl From<RoleError> for Error {
+    fn from(error: RoleError) -> Self {
+        match error {
+            RoleError::Cancelled => Error::Cancelled,
+            other => Error::Program(other.to_string()),
+        }
+    }
+}
+
+pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
+    let TrialEnd { spec, session, watch, cancel } = end;
+    let program = spec.program.as_ref().ok_or_else(|| {
+        Error::spec("program", "the controller sent no program: is it an older landspeed?".to_owned())
+    })?;
+    let most = application.hosts;
+    if !(most[0]..=most[1]).contains(&program.hosts.len()) {
+        let (hosts, [least, most]) = (program.hosts.len(), most);
+        return Err(Error::spec("hosts", format!("{} runs on {least} to {most} hosts, not on {hosts}", application.name)));
+    }
+    let (mut signals, more) = (session.signals, session.more);
+    let parts = Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
+    let living = session.living;
+    let cast = Cast { application, program, spec };
+    let lead = |workers: &workers::Workers<'_>| {
+        let is_cancelled = || cancel.is_cancelled();
+        let mut trial = parts.trial(workers);
+        match more {
+            More::Call(_) => cast.call(&mut trial, &is_cancelled),
+            More::Accept(_) => cast.answer(&mut trial, &living, &is_cancelled),
+        }
+    };
+    let ((mut measured, ran), _) = workers::run::<(), _>(&[], &[], Vec::new(), lead)?;
+    let figures = figures(application, &ran, &spec.workload.parameters)?;
+    let outcome = outcome(&mut measured, &[]);
+    Ok(if ran.is_empty() { outcome } else { outcome.with(figures) })
+}
+
+/// Who plays what, and where.
+struct Cast<'a> {
+    application: &'a Application,
+    program: &'a Program,
+    spec: &'a TrialSpec,
+}
+
+type Cancelled<'a> = &'a dyn Fn() -> bool;
+
+impl Cast<'_> {
+    fn places(&self) -> Places<'_> {
+        Places {
+            hosts: &self.program.hosts,
+            number: self.program.number as usize,
+            token: &self.program.token,
+            parameters: &self.spec.workload.parameters,
+        }
+    }
+
+    fn own(&self, services: bool) -> impl Iterator<Item = &RoleSpec> {
+        let number = self.program.number as usize;
+        let roles = self.application.roles.iter();
+        roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
+    }
+
+    /// The longest that any part of a trial takes.
+    fn patience(&self) -> Duration {
+        let all: Nanos = self.application.roles.iter().map(|role| role.within).sum();
+        BESIDE + Duration::from(all)
+    }
+
+    fn start(&self, role: &RoleSpec, cancelled: Cancelled<'_>) -> Result<Role, Error> {
+        let started = Role::start(self.application, role, &self.places(), &self.spec.cores)?;
+        started.prepared(cancelled)?;
+        Ok(started)
+    }
+
+    /// Starts services one after the other, each once the one before is ready.
+    fn serve(&self, roles: &[&RoleSpec], cancelled: Cancelled<'_>) -> Result<Vec<Role>, Error> {
+        let mut services = Vec::new();
+        for role in roles {
+            let mut service = self.start(role, cancelled)?;
+            service.go();
+            service.ready(cancelled)?;
+            services.push(service);
+        }
+        Ok(services)
+    }
+
+    fn clients(&self, cancelled: Cancelled<'_>) -> Result<Vec<Client>, Error> {
+        let start = |role: &RoleSpec| {
+            Ok(Client { name: role.name.clone(), role: self.start(role, cancelled)?, ran: None })
+        };
+        self.own(false).map(start).collect()
+    }
+
+    /// The end of a host that is not the first.
+    fn answer(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        living: &Living,
+        cancelled: Cancelled<'_>,
+    ) -> Result<(Measured, Vec<Ran>), Error> {
+        let epoch = self.epoch();
+        let (lasting, brief): (Vec<_>, Vec<_>) =
+            self.own(true).partition(|role| role.lives == Lives::Block && !self.program.epoch.is_empty());
+        let lasting = match living.take(&epoch) {
+            Some(roles) => roles,
+            None => self.serve(&lasting, cancelled)?,
+        };
+        let brief = self.serve(&brief, cancelled)?;
+        let mut clients = self.clients(cancelled)?;
+        trial.say(Signal::Ready(0))?;
+        self.until(trial, "while the other hosts got ready", |_, said| Ok(said == Some(Signal::Count(0))))?;
+        let mark = trial.open();
+        go(&mut clients);
+        let mut has_said = clients.is_empty();
+        self.until(trial, "while the clients ran", |trial, said| {
+            lasting.iter().chain(&brief).try_for_each(Role::serves)?;
+            if have_ended(&mut clients)? && !has_said {
+                has_said = true;
+                trial.say(Signal::Ready(1))?;
+            }
+            Ok(said == Some(Signal::Closed))
+        })?;
+        let measured = trial.close(&mark)?;
+        brief.into_iter().rev().for_each(Role::end);
+        if !lasting.is_empty() {
+            living.put(epoch, lasting);
+        }
+        Ok((measured, ran(clients)))
+    }
+
+    /// What must stay the same for services to live on.
+    fn epoch(&self) -> String {
+        let parameters = &self.spec.workload.parameters;
+        format!("{} {} {:?} {:?} {}", self.program.epoch, self.program.number, parameters, self.spec.cores, self.program.text)
+    }
+
+    /// Host 1's end of a pair.
+    fn call(&self, trial: &mut Trial<'_, '_>, cancelled: Cancelled<'_>) -> Result<(Measured, Vec<Ran>), Error> {
+        let stage = Stage::of(&self.program.token);
+        let mut failing = Failing { stage: Arc::clone(&stage), is_done: false };
+        self.until(trial, "while its services started", |_, said| Ok(said == Some(Signal::Ready(0))))?;
+        stage.ready();
+        let hosts = self.program.hosts.len() - 1;
+        self.together(trial, &stage, "while the other hosts got ready", |stage| stage.are_ready(hosts))?;
+        let (mark, ran) = if self.program.other == 2 {
+            self.lead(trial, &stage, cancelled)?
+        } else {
+            self.together(trial, &stage, "while the clients got ready", Stage::has_begun)?;
+            (self.begin(trial)?, Vec::new())
+        };
+        let mut is_waited_for = self.has_clients_beyond();
+        self.until(trial, "while the clients ran", |_, said| {
+            is_waited_for &= said != Some(Signal::Ready(1));
+            if stage.has_failed() {
+                return Err(Error::PeerGone { phase: "while the clients ran" });
+            }
+            Ok(stage.has_ended() && !is_waited_for)
+        })?;
+        let measured = trial.close(&mark)?;
+        failing.is_done = true;
+        Ok((measured, ran))
+    }
+
+    /// Whether the other host of this pair has clients of its own.
+    fn has_clients_beyond(&self) -> bool {
+        let other = self.program.other as usize;
+        self.application.roles.iter().any(|role| role.on.holds(other) && !role.is_service())
+    }
+
+    /// Runs host 1's own roles.
+    fn lead(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        stage: &Stage,
+        cancelled: Cancelled<'_>,
+    ) -> Result<(Mark, Vec<Ran>), Error> {
+        let roles: Vec<_> = self.own(true).collect();
+        let services = self.serve(&roles, cancelled)?;
+        let mut clients = self.clients(cancelled)?;
+        stage.begin();
+        let mark = self.begin(trial)?;
+        go(&mut clients);
+        self.until(trial, "while the clients ran", |_, _| {
+            services.iter().try_for_each(Role::serves)?;
+            have_ended(&mut clients)
+        })?;
+        stage.end();
+        services.into_iter().rev().for_each(Role::end);
+        Ok((mark, ran(clients)))
+    }
+
+    fn begin(&self, trial: &mut Trial<'_, '_>) -> Result<Mark, Error> {
+        trial.say(Signal::Count(0))?;
+        Ok(trial.open())
+    }
+
+    /// Waits for the other pairs of the trial.
+    fn together(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        stage: &Stage,
+        phase: &'static str,
+        is_over: impl Fn(&Stage) -> bool,
+    ) -> Result<(), Error> {
+        self.until(trial, phase, |_, _| match stage.has_failed() {
+            true => Err(Error::PeerGone { phase }),
+            false => Ok(is_over(stage)),
+        })
+    }
+
+    /// Looks after the trial until `is_over` says so.
+    fn until(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        phase: &'static str,
+        mut is_over: impl FnMut(&Trial<'_, '_>, Option<Signal>) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let deadline = Instant::now() + self.patience();
+        loop {
+            let said = trial.tick(LOOK)?;
+            if is_over(trial, said)? {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(Error::silent(phase, self.patience()));
+            }
+        }
+    }
+}
+
+/// Tells the other pairs of a trial that one failed, on every way out but the good one.
+struct Failing {
+    stage: Arc<Stage>,
+    is_done: bool,
+}
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.stage.fail();
+        }
+    }
+}
+
+/// A role that runs to its end.
+struct Client {
+    name: String,
+    role: Role,
+    ran: Option<(Instant, Option<Ran>)>,
+}
+
+fn go(clients: &mut [Client]) {
+    for client in clients {
+        client.role.go();
+        client.ran = Some((Instant::now(), None));
+    }
+}
+
+/// Whether all have.
+fn have_ended(clients: &mut [Client]) -> Result<bool, Error> {
+    let mut all = true;
+    for client in clients {
+        let Some((began, ran @ None)) = &mut client.ran else { continue };
+        let ended = client.role.ended(Duration::ZERO, began.elapsed())?;
+        *ran = ended.map(|ended| Ran { role: client.name.clone(), output: ended.output, took: ended.took });
+        all &= ran.is_some();
+    }
+    Ok(all)
+}
+
+fn ran(clients: Vec<Client>) -> Vec<Ran> {
+    clients.into_iter().filter_map(|client| client.ran?.1).collect()
+}

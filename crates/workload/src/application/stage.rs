@@ -1,0 +1,94 @@
+//! Where the pairs of one trial meet on host 1.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How far the pairs of a trial are, as host 1 sees it.
+#[derive(Debug, Default)]
+struct Far {
+    /// Pairs whose other host is ready.
+    ready: usize,
+    /// The clients begin now.
+    has_begun: bool,
+    /// Host 1's clients have ended.
+    has_ended: bool,
+    /// A pair failed.
+    has_failed: bool,
+}
+
+/// The pairs of one trial.
+#[derive(Debug, Default)]
+pub(super) struct Stage(Mutex<Far>);
+
+/// By the trials' tokens. A stage goes with the last pair that has it.
+static STAGES: Mutex<BTreeMap<String, std::sync::Weak<Stage>>> = Mutex::new(BTreeMap::new());
+
+impl Stage {
+    /// That of a trial.
+    pub(super) fn of(token: &str) -> Arc<Stage> {
+        let mut stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.retain(|_, stage| stage.strong_count() > 0);
+        if let Some(stage) = stages.get(token).and_then(std::sync::Weak::upgrade) {
+            return stage;
+        }
+        let stage = Arc::new(Stage::default());
+        stages.insert(token.to_owned(), Arc::downgrade(&stage));
+        stage
+    }
+
+    fn far(&self) -> MutexGuard<'_, Far> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another host is ready.
+    pub(super) fn ready(&self) {
+        self.far().ready += 1;
+    }
+
+    /// Whether so many hosts are.
+    pub(super) fn are_ready(&self, hosts: usize) -> bool {
+        self.far().ready >= hosts
+    }
+
+    /// Lets the clients begin.
+    pub(super) fn begin(&self) {
+        self.far().has_begun = true;
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.far().has_begun
+    }
+
+    /// Host 1's clients have ended.
+    pub(super) fn end(&self) {
+        self.far().has_ended = true;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.far().has_ended
+    }
+
+    /// A pair failed: the others must not wait.
+    pub(super) fn fail(&self) {
+        self.far().has_failed = true;
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.far().has_failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_one_for_all_pairs_of_a_trial_and_goes_with_them() {
+        let (one, other) = (Stage::of("a"), Stage::of("a"));
+        one.ready();
+        other.ready();
+        assert!(one.are_ready(2) && !Stage::of("b").are_ready(1));
+        drop((one, other));
+        assert!(!Stage::of("a").are_ready(1));
+    }
+}
