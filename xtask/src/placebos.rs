@@ -93,7 +93,8 @@ fn decide(
         match ladder.next(used) {
             Action::Measure(_) if watch.stop() => return Ok(None),
             Action::Measure(pair) => {
-                let mut blocks = Blocks { timing: bench.timing, pair: &mut bench.pair, began, sink: watch };
+                let mut blocks =
+                    Blocks { program: None, timing: bench.timing, pair: &mut bench.pair, began, sink: watch };
                 let result = match blocks.measure(&pair)? {
                     BlockOutcome::Measured(result) => result,
                     BlockOutcome::Refused(why) => bail!("{}: {why}", pair.what),
@@ -177,6 +178,7 @@ fn tuned(pair: &Pair) -> Result<Settings> {
 /// What `tune` would be asked, with this seed.
 fn options(tuned: Settings, seed: u64) -> TuneOptions {
     TuneOptions {
+        program: None,
         held: Settings::new(),
         transport: landspeed_transport::TRANSPORTS[0],
         goal: Goal::Rate,

@@ -36,8 +36,9 @@ impl MayRun {
 /// Only the agent's own copy of a file counts, so that no controller brings commands.
 fn same(folder: &Path, program: &Program) -> Result<(), String> {
     let path = folder.join(format!("{}.toml", plain(&program.name)?));
-    let own = std::fs::read_to_string(&path)
-        .map_err(|error| format!("this agent runs only what {} has: {}: {error}", folder.display(), path.display()))?;
+    let own = std::fs::read_to_string(&path).map_err(|error| {
+        format!("this agent runs only what {} has: {}: {error}", folder.display(), path.display())
+    })?;
     if own == program.text {
         return Ok(());
     }

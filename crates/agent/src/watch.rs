@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
 use landspeed_observer::{Runs, Scene, Watcher, observer, rows, tcp_info};
-use landspeed_record::{Observations, Progress, TrialSpec};
+use landspeed_record::{Observations, Progress, TrialSpec, WatchTarget};
 use landspeed_session::Tell;
 use landspeed_units::Nanos;
 use landspeed_workload::{Watch, Watched};
@@ -65,7 +65,8 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
 
 impl Watch for TrialWatch<'_> {
     fn open(&mut self, ends: &Watched) {
-        self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
+        let target = if ends.programs { WatchTarget::Programs } else { WatchTarget::Workload };
+        self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, target });
         if let Some(sockets) = &mut self.sockets {
             // One that cannot be had tells nothing, and flows all the same.
             sockets.extend(ends.sockets.iter().filter_map(|(_, socket)| socket.try_clone_to_owned().ok()));

@@ -2,7 +2,7 @@
 
 use landspeed_record::{
     CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, Figures, HostFacts, LatencyHistogram,
-    TcpSample, Throttling,
+    ProgramFigures, ProgramWork, TcpSample, Throttling,
 };
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
@@ -34,6 +34,7 @@ pub fn figures(
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
         loaded_latency_ns: loaded([a, b]),
         lost: lost([a, b]),
+        program: program([a, b], cores),
         steal: cpu_a.steal_share().max(cpu_b.steal_share()),
         throttled: throttled(a).max(throttled(b)),
     }
@@ -52,6 +53,16 @@ pub fn together(several: &[Figures]) -> Figures {
         throttled: most(|one| one.throttled),
         ..Figures::default()
     }
+}
+
+/// What a program told, and what that cost: its figure where more is better, else its runs, for a second of processor time.
+fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramWork> {
+    let end = ends.into_iter().find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
+    let figure = end.get::<ProgramFigures>().deciding()?;
+    let seconds = end.window_ns.as_secs_f64();
+    let done = if figure.more_is_better { figure.value } else { 1.0 / seconds };
+    let per_cpu_s = if cores > 0.0 && done.is_finite() { done / cores } else { 0.0 };
+    Some(ProgramWork { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
 /// The share of the datagrams that an end expected and that did not come; `None` where there were none.

@@ -72,6 +72,16 @@ pub enum Metric {
     Latency,
 }
 
+/// What a trial did in a second, of what its cost is counted in. Runs of a program whose figure is better the less it is are
+/// one each.
+fn work(trial: &Figures) -> f64 {
+    match &trial.program {
+        None => trial.rate_bps.0,
+        Some(work) if work.less_is_better => 1.0,
+        Some(work) => work.value,
+    }
+}
+
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
 
@@ -99,6 +109,11 @@ impl Metric {
     /// The figure's value; `None` where it was not measured.
     pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
         let measured = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
+        match (self, &figures.program) {
+            (Metric::Rate, Some(work)) => return measured(work.better()),
+            (Metric::Cost, Some(work)) => return measured(work.per_cpu_s),
+            _ => {}
+        }
         match self {
             // No goodput is a measurement too: a path that was cut.
             Metric::Rate => Some(figures.rate_bps.0.max(0.0)),
@@ -128,8 +143,8 @@ impl Metric {
             Metric::Rate => Sums { gained: all, spent: count },
             // Trials of a block are equally long, so the rate stands for the bytes.
             Metric::Cost => Sums {
-                gained: sum(|trial| trial.rate_bps.0),
-                spent: sum(|trial| trial.rate_bps.0 / trial.bytes_per_cpu_s.0),
+                gained: sum(work),
+                spent: arm.iter().map(|trial| Some(work(trial) / self.of(trial)?)).sum::<Option<f64>>()?,
             },
             Metric::Latency => Sums { gained: count, spent: all },
         };

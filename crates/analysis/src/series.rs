@@ -1,6 +1,6 @@
 //! The blocks of one comparison.
 
-use landspeed_record::{Arm, Estimate, Figures};
+use landspeed_record::{Arm, Estimate, Figures, ProgramWork};
 use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
@@ -214,9 +214,14 @@ impl Series {
         let of = |metric: Metric| mean(&|trial| metric.of(trial)).unwrap_or_default();
         let time = |ns: f64| Nanos(ns.round() as u64);
         let lost: Vec<f64> = self.trials(arm).filter_map(|trial| trial.lost).collect();
+        let program = self.trials(arm).find_map(|trial| trial.program);
+        let (rate, cost) = (of(Metric::Rate), of(Metric::Cost));
+        let program = program.map(|work| ProgramWork { per_cpu_s: cost, ..work.with_better(rate) });
+        let of_stream = |figure| if program.is_none() { figure } else { 0.0 };
         Figures {
-            rate_bps: BitRate(of(Metric::Rate)),
-            bytes_per_cpu_s: BytesPerCpuSecond(of(Metric::Cost)),
+            rate_bps: BitRate(of_stream(rate)),
+            bytes_per_cpu_s: BytesPerCpuSecond(of_stream(cost)),
+            program,
             latency_ns: time(of(Metric::Latency)),
             loaded_latency_ns: mean(&loaded).map(time),
             // Most trials lose none, of which there is no logarithm.

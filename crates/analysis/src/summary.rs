@@ -38,6 +38,7 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
         started: header.started,
         took_ns: run.took,
         goal: header.goal,
+        program: header.program,
         baseline: header.baseline,
         command: header.command,
         topology: header.topology,

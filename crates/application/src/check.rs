@@ -91,7 +91,9 @@ fn hosts(file: &File) -> Result<[usize; 2], Mistake> {
     let Some(hosts) = &file.hosts else { return Ok([2, 2]) };
     match *hosts.get_ref() {
         [least, most] if 2 <= least && least <= most && most <= MOST_HOSTS => Ok([least, most]),
-        _ => Err(here(hosts)(format!("hosts: give the fewest and the most, such as [2, 4]; {MOST_HOSTS} at most"))),
+        _ => Err(here(hosts)(format!(
+            "hosts: give the fewest and the most, such as [2, 4]; {MOST_HOSTS} at most"
+        ))),
     }
 }
 
@@ -110,7 +112,8 @@ fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), Mist
 fn chosen(figures: &[FigureFile]) -> Result<Factor, Mistake> {
     let names: Vec<&'static str> = figures.iter().map(|figure| leak(figure.name.get_ref())).collect();
     let Some(first) = names.first().copied() else {
-        let why = "there is no figure: add [[figure]] with a name, a unit, the role that prints it and where it is";
+        let why =
+            "there is no figure: add [[figure]] with a name, a unit, the role that prints it and where it is";
         return Err((None, why.to_owned()));
     };
     Ok(Factor {
@@ -127,22 +130,29 @@ fn leak(text: &str) -> &'static str {
 }
 
 fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistake> {
-    const TAKEN: &[&str] = &["port", METRIC, "dir", "address", "server", "n", "hosts", "addresses", "token", "landspeed"];
+    const TAKEN: &[&str] =
+        &["port", METRIC, "dir", "address", "server", "n", "hosts", "addresses", "token", "landspeed"];
     let word = name.get_ref();
     let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     if !is_word || TAKEN.contains(&word.as_str()) || word.starts_with("host") {
-        let why = format!("parameter.{word}: choose another name, of a-z and '-', none of {}", TAKEN.join(", "));
+        let why =
+            format!("parameter.{word}: choose another name, of a-z and '-', none of {}", TAKEN.join(", "));
         return Err(here(name)(why));
     }
     let wrong = here(&file.is);
     let domain = match (file.is.get_ref(), &file.between, file.of.as_slice()) {
-        (Is::Choice, None, of @ [_, ..]) => Domain::OneOf(Vec::leak(of.iter().map(|one| leak(one)).collect())),
+        (Is::Choice, None, of @ [_, ..]) => {
+            Domain::OneOf(Vec::leak(of.iter().map(|one| leak(one)).collect()))
+        }
         (Is::Choice, ..) => return Err(wrong(format!("parameter.{word}: a choice has of = [\"...\", ...]"))),
         (Is::Text, None, []) => Domain::Text(200),
         (is, Some(between), []) => {
             let [least, most] = between.get_ref();
-            range(*is, least, most)
-                .ok_or_else(|| here(between)(format!("parameter.{word}: between takes two values of its kind, the least first")))?
+            range(*is, least, most).ok_or_else(|| {
+                here(between)(format!(
+                    "parameter.{word}: between takes two values of its kind, the least first"
+                ))
+            })?
         }
         _ => {
             return Err(wrong(format!(
@@ -151,13 +161,20 @@ fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistak
         }
     };
     let factor = Factor { name: leak(word), about: leak(&file.about), domain, ..Factor::FLOW };
-    let default = factor.parse(file.default.get_ref()).map_err(|error| here(&file.default)(error.to_string()))?;
+    let default =
+        factor.parse(file.default.get_ref()).map_err(|error| here(&file.default)(error.to_string()))?;
     Ok(Factor { default: leak(&default), ..factor })
 }
 
 /// The domain of a parameter with ends.
 fn range(is: Is, least: &str, most: &str) -> Option<Domain> {
-    let bytes = |text: &str| Factor { name: "bytes", domain: Domain::Bytes(0, u64::MAX), ..Factor::FLOW }.parse(text).ok()?.parse().ok();
+    let bytes = |text: &str| {
+        Factor { name: "bytes", domain: Domain::Bytes(0, u64::MAX), ..Factor::FLOW }
+            .parse(text)
+            .ok()?
+            .parse()
+            .ok()
+    };
     match is {
         Is::Number => {
             let (least, most): (u64, u64) = (least.parse().ok()?, most.parse().ok()?);
@@ -192,7 +209,9 @@ impl Names<'_> {
 
     fn command(&self, command: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, Mistake> {
         if command.get_ref().first().is_none_or(|program| program.get_ref().trim().is_empty()) {
-            return Err(here(command)("a command names its program first: [\"redis-server\", \"--port\", \"{port}\"]".to_owned()));
+            return Err(here(command)(
+                "a command names its program first: [\"redis-server\", \"--port\", \"{port}\"]".to_owned(),
+            ));
         }
         if command.get_ref().len() == 1 && command.get_ref()[0].get_ref().contains(' ') {
             let why = "a command is a list of arguments, not a line for a shell: [\"sleep\", \"1\"]";
@@ -220,10 +239,12 @@ impl Names<'_> {
             user: role.user.as_ref().map(user).transpose()?.unwrap_or_else(|| USER.to_owned()),
             disk: role.disk.as_ref().map(disk).transpose()?.unwrap_or(DISK),
             hides: role.hides.iter().map(hidden).collect::<Result<_, _>>()?,
-            end: role.end.as_ref().map(end).transpose()?.unwrap_or(End {
-                signal: libc::SIGTERM,
-                within_ns: ENDS_WITHIN,
-            }),
+            end: role
+                .end
+                .as_ref()
+                .map(end)
+                .transpose()?
+                .unwrap_or(End { signal: libc::SIGTERM, within_ns: ENDS_WITHIN }),
         })
     }
 
@@ -231,12 +252,12 @@ impl Names<'_> {
     fn lives(&self, role: &RoleFile) -> Result<Lives, Mistake> {
         let lives = role.lives.as_ref().map_or(Lives::Trial, |lives| *lives.get_ref());
         match (&role.lives, lives, &role.ready, &role.carries) {
-            (Some(at), Lives::Block, None, _) => {
-                Err(here(at)("only a service lives through a block: say when it is ready, or leave lives out".to_owned()))
-            }
-            (Some(at), Lives::Block, _, None) => {
-                Err(here(at)("lives = \"block\" needs carries: say what is carried from one trial to the next".to_owned()))
-            }
+            (Some(at), Lives::Block, None, _) => Err(here(at)(
+                "only a service lives through a block: say when it is ready, or leave lives out".to_owned(),
+            )),
+            (Some(at), Lives::Block, _, None) => Err(here(at)(
+                "lives = \"block\" needs carries: say what is carried from one trial to the next".to_owned(),
+            )),
             _ => Ok(lives),
         }
     }
@@ -251,7 +272,8 @@ impl Names<'_> {
             }
             (None, None, Some(command)) => Ok(Ready::Command(self.command(command)?)),
             _ => Err(here(ready)(
-                "ready is one of: { port = \"{address}:{port}\" }, { line = \"REGEX\" }, { command = [...] }".to_owned(),
+                "ready is one of: { port = \"{address}:{port}\" }, { line = \"REGEX\" }, { command = [...] }"
+                    .to_owned(),
             )),
         }
     }
@@ -266,12 +288,18 @@ impl Names<'_> {
         let path = file.path.get_ref();
         let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if path.is_empty() || !plain {
-            return Err(here(&file.path)(format!("'{path}' must lie below {{dir}}: give a path without '/' at its start and without '..'")));
+            return Err(here(&file.path)(format!(
+                "'{path}' must lie below {{dir}}: give a path without '/' at its start and without '..'"
+            )));
         }
         let content = match (&file.text, &file.bytes) {
             (Some(text), None) => Content::Text(self.text(text)?),
             (None, Some(bytes)) => Content::Seeded { bytes: disk(bytes)?, seed: file.seed },
-            _ => return Err(here(&file.path)(format!("{path}: give text = \"...\", or bytes = \"1M\" and a seed"))),
+            _ => {
+                return Err(here(&file.path)(format!(
+                    "{path}: give text = \"...\", or bytes = \"1M\" and a seed"
+                )));
+            }
         };
         Ok(Fixture { path: path.clone(), content })
     }
@@ -302,9 +330,12 @@ fn user(name: &Spanned<String>) -> Result<String, Mistake> {
 
 fn hidden(path: &Spanned<String>) -> Result<String, Mistake> {
     let text = path.get_ref();
-    let plain = Path::new(text).components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let plain =
+        Path::new(text).components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if !text.starts_with('/') || text.len() == 1 || !plain {
-        return Err(here(path)(format!("hides takes whole paths of directories and files, such as \"/etc/resolv.conf\", not '{text}'")));
+        return Err(here(path)(format!(
+            "hides takes whole paths of directories and files, such as \"/etc/resolv.conf\", not '{text}'"
+        )));
     }
     Ok(text.clone())
 }
@@ -332,10 +363,15 @@ fn end(file: &EndFile) -> Result<End, Mistake> {
 }
 
 fn expression(text: &Spanned<String>) -> Result<Regex, Mistake> {
-    Regex::new(text.get_ref()).map_err(|error| here(text)(format!("'{}' is no regular expression: {error}", text.get_ref())))
+    Regex::new(text.get_ref())
+        .map_err(|error| here(text)(format!("'{}' is no regular expression: {error}", text.get_ref())))
 }
 
-fn figures(files: &[FigureFile], roles: &[RoleSpec], usual: &Spanned<String>) -> Result<Vec<Figure>, Mistake> {
+fn figures(
+    files: &[FigureFile],
+    roles: &[RoleSpec],
+    usual: &Spanned<String>,
+) -> Result<Vec<Figure>, Mistake> {
     once(files.iter().map(|figure| &figure.name))?;
     files.iter().map(|file| figure(file, roles, usual)).collect()
 }
@@ -346,11 +382,16 @@ fn figure(file: &FigureFile, roles: &[RoleSpec], usual: &Spanned<String>) -> Res
     match roles.iter().find(|one| one.name == *role) {
         None => {
             let near = did_you_mean(role, names());
-            return Err(here(&file.role)(format!("no role is called '{role}'{near}; there are {}", names().collect::<Vec<_>>().join(", "))));
+            return Err(here(&file.role)(format!(
+                "no role is called '{role}'{near}; there are {}",
+                names().collect::<Vec<_>>().join(", ")
+            )));
         }
         Some(service) if service.is_service() => {
             let usual = usual.get_ref();
-            return Err(here(&file.role)(format!("{role} is a service, whose output is not read: take a role that ends, such as {usual}")));
+            return Err(here(&file.role)(format!(
+                "{role} is a service, whose output is not read: take a role that ends, such as {usual}"
+            )));
         }
         Some(_) => {}
     }
@@ -358,16 +399,26 @@ fn figure(file: &FigureFile, roles: &[RoleSpec], usual: &Spanned<String>) -> Res
         (Some(line), None, false) => {
             let found = expression(line)?;
             if found.captures_len() != 2 {
-                return Err(here(line)("the expression needs one group around the number: \"([0-9.]+) requests\"".to_owned()));
+                return Err(here(line)(
+                    "the expression needs one group around the number: \"([0-9.]+) requests\"".to_owned(),
+                ));
             }
             Source::Line(found)
         }
-        (None, Some(pointer), false) if pointer.get_ref().starts_with('/') => Source::Json(pointer.get_ref().clone()),
+        (None, Some(pointer), false) if pointer.get_ref().starts_with('/') => {
+            Source::Json(pointer.get_ref().clone())
+        }
         (None, Some(pointer), false) => {
-            return Err(here(pointer)("a JSON pointer begins with '/': \"/end/sum_received/bits_per_second\"".to_owned()));
+            return Err(here(pointer)(
+                "a JSON pointer begins with '/': \"/end/sum_received/bits_per_second\"".to_owned(),
+            ));
         }
         (None, None, true) => Source::WallTime,
-        _ => return Err(here(&file.name)("a figure is one of: line = \"REGEX\", json = \"/POINTER\", wall-time = true".to_owned())),
+        _ => {
+            return Err(here(&file.name)(
+                "a figure is one of: line = \"REGEX\", json = \"/POINTER\", wall-time = true".to_owned(),
+            ));
+        }
     };
     let scale = file.scale.unwrap_or(1.0);
     if !(scale.is_finite() && scale > 0.0) {

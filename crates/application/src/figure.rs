@@ -22,7 +22,11 @@ pub struct Ran {
 ///
 /// # Errors
 /// A figure that is not where its file says, with what was printed.
-pub fn figures(application: &Application, ran: &[Ran], parameters: &Settings) -> Result<ProgramFigures, Error> {
+pub fn figures(
+    application: &Application,
+    ran: &[Ran],
+    parameters: &Settings,
+) -> Result<ProgramFigures, Error> {
     let all = application.figures.iter().filter(|figure| ran.iter().any(|one| one.role == figure.role));
     let all = all.map(|figure| found(figure, ran)).collect::<Result<Vec<_>, _>>()?;
     let chosen = application.parameters.iter().find(|one| one.name == METRIC);
@@ -48,14 +52,21 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
         Source::WallTime => ran.took.as_secs_f64(),
         Source::Line(expression) => {
             let last = expression.captures_iter(&ran.output).last().and_then(|groups| groups.get(1));
-            let text = last.ok_or_else(|| wrong(format!("{} printed nothing that matches '{expression}'{}", ran.role, said())))?;
+            let text = last.ok_or_else(|| {
+                wrong(format!("{} printed nothing that matches '{expression}'{}", ran.role, said()))
+            })?;
             let plain = text.as_str().replace(',', "");
-            plain.trim().parse().map_err(|_| wrong(format!("'{}' is no number", Text::from(text.as_str()))))?
+            plain
+                .trim()
+                .parse()
+                .map_err(|_| wrong(format!("'{}' is no number", Text::from(text.as_str()))))?
         }
         Source::Json(pointer) => {
             let all: Value = serde_json::from_str(ran.output.trim())
                 .map_err(|error| wrong(format!("{} printed no JSON: {error}{}", ran.role, said())))?;
-            let value = all.pointer(pointer).ok_or_else(|| wrong(format!("the JSON of {} has nothing at {pointer}", ran.role)))?;
+            let value = all
+                .pointer(pointer)
+                .ok_or_else(|| wrong(format!("the JSON of {} has nothing at {pointer}", ran.role)))?;
             value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number")))?
         }
     };
@@ -74,5 +85,9 @@ pub(crate) fn tail(output: &str) -> String {
     let last = lines[lines.len().saturating_sub(LINES)..].join(" | ");
     let skip = last.chars().count().saturating_sub(LENGTH);
     let last: String = last.chars().skip(skip).collect();
-    if last.is_empty() { "; it printed nothing".to_owned() } else { format!("; it printed last: {}", Text::from(last)) }
+    if last.is_empty() {
+        "; it printed nothing".to_owned()
+    } else {
+        format!("; it printed last: {}", Text::from(last))
+    }
 }

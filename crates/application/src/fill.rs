@@ -72,7 +72,8 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
 }
 
 fn is_word(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
 /// Whether a text mentions a placeholder.
@@ -113,9 +114,7 @@ pub fn fill(text: &str, places: &Places<'_>, parameters: &[Factor]) -> String {
             "server" => at(2),
             "n" => Some(places.number.to_string()),
             "hosts" => Some(places.hosts.len().to_string()),
-            "addresses" => {
-                Some(places.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-            }
+            "addresses" => Some(places.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
             "token" => Some(places.token.to_owned()),
             name => match parameters.iter().find(|one| one.name == name) {
                 Some(one) => Some(one.of(places.parameters).to_owned()),

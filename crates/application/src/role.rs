@@ -115,7 +115,9 @@ impl Role {
                 Ok(Some(Ended { output, took: took_ns }))
             }
             Ok(other) => Err(self.wrong(other)),
-            Err(RecvTimeoutError::Timeout) if so_far > Duration::from(self.within) => Err(self.slow("to end")),
+            Err(RecvTimeoutError::Timeout) if so_far > Duration::from(self.within) => {
+                Err(self.slow("to end"))
+            }
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
         }
@@ -170,7 +172,9 @@ impl Role {
     fn wrong(&self, said: Said) -> Error {
         let why = match said {
             Said::Failed { why } => Text::from(why).to_string(),
-            Said::Ended { wrong, output, errors, .. } => format!("{wrong}{}", tail(&(output + "\n" + &errors))),
+            Said::Ended { wrong, output, errors, .. } => {
+                format!("{wrong}{}", tail(&(output + "\n" + &errors)))
+            }
             Said::Prepared {} | Said::Ready {} => "it said something out of turn".to_owned(),
         };
         Error::Role { role: self.name.clone(), why }
@@ -247,9 +251,13 @@ fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
 }
 
 fn is_there(program: &str) -> bool {
-    const FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    const FOLDERS: [&str; 6] =
+        ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     // One that is relative lies in the role's directory, which is made later.
-    program.contains('/') && (!program.starts_with('/') || std::path::Path::new(program).exists() || program.starts_with(crate::fill::DIR))
+    program.contains('/')
+        && (!program.starts_with('/')
+            || std::path::Path::new(program).exists()
+            || program.starts_with(crate::fill::DIR))
         || FOLDERS.iter().any(|folder| std::path::Path::new(folder).join(program).exists())
 }
 

@@ -23,7 +23,8 @@ pub fn shipped_text(name: &str) -> Option<&'static str> {
 }
 
 fn files() -> impl Iterator<Item = (&'static Path, &'static str)> {
-    let mut all: Vec<_> = FILES.files().filter(|file| file.path().extension().is_some_and(|kind| kind == "toml")).collect();
+    let mut all: Vec<_> =
+        FILES.files().filter(|file| file.path().extension().is_some_and(|kind| kind == "toml")).collect();
     all.sort_by_key(|file| file.path());
     all.into_iter().filter_map(|file| Some((file.path(), file.contents_utf8()?)))
 }

@@ -20,7 +20,7 @@ use crate::exit;
 pub(crate) use cc::{CcAction, CcArgs, RecoveryArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use grid::GridArgs;
-pub(crate) use measure::{is_taken, FanArg, FlowArgs, MeasureArgs};
+pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs, is_taken};
 pub(crate) use run::{ExperimentsArgs, RunArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 

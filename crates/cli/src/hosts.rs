@@ -98,7 +98,11 @@ impl NamedHosts {
 
     /// The first host with every other: the hosts of a program. Without hosts or a lab, a lab of as many as it needs.
     pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<Joined> {
-        let words = if self.words.is_empty() && least > 2 { vec![format!("lab:switch:{least}")] } else { self.words.clone() };
+        let words = if self.words.is_empty() && least > 2 {
+            vec![format!("lab:switch:{least}")]
+        } else {
+            self.words.clone()
+        };
         self.join_star_of(&words)
     }
 

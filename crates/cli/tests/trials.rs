@@ -48,7 +48,8 @@ impl Bench {
             block: 0,
         };
         let (mut trials, timing) = (Trials::default(), Timing::for_rtt(self.pair.path.rtt_ns));
-        let mut blocks = Blocks { pair: &mut self.pair, timing, began: Instant::now(), sink: &mut trials };
+        let mut blocks =
+            Blocks { pair: &mut self.pair, program: None, timing, began: Instant::now(), sink: &mut trials };
         let BlockOutcome::Measured(BlockResult { figures, .. }) = blocks.measure(&block).expect("a block")
         else {
             panic!("a host refused the block")

@@ -5,15 +5,19 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, Pair as Block};
-use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial, ZeroCopied};
+use landspeed_record::{
+    Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial, Workload, ZeroCopied,
+};
 use landspeed_units::Nanos;
 
-use crate::trial::{Timing, measure_idle, measure_stream};
+use crate::trial::{Timing, measure_idle, measure_program, measure_stream};
 use crate::{Error, Pair, Sink};
 
 pub struct Blocks<'a> {
     pub pair: &'a mut Pair,
     pub timing: Timing,
+    /// The program that runs in place of a stream.
+    pub program: Option<&'a Workload>,
     /// The run's start: times of trials count from it.
     pub began: Instant,
     /// Where every trial goes.
@@ -113,7 +117,10 @@ impl Blocks<'_> {
             Some(idle) => idle,
             None => measure_idle(self.pair, cell, timing.ping)?,
         };
-        let ([a, b], figures) = measure_stream(self.pair, cell, timing, idle)?;
+        let ([a, b], figures) = match self.program {
+            Some(program) => measure_program(self.pair, cell, program, idle)?,
+            None => measure_stream(self.pair, cell, timing, idle)?,
+        };
         let remarks = [&a, &b].into_iter().flat_map(remarks_of).collect();
         let trial = Trial {
             step: block.step.clone(),

@@ -44,4 +44,4 @@ pub use record_run::{RecordRunOptions, record_run};
 pub use recovery::{Losses, recover};
 pub use sink::Sink;
 pub use trial::Timing;
-pub use tune::{Baseline, Placebos, TuneOptions, TunePlan, placebos, plan, tune};
+pub use tune::{Baseline, Placebos, TuneOptions, TunePlan, TunedProgram, placebos, plan, tune};

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use landspeed_analysis::figures;
 use landspeed_observer::observer;
 use landspeed_record::{
-    Amount, EndpointOutcome, Figure, Headline, MEASURE_FORMAT, MeasureReport, Measured, PartFigures, ProgramFigure,
-    ProgramFigures, Progress, Settings, Side, Workload,
+    Amount, EndpointOutcome, Figure, Headline, MEASURE_FORMAT, MeasureReport, Measured, PartFigures,
+    ProgramFigure, ProgramFigures, Progress, Settings, Side, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;

@@ -1,7 +1,7 @@
 //! One trial of a cell: ask for the idle round trip, and stream.
 
 use landspeed_analysis::{block_trials, figures};
-use landspeed_record::{Cell, EndpointOutcome, Figures, LatencyHistogram};
+use landspeed_record::{Cell, EndpointOutcome, Figures, LatencyHistogram, Workload};
 use landspeed_units::Nanos;
 use landspeed_workload::{pingpong, stream};
 
@@ -41,6 +41,11 @@ impl Timing {
         }
     }
 
+    /// Timing of trials of a program that takes `time`, on a path with round trip `rtt`.
+    pub(crate) fn of_program(rtt: Nanos, time: Nanos) -> Self {
+        Timing { warm_up: Nanos(0), stream: time, fine: false, ..Timing::for_rtt(rtt) }
+    }
+
     /// The timing of one trial of a block that is `fine`, or not.
     #[must_use]
     pub(crate) fn of(self, fine: bool) -> Self {
@@ -74,6 +79,19 @@ pub(crate) fn measure_stream(
 ) -> Result<([EndpointOutcome; 2], Figures), Error> {
     let watching = Watching { interval: Nanos(timing.stream.0 / SAMPLES), ..Watching::default() };
     let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
+    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
+    a.latency = vec![idle];
+    Ok(([a, b], figures))
+}
+
+/// Runs a program under `cell`, which is set already, and joins what was seen of the idle path.
+pub(crate) fn measure_program(
+    pair: &Pair,
+    cell: &Cell,
+    program: &Workload,
+    idle: LatencyHistogram,
+) -> Result<([EndpointOutcome; 2], Figures), Error> {
+    let [mut a, b] = pair.run(program.clone(), &cell.flow, Nanos(0))?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];
     Ok(([a, b], figures))

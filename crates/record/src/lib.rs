@@ -71,14 +71,15 @@ pub use observe::{
     Throttling,
 };
 pub use outcome::{
-    Connections, EndpointOutcome, LostRounds, ProgramFigure, ProgramFigures, SweepDatagrams, SweepPoint, ZeroCopied,
+    Connections, EndpointOutcome, LostRounds, ProgramFigure, ProgramFigures, SweepDatagrams, SweepPoint,
+    ZeroCopied,
 };
 pub use outline::{Outline, count_runs, outline, read_header};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{
-    Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary,
-    TuneSummary,
+    Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, ProgramOf, ProgramWork,
+    SUMMARY_FORMAT, StepSummary, TuneSummary,
 };
 pub use trial::{Arm, LatencyHistogram, Program, Progress, Role, TcpProgress, Trial, TrialSpec, Workload};
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};

@@ -4,8 +4,8 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, Side, StepSummary, Study, StudyRun,
-    Trial, TuneSummary, Verdict, unknown,
+    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, ProgramOf, Side, StepSummary, Study,
+    StudyRun, Trial, TuneSummary, Verdict, unknown,
 };
 
 /// First line of every record.
@@ -25,6 +25,9 @@ pub struct Header {
     pub topology: String,
     /// "rate", "latency", "cpu".
     pub goal: String,
+    /// The program that a tuning run is about; `None` where it is landspeed's own stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramOf>,
     /// "found" or "sc03".
     pub baseline: String,
     /// Seed of the orders of trials.

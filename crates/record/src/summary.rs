@@ -19,6 +19,47 @@ pub struct Estimate {
     pub high: f64,
 }
 
+/// The figure of a program that decides, and what it cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramWork {
+    /// In the figure's own unit.
+    pub value: f64,
+    /// Whether less of it is better.
+    pub less_is_better: bool,
+    /// The figure for a second of processor time over both hosts; where less is better, runs of the program. `None` where it was
+    /// not measured.
+    #[serde(with = "unknown::measured")]
+    pub per_cpu_s: f64,
+}
+
+impl ProgramWork {
+    /// The figure, or one over it where less is better.
+    pub fn better(&self) -> f64 {
+        if self.less_is_better { 1.0 / self.value } else { self.value }
+    }
+
+    /// What has this [`ProgramWork::better`].
+    #[must_use]
+    pub fn with_better(self, better: f64) -> Self {
+        ProgramWork { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
+    }
+}
+
+/// The program that a run was about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramOf {
+    /// "app:redis".
+    pub workload: String,
+    /// Name of the figure that decided: "requests".
+    pub figure: String,
+    /// Its unit.
+    pub unit: String,
+    /// Whether less of it is better.
+    pub less_is_better: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
@@ -36,6 +77,9 @@ pub struct Figures {
     /// Share of the datagrams that did not arrive, 0 to 1; `None` of a transport that loses nothing, and in older records.
     #[serde(default)]
     pub lost: Option<f64>,
+    /// What a program told of its run; `None` where it was landspeed's own workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramWork>,
     /// Share of processor time that the hypervisor took away meanwhile, 0 to 1; the worse machine's.
     pub steal: f64,
     /// Share of the window in which a processor quota or heat held the workload's processors back, 0 to 1; the worse
@@ -186,6 +230,9 @@ pub struct TuneSummary {
     pub took_ns: Nanos,
     /// "rate", "latency" or "cpu": the primary statistic.
     pub goal: String,
+    /// The program whose figure takes the place of the rate; `None` where landspeed's own stream ran.
+    #[serde(default)]
+    pub program: Option<ProgramOf>,
     /// The baseline: "found" or "sc03".
     pub baseline: String,
     pub command: String,

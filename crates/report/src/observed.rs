@@ -42,7 +42,9 @@ fn cell(amount: &Amount) -> Cell {
         Amount::RateBps(rate) => (*rate).into(),
         Amount::TimeNs(time) => (*time).into(),
         Amount::CpuNs(time) => (*time).into(),
-        Amount::Measured(Measured { value, unit }) => Cell::number(*value, format!("{} {unit}", crate::words::amount(*value))),
+        Amount::Measured(Measured { value, unit }) => {
+            Cell::number(*value, format!("{} {unit}", crate::words::amount(*value)))
+        }
         Amount::Text(text) => text.into(),
     }
 }

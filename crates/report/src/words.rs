@@ -66,8 +66,8 @@ impl Primary {
 
     pub(crate) fn of_figures(self, figures: &Figures) -> f64 {
         match self {
-            Primary::Rate => figures.rate_bps.0,
-            Primary::Cost => figures.bytes_per_cpu_s.0,
+            Primary::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
+            Primary::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
             Primary::Latency => figures.latency_ns.0 as f64,
         }
     }
@@ -88,6 +88,15 @@ impl Primary {
             Primary::Latency => gain.latency,
         }
         .filter(plausible)
+    }
+
+    /// What stands before its figures in a run that may be about a program.
+    pub(crate) fn row(self, summary: &TuneSummary) -> String {
+        match (self, &summary.program) {
+            (Primary::Rate, Some(program)) => safe(&program.figure),
+            (Primary::Cost, Some(_)) => "per CPU-second".to_owned(),
+            _ => self.called().row.to_owned(),
+        }
     }
 
     /// A ratio of the figure with above 1 better.

@@ -38,7 +38,7 @@ use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::Cancel;
 use landspeed_units::Nanos;
 
-pub use application::{applications, load, text_of};
+pub use application::{applications, load, program_of, text_of};
 pub use end::TrialEnd;
 pub use error::Error;
 pub use port::{ClientPlan, DataPort};

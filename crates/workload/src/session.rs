@@ -60,7 +60,13 @@ pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<
             open(plan, number, number, needs.calling(number), &patience)
         })?);
     }
-    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0, living: Arc::default() })
+    Ok(Session {
+        flows,
+        signals: Signals::new(signals),
+        more: More::Call(plan.clone()),
+        strangers: 0,
+        living: Arc::default(),
+    })
 }
 
 fn open_all(

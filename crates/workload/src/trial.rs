@@ -243,7 +243,8 @@ impl Trial<'_, '_> {
         let flows = self.parts.flows.iter();
         let sockets: Vec<(u32, BorrowedFd<'_>)> =
             flows.flat_map(|flow| flow.sockets().into_iter().map(|socket| (flow.number(), socket))).collect();
-        self.parts.watch.open(&Watched { threads: &self.workers.threads, sockets: &sockets });
+        let programs = self.spec.program.is_some();
+        self.parts.watch.open(&Watched { threads: &self.workers.threads, sockets: &sockets, programs });
         let at = Instant::now();
         let (counts, datagrams) = (self.counts(), self.datagrams());
         if self.spec.progress_ns > Nanos(0) && self.receiving.is_some() {

@@ -13,6 +13,8 @@ pub struct Watched<'a> {
     /// Sockets of the data flows, each with its flow's number, in the order of these: a flow may have several, and one may be
     /// several flows'.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
+    /// Whether what is watched are programs that this process has started.
+    pub programs: bool,
 }
 
 /// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None is

@@ -75,7 +75,8 @@ mod tests {
             whole.read();
         }
         assert!(whole.overflowed && whole.kept.len() == MOST);
-        let mut end = Capture::end((&b"first"[..]).chain(std::io::repeat(b'y').take(1 << 20)).chain(&b"last"[..]));
+        let mut end =
+            Capture::end((&b"first"[..]).chain(std::io::repeat(b'y').take(1 << 20)).chain(&b"last"[..]));
         while end.pipe.is_some() {
             end.read();
         }

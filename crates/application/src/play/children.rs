@@ -53,7 +53,9 @@ pub(super) fn probe(words: &[String], order: &Order, user: &User) -> Result<i32,
 fn prepared(words: &[String], order: &Order, user: &User) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(DIR).stdin(Stdio::null()).env_clear();
-    command.envs([("PATH", PATH), ("HOME", DIR), ("TMPDIR", DIR), ("LANG", "C.UTF-8")]).env("USER", user.name());
+    command
+        .envs([("PATH", PATH), ("HOME", DIR), ("TMPDIR", DIR), ("LANG", "C.UTF-8")])
+        .env("USER", user.name());
     command.envs(order.env.iter().map(|(name, value)| (name, value)));
     let (user, cores) = (user.clone(), order.cores.clone());
     // SAFETY: between fork and exec only system calls are made; what they need was allocated before.
@@ -73,7 +75,10 @@ fn pin(cores: &[u32]) -> Result<(), Error> {
         return Ok(());
     }
     let mut set = rustix::thread::CpuSet::new();
-    cores.iter().filter(|core| (**core as usize) < rustix::thread::CpuSet::MAX_CPU).for_each(|core| set.set(*core as usize));
+    cores
+        .iter()
+        .filter(|core| (**core as usize) < rustix::thread::CpuSet::MAX_CPU)
+        .for_each(|core| set.set(*core as usize));
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 

@@ -68,7 +68,14 @@ fn bring_own() -> std::io::Result<()> {
 fn write(file: &Fixture, user: &User) -> Result<(), String> {
     let path = Path::new(DIR).join(&file.path);
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.path);
-    for folder in path.ancestors().skip(1).take_while(|folder| *folder != Path::new(DIR)).collect::<Vec<_>>().iter().rev() {
+    for folder in path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| *folder != Path::new(DIR))
+        .collect::<Vec<_>>()
+        .iter()
+        .rev()
+    {
         if !folder.exists() {
             fs::create_dir(folder).and_then(|()| user.own(folder)).map_err(failed)?;
         }

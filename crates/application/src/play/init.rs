@@ -49,7 +49,8 @@ enum Asked {
 impl<'a> Init<'a> {
     fn prepared(order: &'a Order) -> Result<Self, String> {
         let user = User::find(&order.user)?;
-        rustix::system::sethostname(order.host_name.as_bytes()).map_err(|error| format!("cannot name the host: {error}"))?;
+        rustix::system::sethostname(order.host_name.as_bytes())
+            .map_err(|error| format!("cannot name the host: {error}"))?;
         furnish(order, &user)?;
         Ok(Init { order, user })
     }
@@ -94,7 +95,8 @@ impl<'a> Init<'a> {
             if let Some(status) = status_of(program.pid) {
                 let took_ns = program.began.elapsed().into();
                 last_words(&mut program);
-                let (wrong, output, errors) = (children::wrong(status), program.output.text(), program.errors.text());
+                let (wrong, output, errors) =
+                    (children::wrong(status), program.output.text(), program.errors.text());
                 if must_succeed && !wrong.is_empty() {
                     return Err(format!("a command before it: {wrong}{}", tail(&(output + "\n" + &errors))));
                 }
@@ -181,8 +183,10 @@ fn hear(program: Option<&mut Program>) -> Heard {
     let is_there = {
         let mut fds = vec![PollFd::new(&input, PollFlags::IN)];
         if let Some(program) = &program {
-            let pipes: [Option<BorrowedFd<'_>>; 2] =
-                [program.output.pipe.as_ref().map(AsFd::as_fd), program.errors.pipe.as_ref().map(AsFd::as_fd)];
+            let pipes: [Option<BorrowedFd<'_>>; 2] = [
+                program.output.pipe.as_ref().map(AsFd::as_fd),
+                program.errors.pipe.as_ref().map(AsFd::as_fd),
+            ];
             fds.extend(pipes.into_iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
             fds.push(PollFd::new(&program.ended, PollFlags::IN));
         }
@@ -218,9 +222,10 @@ impl<'a> Wait<'a> {
     fn new(ready: &'a Ready) -> Result<Self, String> {
         Ok(match ready {
             Ready::Port(at) => Wait::Port(at.parse().map_err(|_| format!("'{at}' is no address and port"))?),
-            Ready::Line(line) => {
-                Wait::Line { expression: Regex::new(line).map_err(|error| error.to_string())?, line: Vec::new() }
-            }
+            Ready::Line(line) => Wait::Line {
+                expression: Regex::new(line).map_err(|error| error.to_string())?,
+                line: Vec::new(),
+            },
             Ready::Command(words) => Wait::Command { words, running: None, succeeded: false },
         })
     }

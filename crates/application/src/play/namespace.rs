@@ -14,7 +14,9 @@ pub(super) fn enter() -> Result<(), String> {
     }
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(OWN | libc::CLONE_NEWUSER).map_err(|error| {
-        format!("cannot make namespaces for the program: {error}; run landspeed as root, or allow user namespaces")
+        format!(
+            "cannot make namespaces for the program: {error}; run landspeed as root, or allow user namespaces"
+        )
     })?;
     let write = |file: &str, text: String| {
         fs::write(file, text).map_err(|error| format!("cannot write {file}: {error}"))

@@ -18,13 +18,15 @@ impl User {
         if name.is_empty() || name == "root" || !rustix::process::geteuid().is_root() {
             return Ok(User::Own);
         }
-        let all = fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
+        let all =
+            fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
         let found = all.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?));
         let ids = found.and_then(|rest| {
             let mut fields = rest.split(':').skip(1);
             Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
         });
-        let (uid, gid) = ids.ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
+        let (uid, gid) =
+            ids.ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
         Ok(User::Other { name: name.to_owned(), uid, gid })
     }
 

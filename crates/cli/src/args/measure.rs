@@ -164,9 +164,9 @@ fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
     });
     let command = match runner.hosts() {
         None => command,
-        Some(_) => ["transport", "set", "warm_up", "fan", "interval"].into_iter().fold(command, |command, name| {
-            command.mut_arg(name, |arg| arg.hide(true))
-        }),
+        Some(_) => ["transport", "set", "warm_up", "fan", "interval"]
+            .into_iter()
+            .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true))),
     };
     let many = runner.hosts().is_none() && runner.roles().iter().any(|role| role.most > 1);
     command.mut_arg("fan", |arg| arg.hide(!many))

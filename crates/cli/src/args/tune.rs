@@ -36,6 +36,35 @@ pub(crate) struct TuneArgs {
     /// Improve this figure; the others get worse by 10 % at most
     #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
     pub(crate) goal: GoalArg,
+    /// Tune for this program: an application of `landspeed app list`, or a file
+    ///
+    /// It runs in place of landspeed's own stream, and its figure decides. The settings that are tried are the hosts'.
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Program", conflicts_with_all = ["record_run", "transport", "server"])]
+    pub(crate) app: Option<String>,
+    /// Set the application's parameters, such as size=4K,metric=p99
+    ///
+    /// `metric` is the figure that decides: the first that its file names by default.
+    #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Program", requires = "app")]
+    pub(crate) with: Option<String>,
+    /// Run this command on the second host as a server: it is ready once port {port} of {address} is open
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        help_heading = "Program",
+        hide_short_help = true,
+        requires = "client",
+        conflicts_with = "record_run"
+    )]
+    pub(crate) server: Option<String>,
+    /// Run this command on the first host; it connects to port {port} of {server} and prints the figure
+    #[arg(long, value_name = "COMMAND", help_heading = "Program", hide_short_help = true, requires_all = ["server", "metric"])]
+    pub(crate) client: Option<String>,
+    /// Find the figure in the client's output by this regular expression, with one group around the number
+    #[arg(long, value_name = "REGEX", help_heading = "Program", hide_short_help = true, requires = "client")]
+    pub(crate) metric: Option<String>,
+    /// With --metric: less of it is better
+    #[arg(long, help_heading = "Program", hide_short_help = true, requires = "metric")]
+    pub(crate) less_is_better: bool,
     /// Carry the data by this transport
     #[arg(long, value_parser = transports(), default_value = "tcp", conflicts_with = "record_run")]
     pub(crate) transport: String,

@@ -35,7 +35,11 @@ pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
         AppAction::Check { file } => {
             let runner = load(file)?;
             let parameters = runner.parameters().len();
-            out(&format!("{}: no mistakes; {parameters} parameters; run it with: landspeed measure app:{}\n", file.display(), file.display()))?;
+            out(&format!(
+                "{}: no mistakes; {parameters} parameters; run it with: landspeed measure app:{}\n",
+                file.display(),
+                file.display()
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -43,7 +47,12 @@ pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
 
 fn listed(runner: &'static dyn Runner) -> Listed {
     let parameters = runner.parameters().into_iter().map(|one| (one.name, one.default)).collect();
-    Listed { name: runner.name(), title: runner.describe(), hosts: runner.hosts().unwrap_or([2, 2]), parameters }
+    Listed {
+        name: runner.name(),
+        title: runner.describe(),
+        hosts: runner.hosts().unwrap_or([2, 2]),
+        parameters,
+    }
 }
 
 fn row(one: &Listed) -> Vec<String> {
@@ -64,12 +73,28 @@ fn text(name: &str) -> Result<&'static str> {
     })
 }
 
+/// An application that ships, by its name, or one in a file.
+pub(crate) fn named(word: &str) -> Result<&'static dyn Runner> {
+    let name = word.trim_start_matches("app:");
+    if name.contains('/') || Path::new(name).extension().is_some() {
+        return load(Path::new(name));
+    }
+    text(name)?;
+    landspeed_workload::find(&format!("app:{name}")).context("an application that ships can be read")
+}
+
 /// Reads the application in a file, and makes it a workload.
 pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display())).map_err(|error| usage(format!("{error:#}")))?;
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("cannot read {}", file.display()))
+        .map_err(|error| usage(format!("{error:#}")))?;
     let runner = landspeed_workload::load(file, &text).map_err(usage)?;
     match runner.parameters().iter().find(|one| crate::args::is_taken(one.name)) {
-        Some(taken) => Err(usage(format!("{}: parameter.{}: `landspeed measure` has an option of that name: choose another", file.display(), taken.name))),
+        Some(taken) => Err(usage(format!(
+            "{}: parameter.{}: `landspeed measure` has an option of that name: choose another",
+            file.display(),
+            taken.name
+        ))),
         None => Ok(runner),
     }
 }
@@ -77,7 +102,9 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
 /// Reads the files that the words of a command line name as `app:FILE`, and puts the names of their workloads in place.
 pub(crate) fn load_named(words: impl Iterator<Item = std::ffi::OsString>) -> Result<Vec<std::ffi::OsString>> {
     let replaced = |word: std::ffi::OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
-        Some(file) if file.contains('/') || Path::new(file).extension().is_some() => Ok(load(Path::new(file))?.name().into()),
+        Some(file) if file.contains('/') || Path::new(file).extension().is_some() => {
+            Ok(load(Path::new(file))?.name().into())
+        }
         _ => Ok(word),
     };
     words.map(replaced).collect()

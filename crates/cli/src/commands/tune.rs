@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
-use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, factors, plan, tune};
-use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
+use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
+use landspeed_record::{Line, Settings, TuneSummary, Workload, WriteError, Writer};
 use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
 
 use crate::args::{BaselineArg, GoalArg, TuneArgs};
+use crate::commands::app;
 use crate::data::RecordArg;
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
@@ -26,11 +27,13 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
         return commands::record_run::run(&args);
     }
     let args = with_own_names(args)?;
+    let program = program(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let stop = Stop::on_signals().context("cannot take signals over")?;
     stop.at_once("nothing was changed");
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &named)?;
+    options.program = program;
     let path = data::fresh(&folder, "tune", &options.started);
     options.record = path.display().to_string();
     let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
@@ -171,6 +174,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
         None => format!("{} --seed {seed}", data::command_line()),
     };
     Ok(TuneOptions {
+        program: None,
         transport: transport(args)?,
         goal: match args.goal {
             GoalArg::Rate => Goal::Rate,
@@ -195,6 +199,30 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
         started: data::now(),
         record: String::new(),
     })
+}
+
+/// The program that is to be tuned for, where one is named.
+fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
+    let runner = match (&args.app, &args.server, &args.client, &args.metric) {
+        (Some(app), ..) => app::named(app)?,
+        (None, Some(server), Some(client), Some(metric)) => {
+            let text =
+                landspeed_application::quick(server, client, metric, args.less_is_better).map_err(usage)?;
+            landspeed_workload::load(Path::new("command-line.toml"), &text).map_err(usage)?
+        }
+        _ => return Ok(None),
+    };
+    let mut workload = Workload::new(runner.name());
+    let table = landspeed_factor::Table::of(runner.parameters());
+    let set = args.with.iter().flat_map(|text| text.split(','));
+    for one in set {
+        let (name, value) =
+            one.split_once('=').ok_or_else(|| usage(format!("--with '{one}': expected NAME=VALUE")))?;
+        let (name, value) = table.parse(name.trim(), value.trim()).map_err(usage)?;
+        workload.parameters.insert(name, value);
+    }
+    let of = landspeed_workload::program_of(&workload).context("an application has a figure")?;
+    Ok(Some(TunedProgram { workload, of }))
 }
 
 fn transport(args: &TuneArgs) -> Result<&'static dyn Transport> {

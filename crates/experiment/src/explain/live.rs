@@ -114,7 +114,7 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
             WatchTarget::Top,
         ],
         WatchTarget::Pid { .. } => vec![WatchTarget::Top],
-        WatchTarget::Top | WatchTarget::Workload => Vec::new(),
+        WatchTarget::Top | WatchTarget::Workload | WatchTarget::Programs => Vec::new(),
     };
     let mut found: Vec<String> = Vec::new();
     for flow in like.into_iter().flat_map(|target| hosts.iter().flat_map(move |host| there(host, target))) {

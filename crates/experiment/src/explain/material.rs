@@ -107,6 +107,7 @@ pub(super) fn watched(options: &ExplainOptions) -> String {
         WatchTarget::Workload => {
             format!("a stream over {}, sent for this", TRANSPORT.of(&options.flow).to_uppercase())
         }
+        WatchTarget::Programs => "flows of the program".to_owned(),
         WatchTarget::Flow { at } => format!("flows of {at}"),
         WatchTarget::Pid { pid } => format!("flows of process {pid}"),
         WatchTarget::Top => "the flows that move most".to_owned(),

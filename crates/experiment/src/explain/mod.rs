@@ -15,7 +15,7 @@ use landspeed_units::Nanos;
 pub use live::{explain_live, glance_at_top};
 use material::{Material, Seen};
 pub use own::{explain, explain_time};
-pub(crate) use own::{warm_up, watched_stream};
+pub(crate) use own::{warm_up, watched_program, watched_stream};
 pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 
 /// Between samples of flows and processes.

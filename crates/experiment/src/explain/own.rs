@@ -1,7 +1,7 @@
 //! A stream of landspeed's own.
 
 use landspeed_analysis::figures;
-use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings};
+use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
 use landspeed_units::Nanos;
 use landspeed_workload::stream;
 
@@ -60,6 +60,16 @@ pub(crate) fn watched_stream(
 ) -> Result<[EndpointOutcome; 2], Error> {
     let watching = Watching { observers: observers(false), interval: INTERVAL, ..Watching::default() };
     pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
+}
+
+/// A run of a program over `pair`, watched likewise: its own flows are what a verdict is judged from.
+pub(crate) fn watched_program(
+    pair: &Pair,
+    flow: &Settings,
+    program: &Workload,
+) -> Result<[EndpointOutcome; 2], Error> {
+    let watching = Watching { observers: observers(false), interval: INTERVAL, ..Watching::default() };
+    pair.run_watched(program.clone(), flow, Nanos(0), &watching)
 }
 
 /// Start-up of a watched stream: slow start takes its round trips before a long path is at its pace.

@@ -5,7 +5,8 @@ use landspeed_analysis::verdict::{HostView, Scene, judge};
 use landspeed_record::{Cell, EndpointOutcome, Figures, Settings, Trial, Verdict};
 use landspeed_units::{BitRate, Nanos};
 
-use crate::explain::{warm_up, watched_stream};
+use super::TunedProgram;
+use crate::explain::{warm_up, watched_program, watched_stream};
 use crate::{Error, Pair};
 
 /// Length of the watched stream: at about 1 kHz two thousand samples of a processor's time, forty of a flow.
@@ -30,17 +31,23 @@ pub(super) fn look(
     pair: &Pair,
     cell: &Cell,
     (step, at_ns): (&str, Nanos),
+    program: Option<&TunedProgram>,
 ) -> Result<(Trial, Verdict), Error> {
-    let [a, b] = watched_stream(pair, &cell.flow, length(pair.path.rtt_ns))?;
+    let [a, b] = match program {
+        None => watched_stream(pair, &cell.flow, length(pair.path.rtt_ns))?,
+        Some(program) => watched_program(pair, &cell.flow, &program.workload)?,
+    };
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
-    let verdict = judged(pair, &cell.flow, [&a, &b], figures);
+    // What a program's flows are set to is its own affair.
+    let own = program.is_none().then_some(&cell.flow);
+    let verdict = judged(pair, own, [&a, &b], figures);
     let (step, cell) = (step.to_owned(), cell.clone());
     let trial = Trial { step, at_ns, cell, a, b, figures, ..Trial::default() };
     Ok((trial, verdict))
 }
 
 /// What the ladder has set on the hosts is its own affair: it tries no value that is set.
-fn judged(pair: &Pair, flow: &Settings, [a, b]: [&EndpointOutcome; 2], figures: Figures) -> Verdict {
+fn judged(pair: &Pair, own: Option<&Settings>, [a, b]: [&EndpointOutcome; 2], figures: Figures) -> Verdict {
     let goodput = Some(figures.rate_bps).filter(|rate| *rate > BitRate(0.0));
     let rtt = Some(pair.path.rtt_ns);
     let unread = Settings::new();
@@ -51,5 +58,5 @@ fn judged(pair: &Pair, flow: &Settings, [a, b]: [&EndpointOutcome; 2], figures: 
         limits: None,
         set: &unread,
     });
-    judge(&Scene { a, b: Some(b), rtt, goodput, own: Some(flow) })
+    judge(&Scene { a, b: Some(b), rtt, goodput, own })
 }

@@ -11,7 +11,7 @@ mod run;
 use std::time::Instant;
 
 use landspeed_analysis::{Goal, RunFacts, assemble};
-use landspeed_record::{Header, Line, RECORD_FORMAT, Settings, TuneSummary};
+use landspeed_record::{Header, Line, ProgramOf, RECORD_FORMAT, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 use landspeed_units::Nanos;
 
@@ -37,9 +37,19 @@ impl Baseline {
     }
 }
 
+/// The program that a run is about, in place of landspeed's own stream.
+#[derive(Debug, Clone)]
+pub struct TunedProgram {
+    /// What runs, with its parameters.
+    pub workload: Workload,
+    /// Which of its figures decides.
+    pub of: ProgramOf,
+}
+
 #[derive(Clone)]
 pub struct TuneOptions {
     pub goal: Goal,
+    pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
     /// Settings that are laid over the baseline and stay so.
@@ -129,6 +139,7 @@ fn header(options: &TuneOptions, budget: Nanos) -> Header {
         command: options.command.clone(),
         topology: options.topology.clone(),
         goal: options.goal.to_string(),
+        program: options.program.as_ref().map(|program| program.of.clone()),
         baseline: options.baseline.name().to_owned(),
         seed: options.seed,
         budget_ns: budget,

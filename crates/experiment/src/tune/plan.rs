@@ -1,14 +1,20 @@
 //! What a run would do, before anything is turned.
 
 use landspeed_analysis::{Forecast, Rules};
-use landspeed_factor::{Filter, On, Planner};
+use std::time::Instant;
+
+use landspeed_factor::{Filter, On, Planner, Scope};
 use landspeed_record::{Candidate, Cell, Finding, Settings};
+use landspeed_transport::settings::PLACEMENT;
 use landspeed_units::Nanos;
 
 use super::{Baseline, TuneOptions, bound, budget, look};
 use crate::factors::{all_factors, factors, flow};
 use crate::trial::Timing;
 use crate::{Error, Pair, curve};
+
+/// What a look takes beside the program's run: attaching the observers, naming the symbols that they saw.
+const LOOKING: Nanos = Nanos::millis(400);
 
 /// What a run would do: shown before real hosts are touched, and by `--dry-run`.
 #[derive(Debug, Clone)]
@@ -73,13 +79,30 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
         None => None,
     };
     let placebos = placebos(pair, &start, options);
-    let timing = Timing::for_rtt(pair.path.rtt_ns);
+    let timing = timing(pair, &start, options)?;
     let usual = Timing { fine: false, ..Timing::for_rtt(Nanos(0)) }.block().0;
-    let scale = if timing.fine { 1.0 } else { timing.block().0 as f64 / usual as f64 };
+    // Who tunes a program says how long it may take.
+    let scale =
+        if timing.fine || options.program.is_some() { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
-    let look = options.looks().then(|| look::time(pair.path.rtt_ns));
-    let curve = curve::time(timing, pair.link_rate()) + bound::time(options) + budget::time(options);
+    let look = options.looks().then(|| match &options.program {
+        None => look::time(pair.path.rtt_ns),
+        Some(_) => timing.stream + LOOKING,
+    });
+    let curve = match &options.program {
+        None => curve::time(timing, pair.link_rate()) + bound::time(options) + budget::time(options),
+        Some(_) => Nanos(0),
+    };
     Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
+}
+
+/// How long trials take: those of a program are as long as the program, which runs once to tell.
+fn timing(pair: &Pair, start: &Cell, options: &TuneOptions) -> Result<Timing, Error> {
+    let rtt = pair.path.rtt_ns;
+    let Some(program) = &options.program else { return Ok(Timing::for_rtt(rtt)) };
+    let began = Instant::now();
+    pair.run(program.workload.clone(), &start.flow, Nanos(0))?;
+    Ok(Timing::of_program(rtt, began.elapsed().into()))
 }
 
 /// Everything that may be tried from `cell`, or why not: what the table proposes, and behind it values of their own
@@ -97,8 +120,15 @@ pub(super) fn candidates(
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
         candidates
             .extend(remedies.filter_map(|remedy| planner.named(&filter, (&remedy.knob, &remedy.value))));
+        candidates.retain(|candidate| applies(&candidate.knob, options));
         Ok(candidates)
     })
+}
+
+/// Whether a setting changes anything for what runs: a program makes its flows itself. Which processors it gets is not its own.
+fn applies(name: &str, options: &TuneOptions) -> bool {
+    let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == Scope::Flow);
+    options.program.is_none() || name == PLACEMENT.name || !of_flow()
 }
 
 /// What a run toggles between two equivalent values.
@@ -129,7 +159,7 @@ pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
     let turned = (options.seed % known.len().max(1) as u64) as usize;
     known.rotate_left(turned);
     let mut chosen = Placebos::default();
-    for placebo in known {
+    for placebo in known.into_iter().filter(|placebo| applies(placebo.factor, options)) {
         match placebo.change {
             Ok(change) if chosen.changes.len() < 2 => chosen.changes.push(change),
             Ok(_) => {}

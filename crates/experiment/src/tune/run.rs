@@ -69,6 +69,9 @@ impl Run<'_> {
 
     /// The curves of a setting. One that a host refuses costs itself: no datagram of many fragments may get through.
     fn curve(&mut self, cell: &Cell, step: &str) -> Result<(), Error> {
+        if self.options.program.is_some() {
+            return Ok(());
+        }
         self.pair.set(cell)?;
         match curve(self.pair, cell, step, self.plan.timing, self.used(), self.sink) {
             Err(error) if refused(&error) => self.note(format!("could not measure over sizes: {error}")),
@@ -99,7 +102,9 @@ impl Run<'_> {
     }
 
     pub(super) fn blocks(&mut self) -> Blocks<'_> {
-        Blocks { pair: self.pair, timing: self.plan.timing, began: self.began, sink: self.sink }
+        let (timing, began) = (self.plan.timing, self.began);
+        let program = self.options.program.as_ref().map(|program| &program.workload);
+        Blocks { pair: self.pair, timing, program, began, sink: self.sink }
     }
 
     /// Interleaved trials; a turn that fails ends the step and leaves the incumbent set.
@@ -151,9 +156,13 @@ impl Run<'_> {
     fn watch(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<(), Error> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");
-        self.trying(&step, "watching a stream: what holds the path back")?;
+        let what = match &self.options.program {
+            None => "watching a stream: what holds the path back".to_owned(),
+            Some(program) => format!("watching {}: what holds its flows back", program.of.workload),
+        };
+        self.trying(&step, &what)?;
         self.pair.set(cell)?;
-        let (trial, verdict) = match look(self.pair, cell, (&step, at_ns)) {
+        let (trial, verdict) = match look(self.pair, cell, (&step, at_ns), self.options.program.as_ref()) {
             Ok(seen) => seen,
             Err(error) if refused(&error) => {
                 let text = format!("could not watch the path, so the order is the literature's: {error}");

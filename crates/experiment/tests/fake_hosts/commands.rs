@@ -68,6 +68,7 @@ fn text() -> String {
 
 fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String>, Error> {
     let options = TuneOptions {
+        program: None,
         held: landspeed_record::Settings::new(),
         goal: Goal::Rate,
         transport: find("tcp").expect("there is one"),

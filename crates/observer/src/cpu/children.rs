@@ -56,6 +56,12 @@ fn alive() -> CpuNanos {
         .sum()
 }
 
+/// The processes that this one has started and that are there, and those that they have.
+pub(crate) fn descendants() -> Vec<u32> {
+    let (all, own) = (all(), std::process::id());
+    all.keys().copied().filter(|pid| descends(&all, *pid, own)).collect()
+}
+
 /// Whether `own` started `pid`, or one that did, and so on.
 fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, own: u32) -> bool {
     // Ids are used again: what is read one by one may be a circle.

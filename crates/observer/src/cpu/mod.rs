@@ -40,6 +40,7 @@ use landspeed_record::{Amount, CpuUsage, Observations, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
 pub(crate) use accounting::{accounting, interrupt_time_is_apart};
+pub(crate) use children::descendants;
 pub use helpers::leave_out_this_thread;
 
 use crate::figures::headlines;
@@ -147,7 +148,8 @@ impl Reading {
         let cores = stat::read()?;
         let softirqs = Run::start(carriers.clocks(Carrier::Softirq));
         let napi = Run::start(carriers.clocks(Carrier::Napi));
-        let own = (scene.target == WatchTarget::Workload).then(|| Own::start(scene.threads)).transpose()?;
+        let is_own = matches!(scene.target, WatchTarget::Workload | WatchTarget::Programs);
+        let own = is_own.then(|| Own::start(scene.threads)).transpose()?;
         let threads = Run::start(scene.threads.iter().map(|tid| Clock::thread(*tid)));
         Ok(Reading { cores, softirqs, napi, own, threads, at: clock::now() })
     }

@@ -81,7 +81,7 @@ impl Aim {
             ),
             WatchTarget::Workload => Aim::at_sockets(scene.sockets),
             WatchTarget::Flow { at } => Aim { address: Some(at), datagrams: true, ..Aim::default() },
-            WatchTarget::Pid { .. } | WatchTarget::Top => {
+            WatchTarget::Programs | WatchTarget::Pid { .. } | WatchTarget::Top => {
                 all("packets of all flows of the link are counted: a packet does not name its process")
             }
         }

@@ -63,6 +63,7 @@ impl Watched {
     fn find(&mut self, scene: &Scene<'_>) -> Result<Vec<Process>, Error> {
         let pids = match scene.target {
             WatchTarget::Workload => return Ok(Process::own(scene.threads).into_iter().collect()),
+            WatchTarget::Programs => crate::cpu::descendants().into_iter().collect(),
             WatchTarget::Pid { pid } => BTreeSet::from([pid]),
             WatchTarget::Flow { .. } | WatchTarget::Top => self.holders(scene)?,
         };

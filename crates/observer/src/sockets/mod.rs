@@ -39,6 +39,7 @@ pub(crate) fn select(diag: &SockDiag, scene: &Scene<'_>) -> Result<Selection, Er
     let (wanted, found) = match scene.target {
         WatchTarget::Top => top::most_active(diag, &mut notes)?,
         WatchTarget::Workload => listed(diag, Wanted::Sockets(own_sockets(scene)?), &mut notes)?,
+        WatchTarget::Programs => listed(diag, Wanted::programs(), &mut notes)?,
         WatchTarget::Flow { at } => listed(diag, Wanted::address(at), &mut notes)?,
         WatchTarget::Pid { pid } => listed(diag, Wanted::process(pid)?, &mut notes)?,
     };

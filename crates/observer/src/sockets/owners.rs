@@ -83,6 +83,11 @@ fn inode(target: &str) -> Option<u32> {
     Some(number as u32)
 }
 
+/// Inodes of the sockets that this process's descendants hold; those that end meanwhile are left out.
+pub(super) fn inodes_of_programs() -> BTreeSet<u32> {
+    crate::cpu::descendants().into_iter().filter_map(|pid| inodes_of(pid).ok()).flatten().collect()
+}
+
 /// As [`inodes_of`], where the process is what was asked for.
 pub(super) fn inodes_of_target(pid: u32) -> Result<BTreeSet<u32>, Error> {
     inodes_of(pid).map_err(|source| match source.kind() {

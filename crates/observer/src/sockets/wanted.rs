@@ -10,7 +10,7 @@ use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag, SocketKind};
 
 use super::Own;
 use super::found::{Found, canonical, list};
-use super::owners::inodes_of_target;
+use super::owners::{inodes_of_programs, inodes_of_target};
 use crate::Error;
 use crate::host::namespace::is_first;
 
@@ -33,6 +33,8 @@ pub(crate) enum Wanted {
         /// What it held when it was last looked at.
         inodes: BTreeSet<u32>,
     },
+    /// What this process's descendants held when they were last looked at.
+    Programs(BTreeSet<u32>),
 }
 
 impl Wanted {
@@ -51,6 +53,11 @@ impl Wanted {
         }
     }
 
+    /// Of the programs that this process has started.
+    pub(super) fn programs() -> Self {
+        Wanted::Programs(inodes_of_programs())
+    }
+
     /// Whether sockets may join that were not there before.
     pub(crate) fn may_grow(&self) -> bool {
         !matches!(self, Wanted::Sockets(_))
@@ -58,9 +65,13 @@ impl Wanted {
 
     /// Looks again at what changes by itself.
     pub(crate) fn refresh(&mut self) {
-        if let Wanted::Process { pid, inodes } = self {
+        match self {
             // A process that ended keeps what it had: its sockets go of themselves.
-            *inodes = inodes_of_target(*pid).unwrap_or_else(|_| std::mem::take(inodes));
+            Wanted::Process { pid, inodes } => {
+                *inodes = inodes_of_target(*pid).unwrap_or_else(|_| std::mem::take(inodes));
+            }
+            Wanted::Programs(inodes) => inodes.extend(inodes_of_programs()),
+            Wanted::Sockets(_) | Wanted::Address { .. } => {}
         }
     }
 
@@ -95,7 +106,7 @@ impl Wanted {
         let key = found.key();
         match self {
             Wanted::Sockets(own) => own.iter().any(|socket| socket.cookie == found.cookie()),
-            Wanted::Process { inodes, .. } => inodes.contains(&found.socket.inode),
+            Wanted::Process { inodes, .. } | Wanted::Programs(inodes) => inodes.contains(&found.socket.inode),
             Wanted::Address { at, own } => {
                 meets(*at, key.local) || meets(*at, key.remote) || (*own && takes(*at, key.local))
             }
@@ -113,7 +124,7 @@ impl Wanted {
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             Wanted::Sockets(_) => own_inodes.contains(&listener.inode),
-            Wanted::Process { inodes, .. } => inodes.contains(&listener.inode),
+            Wanted::Process { inodes, .. } | Wanted::Programs(inodes) => inodes.contains(&listener.inode),
             Wanted::Address { at, own } => {
                 let local = canonical(listener.id.local);
                 meets(*at, local) || (*own && takes(*at, local))

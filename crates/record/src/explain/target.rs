@@ -10,6 +10,8 @@ pub enum WatchTarget {
     /// Those of the workload that landspeed itself runs: named by its threads and sockets.
     #[default]
     Workload,
+    /// Those of the programs that landspeed itself runs: its descendants.
+    Programs,
     /// Flows of which either end is this address; port 0 is any port.
     Flow {
         at: SocketAddr,

@@ -3,7 +3,9 @@
 use landspeed_units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, ProgramFigures, SnmpCounts, TcpSample};
+use crate::{
+    DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, ProgramFigures, SnmpCounts, TcpSample,
+};
 
 /// A figure of a trial that grids compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -143,9 +145,7 @@ impl GridTrial {
                 came / (came + self.datagrams(|flow| flow.lost))
             }
             GridFigure::WindowShare => self.ends().find_map(window_share)?,
-            GridFigure::Program => {
-                self.ends().find_map(|end| end.get::<ProgramFigures>().deciding())?.value
-            }
+            GridFigure::Program => self.ends().find_map(|end| end.get::<ProgramFigures>().deciding())?.value,
             _ => return None,
         };
         Some(value).filter(|value| *value > 0.0 && value.is_finite())

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::frame::short;
 use super::lines::{Axis, Lines, Mark, Point, Room, Series};
-use super::scale::{label, unit_of};
+use super::scale::{label, unit_in};
 use super::trials::by_step;
 use crate::words::{self, Outcome, Primary};
 
@@ -26,7 +26,7 @@ pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> 
     let end = |of: &Figures| Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0);
     let (start, last) = (end(&summary.start), end(&summary.final_));
     let levels = medians.iter().flatten().flat_map(|(a, b)| [*a, *b]);
-    let (per, unit) = unit_of(figure, levels.chain(start).chain(last).fold(0.0, f64::max));
+    let (per, unit) = unit_in(figure, levels.chain(start).chain(last).fold(0.0, f64::max), summary);
     let marks: Vec<Point> = steps
         .iter()
         .zip(&medians)

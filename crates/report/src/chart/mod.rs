@@ -14,5 +14,5 @@ mod trials;
 pub(crate) use curve::{latency_by_size, latency_distribution, sweep};
 pub(crate) use ladder::ladder;
 pub(crate) use levels::level;
-pub(crate) use scale::unit_of;
+pub(crate) use scale::unit_in;
 pub(crate) use strip::strip;

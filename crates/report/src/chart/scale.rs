@@ -1,5 +1,7 @@
 //! From values to places on an axis.
 
+use landspeed_record::{ProgramOf, TuneSummary};
+
 use crate::words::Primary;
 
 /// Widest log axis: six decades. A record with stranger values is drawn at the edge.
@@ -109,6 +111,22 @@ pub(crate) fn unit_of(figure: Primary, largest: f64) -> (f64, &'static str) {
         Primary::Latency => LATENCY,
     };
     *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
+}
+
+/// The same in a run that may be about a program, whose figure has a unit of its own.
+pub(crate) fn unit_in(figure: Primary, largest: f64, summary: &TuneSummary) -> (f64, String) {
+    let plain = unit_of(figure, largest);
+    match (figure, &summary.program) {
+        (Primary::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
+        (Primary::Cost, Some(program)) => (1.0, per_cpu(program)),
+        _ => (plain.0, plain.1.to_owned()),
+    }
+}
+
+/// "requests per CPU-second".
+fn per_cpu(program: &ProgramOf) -> String {
+    let what = if program.less_is_better { "runs" } else { program.unit.trim_end_matches("/s") };
+    format!("{} per CPU-second", crate::safe(what))
 }
 
 /// A tick's label: as short as it can be without lying.

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::frame::{Frame, Shape, n};
 use super::rows::{at, ground, name, place};
-use super::scale::{Scale, label, unit_of};
+use super::scale::{Scale, label, unit_in};
 use super::trials::by_step;
 use crate::words::{self, Outcome, Primary};
 
@@ -30,7 +30,7 @@ pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
         .filter_map(|((step, _), number)| Some(Row { number, step, arms: trials.remove(step.id.as_str())? }))
         .collect();
     let all = || rows.iter().flat_map(|row| row.arms.iter().flatten().copied());
-    let (per, unit) = unit_of(primary, all().fold(0.0, f64::max));
+    let (per, unit) = unit_in(primary, all().fold(0.0, f64::max), summary);
     let count = all().count();
     if count == 0 {
         return None;

@@ -225,9 +225,10 @@ impl Drawing<'_> {
                 steps(&[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
             }
             GridFigure::DatagramsPerS => steps(&[(1e6, "millions"), (1e3, "thousands"), (1.0, "")]),
-            GridFigure::DeliveredShare | GridFigure::CoresPerGbps | GridFigure::WindowShare | GridFigure::Program => {
-                (1.0, String::new())
-            }
+            GridFigure::DeliveredShare
+            | GridFigure::CoresPerGbps
+            | GridFigure::WindowShare
+            | GridFigure::Program => (1.0, String::new()),
         }
     }
 }

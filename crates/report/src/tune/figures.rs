@@ -1,12 +1,13 @@
 //! Before, after and change: all of the same trials, those of the final check.
 
-use landspeed_record::{Estimate, Figures, TuneSummary};
+use landspeed_record::{Estimate, Figures, ProgramOf, TuneSummary};
 use landspeed_units::Nanos;
 
 use super::answer::word;
 use crate::block::{Block, Card, Cell, Column, ColumnKind, Look, Quantity, Row, Table, Text};
 use crate::chart;
 use crate::output::Tone;
+use crate::safe;
 use crate::words::{self, Primary};
 
 pub(super) fn cards(summary: &TuneSummary) -> Block {
@@ -23,10 +24,12 @@ pub(super) fn table(summary: &TuneSummary) -> Table {
         Column::words(""),
     ];
     let [first, second, third] = Primary::of(&summary.goal).order();
+    let program = summary.program.as_ref();
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
         let told = word(change.map(|e| figure.better(e)), is_guard);
-        row(figure.called().row, [&summary.start, &summary.final_].map(|of| shown(figure, of)), change, told)
+        let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program));
+        row(&figure.row(summary), ends, change, told)
     });
     Table::new("Before and after", "stacked", columns).rows(rows).rows(loaded(summary)).rows(lost(summary))
 }
@@ -75,8 +78,15 @@ pub(super) fn percent_lost(share: f64) -> String {
 }
 
 /// A figure with its unit.
-fn shown(figure: Primary, of: &Figures) -> Cell {
+fn shown(figure: Primary, of: &Figures, program: Option<&ProgramOf>) -> Cell {
+    let own = |value: f64, unit: &str| {
+        Cell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
+    };
     let cell = match figure {
+        Primary::Rate if program.is_some() => {
+            own(figure.of_figures(of), program.map_or("", |program| &program.unit))
+        }
+        Primary::Cost if program.is_some() => own(figure.of_figures(of), ""),
         Primary::Rate => of.rate_bps.into(),
         // Its row says of what.
         Primary::Cost => Cell::from(Quantity {
@@ -96,8 +106,9 @@ fn known(figure: Primary, of: &Figures) -> Option<f64> {
 /// Before and after in one unit, so that they compare at a glance, and the unit.
 fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
     let values = [&summary.start, &summary.final_].map(|of| known(figure, of));
-    let (per, unit) = chart::unit_of(figure, values.into_iter().flatten().fold(0.0, f64::max));
-    let said = |v: Option<f64>| v.map_or_else(|| "–".to_owned(), |v| words::number(v / per));
+    let (per, unit) = chart::unit_in(figure, values.into_iter().flatten().fold(0.0, f64::max), summary);
+    let number = if summary.program.is_some() { words::amount } else { words::number };
+    let said = |v: Option<f64>| v.map_or_else(|| "–".to_owned(), |v| number(v / per));
     (values.map(said), unit.replace(" per ", "/"))
 }
 

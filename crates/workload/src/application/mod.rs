@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use landspeed_application::{Application, FileError, read, shipped};
 use landspeed_factor::Factor;
-use landspeed_record::{EndpointOutcome, GridFigure, Program, Settings, TrialSpec};
+use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramOf, Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_units::Nanos;
 
@@ -64,7 +64,11 @@ fn keep(application: Application, text: &str) -> &'static ProgramRunner {
     let [_, most] = application.hosts;
     let roles = vec![
         RoleSpec { name: "client", about: "runs the clients, and what its file says beside", most: 1 },
-        RoleSpec { name: "server", about: "runs the services, and what its file says beside", most: most - 1 },
+        RoleSpec {
+            name: "server",
+            about: "runs the services, and what its file says beside",
+            most: most - 1,
+        },
     ];
     let kept: &'static ProgramRunner = Box::leak(Box::new(ProgramRunner {
         name: String::leak(format!("{PREFIX}{}", application.name)),
@@ -100,6 +104,20 @@ pub fn text_of(workload: &str) -> Option<(String, String)> {
     let name = workload.strip_prefix(PREFIX)?;
     let text = all_read().iter().rev().find(|one| one.application.name == name)?.text.clone();
     Some((name.to_owned(), text))
+}
+
+/// What decides of a run of an application: the figure that its parameters choose.
+pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramOf> {
+    let name = find(&workload.name)?.name();
+    let application = all_read().iter().rev().find(|one| one.name == name)?.application;
+    let chosen = application.parameters.iter().find(|one| one.name == "metric")?.of(&workload.parameters);
+    let figure = application.figures.iter().find(|figure| figure.name == chosen)?;
+    Some(ProgramOf {
+        workload: workload.name.clone(),
+        figure: figure.name.clone(),
+        unit: figure.unit.clone(),
+        less_is_better: !figure.more_is_better,
+    })
 }
 
 /// The runner of a program that a controller sends.
@@ -142,7 +160,10 @@ impl Runner for ProgramRunner {
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
         if check::delivery(&spec.flow) != Delivery::Stream {
-            return Err(Error::spec("transport", "a program chooses its transport itself: leave it out".to_owned()));
+            return Err(Error::spec(
+                "transport",
+                "a program chooses its transport itself: leave it out".to_owned(),
+            ));
         }
         Ok(())
     }

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_application::{
-    Application, Error as RoleError, Lives, Places, Ran, Role, RoleSpec, figures,
-};
+use landspeed_application::{Application, Error as RoleError, Lives, Places, Ran, Role, RoleSpec, figures};
 use landspeed_record::{EndpointOutcome, Program, TrialSpec};
 use landspeed_units::Nanos;
 
@@ -60,10 +58,14 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
     let most = application.hosts;
     if !(most[0]..=most[1]).contains(&program.hosts.len()) {
         let (hosts, [least, most]) = (program.hosts.len(), most);
-        return Err(Error::spec("hosts", format!("{} runs on {least} to {most} hosts, not on {hosts}", application.name)));
+        return Err(Error::spec(
+            "hosts",
+            format!("{} runs on {least} to {most} hosts, not on {hosts}", application.name),
+        ));
     }
     let (mut signals, more) = (session.signals, session.more);
-    let parts = Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
+    let parts =
+        Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
     let living = session.living;
     let cast = Cast { application, program, spec };
     let lead = |workers: &workers::Workers<'_>| {
@@ -176,11 +178,18 @@ impl Cast<'_> {
     /// What must stay the same for services to live on.
     fn epoch(&self) -> String {
         let parameters = &self.spec.workload.parameters;
-        format!("{} {} {:?} {:?} {}", self.program.epoch, self.program.number, parameters, self.spec.cores, self.program.text)
+        format!(
+            "{} {} {:?} {:?} {}",
+            self.program.epoch, self.program.number, parameters, self.spec.cores, self.program.text
+        )
     }
 
     /// Host 1's end of a pair.
-    fn call(&self, trial: &mut Trial<'_, '_>, cancelled: Cancelled<'_>) -> Result<(Measured, Vec<Ran>), Error> {
+    fn call(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        cancelled: Cancelled<'_>,
+    ) -> Result<(Measured, Vec<Ran>), Error> {
         let stage = Stage::of(&self.program.token);
         let mut failing = Failing { stage: Arc::clone(&stage), is_done: false };
         self.until(trial, "while its services started", |_, said| Ok(said == Some(Signal::Ready(0))))?;
