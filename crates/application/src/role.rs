@@ -14,6 +14,8 @@ use crate::{Application, Error, Order, Places, RoleSpec, fill};
 
 /// How often whoever waits looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long a role may take to say what it printed.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long the namespace of a role may take to go once its init was told.
 const GOING: Duration = Duration::from_secs(2);
 /// The longest line of the init that is read.
@@ -82,7 +84,7 @@ impl Role {
     ///
     /// # Errors
     /// What failed before it, with what was printed.
-    pub fn prepared(&self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub fn prepared(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to prepare", cancelled)? {
             Said::Prepared {} => Ok(()),
             other => Err(self.wrong(other)),
@@ -98,7 +100,7 @@ impl Role {
     ///
     /// # Errors
     /// A service that ended or takes too long, with what it printed last.
-    pub fn ready(&self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub fn ready(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to be ready", cancelled)? {
             Said::Ready {} => Ok(()),
             other => Err(self.wrong(other)),
@@ -109,7 +111,7 @@ impl Role {
     ///
     /// # Errors
     /// A command that did not end with 0 or takes too long, with what it printed last.
-    pub fn ended(&self, wait: Duration, so_far: Duration) -> Result<Option<Ended>, Error> {
+    pub fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<Ended>, Error> {
         match self.said.recv_timeout(wait) {
             Ok(Said::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {
                 Ok(Some(Ended { output, took: took_ns }))
@@ -148,7 +150,7 @@ impl Role {
         }
     }
 
-    fn hear(&self, doing: &'static str, cancelled: &dyn Fn() -> bool) -> Result<Said, Error> {
+    fn hear(&mut self, doing: &'static str, cancelled: &dyn Fn() -> bool) -> Result<Said, Error> {
         let until = Instant::now() + Duration::from(self.within);
         loop {
             match self.said.recv_timeout(LOOK) {
@@ -161,8 +163,14 @@ impl Role {
         }
     }
 
-    fn slow(&self, doing: &'static str) -> Error {
-        Error::Slow { role: self.name.clone(), within: self.within, doing, said: String::new() }
+    /// Takes too long; what it printed meanwhile.
+    fn slow(&mut self, doing: &'static str) -> Error {
+        self.order(b'w');
+        let said = match self.said.recv_timeout(LAST_WORDS) {
+            Ok(Said::Printed { text }) => text,
+            _ => String::new(),
+        };
+        Error::Slow { role: self.name.clone(), within: self.within, doing, said }
     }
 
     fn gone(&self) -> Error {
@@ -175,7 +183,7 @@ impl Role {
             Said::Ended { wrong, output, errors, .. } => {
                 format!("{wrong}{}", tail(&(output + "\n" + &errors)))
             }
-            Said::Prepared {} | Said::Ready {} => "it said something out of turn".to_owned(),
+            Said::Prepared {} | Said::Ready {} | Said::Printed { .. } => "it said something out of turn".to_owned(),
         };
         Error::Role { role: self.name.clone(), why }
     }

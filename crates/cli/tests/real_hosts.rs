@@ -310,3 +310,63 @@ fn text_of(command: &mut Command) -> (bool, String, String) {
     let (out, err) = text(&output);
     (output.status.success(), out, err)
 }
+
+/// An application of two shells; the file's path.
+fn application(hosts: &Hosts) -> PathBuf {
+    let file = hosts.file("mine.toml");
+    let text = "title = \"two shells\"\n\
+                [[role]]\nname = \"server\"\non = \"server\"\ncommand = [\"sh\", \"-c\", \"echo ready; exec sleep 60\"]\n\
+                ready = { line = \"ready\" }\n\
+                [[role]]\nname = \"client\"\non = \"client\"\ncommand = [\"echo\", \"answers: 7\"]\n\
+                [[figure]]\nname = \"answers\"\nunit = \"answers\"\nmore = \"better\"\nrole = \"client\"\nline = \"answers: ([0-9]+)\"\n";
+    std::fs::write(&file, text).expect("a file");
+    file
+}
+
+#[test]
+fn an_agent_runs_only_the_programs_that_its_owner_allows() {
+    needs_root!();
+    let hosts = Hosts::new();
+    let file = application(&hosts);
+    let app = format!("app:{}", file.display());
+    let folder = hosts.file("allowed");
+    std::fs::create_dir(&folder).expect("a folder");
+    let run = |extra: &[&str], port: u16| {
+        let ends = [("a", "192.0.2.1"), ("b", "192.0.2.2")]
+            .map(|(host, address)| HandStarted::start(&hosts, host, &format!("{address}:{port}"), extra));
+        let lines = [0, 1].map(|end: usize| ends[end].line.clone());
+        let output =
+            hosts.on_host("a", &["measure", &app, &lines[0], &lines[1]]).output().expect("landspeed runs");
+        ends.into_iter().for_each(|agent| drop(agent.end()));
+        (output.status.code(), text(&output))
+    };
+    let (code, (_, err)) = run(&[], 4801);
+    assert!(code == Some(1) && err.contains("may not run programs: start it with --allow-run DIR"), "{err}");
+    let allow = ["--allow-run", folder.to_str().expect("UTF-8")];
+    let (code, (_, err)) = run(&allow, 4802);
+    assert!(code == Some(1) && err.contains("runs only what"), "{err}");
+    let own = folder.join("mine.toml");
+    std::fs::write(&own, "title = \"another\"").expect("a file");
+    let (code, (_, err)) = run(&allow, 4803);
+    assert!(code == Some(1) && err.contains("differs from the controller's file"), "{err}");
+    std::fs::copy(&file, &own).expect("a copy");
+    let (code, (out, err)) = run(&allow, 4804);
+    assert!(code == Some(0) && out.contains("7.00 answers"), "{out}{err}");
+}
+
+#[test]
+fn a_program_runs_over_ssh() {
+    needs_root!();
+    let hosts = Hosts::new();
+    let app = format!("app:{}", application(&hosts).display());
+    let args = [vec!["measure".to_owned(), app, "--json".to_owned()], hosts.reach()].concat();
+    let output = hosts
+        .landspeed(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        .output()
+        .expect("landspeed runs");
+    let (out, err) = text(&output);
+    assert!(
+        output.status.success() && out.contains("\"value\":7.0") || out.contains("\"value\": 7.0"),
+        "{out}{err}"
+    );
+}

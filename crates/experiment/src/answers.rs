@@ -104,7 +104,12 @@ fn tell(hosts: [&Host; 2], answers: &[Option<Answer>; 2]) {
     }
 }
 
-/// Of two errors the cause: a host that was lost explains what the other refuses, else the first error does.
+/// Of two errors the cause: a host that was lost explains what the other refuses, one that only says that its peer ended is
+/// explained by the peer's, else the first error does.
 pub(crate) fn graver(first: Error, second: Error) -> Error {
+    let is_of_peer = |error: &Error| landspeed_workload::Error::is_of_peer(&error.to_string());
+    if is_of_peer(&first) && !is_of_peer(&second) {
+        return second;
+    }
     if refused(&first) && !refused(&second) { second } else { first }
 }

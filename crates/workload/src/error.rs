@@ -41,7 +41,15 @@ pub enum Error {
     Cancelled,
 }
 
+/// What the error says of an end whose peer ended first.
+const SAYS_WHY: &str = "its own report says why";
+
 impl Error {
+    /// Whether the text of an error, as it came from a host, says that the other host's tells the cause.
+    pub fn is_of_peer(text: &str) -> bool {
+        text.contains(SAYS_WHY)
+    }
+
     pub(crate) fn silent(phase: &'static str, waited: Duration) -> Self {
         Error::PeerSilent { phase, waited: waited.into() }
     }

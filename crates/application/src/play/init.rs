@@ -42,6 +42,8 @@ enum Asked {
     Nothing,
     Go,
     Stop,
+    /// To hear what was printed.
+    Printed,
     /// It has gone.
     Gone,
 }
@@ -67,7 +69,7 @@ impl<'a> Init<'a> {
             match hear(None).asked {
                 Asked::Go => break,
                 Asked::Stop | Asked::Gone => return Ok(()),
-                Asked::Nothing => drop(children::reap()),
+                Asked::Nothing | Asked::Printed => drop(children::reap()),
             }
         }
         let is_service = self.order.ready.is_some();
@@ -86,8 +88,10 @@ impl<'a> Init<'a> {
     /// Waits for a program; `None` where the agent ended it. One that must succeed is an error where it does not.
     fn to_the_end(&self, mut program: Program, must_succeed: bool) -> Result<Option<Said>, String> {
         loop {
-            if matches!(hear(Some(&mut program)).asked, Asked::Stop | Asked::Gone) {
-                return Ok(None);
+            match hear(Some(&mut program)).asked {
+                Asked::Stop | Asked::Gone => return Ok(None),
+                Asked::Printed => tell(&program),
+                Asked::Go | Asked::Nothing => {}
             }
             if program.output.overflowed {
                 return Err("it printed more than 4 MiB: have it print its figures only".to_owned());
@@ -114,6 +118,7 @@ impl<'a> Init<'a> {
             match heard.asked {
                 Asked::Gone => return Ok(()),
                 Asked::Stop => return self.end(program),
+                Asked::Printed => tell(&program),
                 Asked::Go | Asked::Nothing => {}
             }
             for (pid, status) in children::reap() {
@@ -157,6 +162,11 @@ impl<'a> Init<'a> {
 /// The wait status of a program that has ended; orphans are reaped beside.
 fn status_of(pid: i32) -> Option<i32> {
     children::reap().into_iter().find(|(reaped, _)| *reaped == pid).map(|(_, status)| status)
+}
+
+/// Says what a program has printed so far.
+fn tell(program: &Program) {
+    Said::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
 
 /// What the program printed last.
@@ -207,6 +217,7 @@ fn order_of(input: &std::io::Stdin) -> Asked {
         Ok(0) | Err(_) => Asked::Gone,
         Ok(_) if byte == *b"g" => Asked::Go,
         Ok(_) if byte == *b"s" => Asked::Stop,
+        Ok(_) if byte == *b"w" => Asked::Printed,
         Ok(_) => Asked::Nothing,
     }
 }

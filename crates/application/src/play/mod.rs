@@ -7,7 +7,7 @@
 //! does not outlive the agent, however the agent ends.
 //!
 //! The agent sends the [`Order`](crate::Order) with its length before it (four bytes, big endian), then single bytes:
-//! 'g' to run the command once the init has said `prepared`, 's' to end a service.
+//! 'g' to run the command once the init has said `prepared`, 'w' to hear what it printed, 's' to end a service.
 
 mod capture;
 mod children;
@@ -45,6 +45,11 @@ pub(crate) enum Said {
         output: String,
         /// The end of its standard error.
         errors: String,
+    },
+    /// What the command printed last, where the agent asked.
+    Printed {
+        /// The end of both outputs.
+        text: String,
     },
     /// It could not be done.
     Failed {

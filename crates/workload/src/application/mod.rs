@@ -10,6 +10,7 @@
 mod run;
 mod stage;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -93,9 +94,11 @@ pub(crate) fn find(workload: &str) -> Option<&'static dyn Runner> {
     load(Path::new(&format!("{name}.toml")), text).ok()
 }
 
-/// Every application that ships, as a workload.
+/// Every application that ships, and those that were read beside, as workloads.
 pub fn applications() -> Vec<&'static dyn Runner> {
-    shipped().iter().filter_map(|one| find(&format!("{PREFIX}{}", one.name))).collect()
+    let ship = shipped().iter().map(|one| format!("{PREFIX}{}", one.name));
+    let names: BTreeSet<String> = all_read().iter().map(|one| one.name.to_owned()).chain(ship).collect();
+    names.iter().filter_map(|name| find(name)).collect()
 }
 
 /// The text of the application that a workload's name means, for the hosts that are to run it.

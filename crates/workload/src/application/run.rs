@@ -114,7 +114,7 @@ impl Cast<'_> {
     }
 
     fn start(&self, role: &RoleSpec, cancelled: Cancelled<'_>) -> Result<Role, Error> {
-        let started = Role::start(self.application, role, &self.places(), &self.spec.cores)?;
+        let mut started = Role::start(self.application, role, &self.places(), &self.spec.cores)?;
         started.prepared(cancelled)?;
         Ok(started)
     }

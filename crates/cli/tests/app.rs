@@ -1,0 +1,157 @@
+//! Applications: real programs in labs, and what becomes of those that behave badly.
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use landspeed_record::{Amount, MeasureReport};
+use rustix::process::Signal;
+use support::ours::{Place, processes, signal, within};
+use support::{LANDSPEED, needs_root, output, sh, text};
+
+/// An application of a shell's commands: a server, and a client whose output has the figure.
+fn application(place: &Place, server: &str, client: &str, more: &str) -> PathBuf {
+    let quoted = |text: &str| serde_json::to_string(text).expect("text");
+    let file = place.path().join("mine.toml");
+    let text = format!(
+        "title = \"a shell's\"\n\
+         [[role]]\nname = \"server\"\non = \"server\"\nwithin = \"3s\"\nready = {{ line = \"^ready\" }}\n\
+         command = [\"sh\", \"-c\", {}]\nend = {{ signal = \"SIGTERM\", within = \"300ms\" }}\n\
+         [[role]]\nname = \"client\"\non = \"client\"\nwithin = \"3s\"\ncommand = [\"sh\", \"-c\", {}]\n{more}\n\
+         [[figure]]\nname = \"answers\"\nunit = \"answers/s\"\nmore = \"better\"\nrole = \"client\"\nline = \"answers: ([0-9.]+)\"\n",
+        quoted(server),
+        quoted(client)
+    );
+    std::fs::write(&file, text).expect("a file");
+    file
+}
+
+/// A server that serves, by a sleep that nothing else on the machine takes.
+fn server(seconds: u32) -> String {
+    format!("echo ready; exec sleep {seconds}")
+}
+
+/// A client that answers.
+const CLIENT: &str = "echo answers: 42";
+
+fn measured(place: &Place, file: &PathBuf) -> Output {
+    let app = format!("app:{}", file.display());
+    place.landspeed(&["measure", &app, "--json"]).output().expect("landspeed runs")
+}
+
+/// Runs an application that goes wrong; what is said of it.
+fn refused(server: &str, client: &str) -> String {
+    let place = Place::new();
+    let found = measured(&place, &application(&place, server, client, ""));
+    let (out, err) = text(&found);
+    assert_eq!(found.status.code(), Some(1), "{out}{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    nothing_is_left(&place, "sleep 100[0-9]$|yes landspeed-test");
+    err
+}
+
+/// No process of a role, and no directory, is there any more: neither landspeed's nor one whose command line matches.
+fn nothing_is_left(place: &Place, programs: &str) {
+    let left = || text(&output(&format!("pgrep -f '^({programs})' -a"))).0;
+    let gone = || processes(place.path()).is_empty() && left().is_empty();
+    assert!(within(Duration::from_secs(10), gone), "{:?} {}", processes(place.path()), left());
+    assert!(!PathBuf::from("/dev/shm/role").exists());
+}
+
+#[test]
+fn a_program_is_a_workload_and_its_figure_is_told() {
+    needs_root!();
+    let place = Place::new();
+    let parameter = "[[role.file]]\npath = \"sub/data\"\nbytes = \"100K\"\nseed = 7\n";
+    // The client sees its files, its own directory, no process but its own, and is not root.
+    let client = "test $(wc -c < sub/data) = 102400 && test $(id -un) = nobody && test $(pwd) = {dir} && \
+                  test $(ls -d /proc/[0-9]* | wc -l) -lt 10 && touch {dir}/own && echo answers: 42.5";
+    let found = measured(&place, &application(&place, &server(1010), client, parameter));
+    let (out, err) = text(&found);
+    assert!(found.status.success(), "{err}");
+    let report: MeasureReport = serde_json::from_str(&out).expect("a report");
+    let figure = &report.figures[0].figures[0];
+    assert_eq!(figure.name, "answers");
+    let Amount::Measured(measured) = &figure.amount else { panic!("{figure:?}") };
+    assert_eq!((measured.value, measured.unit.as_str()), (42.5, "answers/s"));
+    nothing_is_left(&place, "sleep 1010$");
+}
+
+#[test]
+fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
+    needs_root!();
+    let serves = server(1000);
+    let serves = serves.as_str();
+    for (server, client, said) in [
+        ("exit 3", CLIENT, "role server: it ended with exit status 3 before it was ready"),
+        ("sleep 1001 & exit 0", CLIENT, "a service must stay in the foreground"),
+        ("exec sleep 1002", CLIENT, "role server took more than 3 s to be ready; it was ended; it printed nothing"),
+        ("trap '' TERM; echo ready; while :; do sleep 1003; done", CLIENT, ""),
+        (serves, "echo so far; exec sleep 1004", "role client took more than 3 s to end; it was ended; it printed last: so far"),
+        (serves, "echo no; exit 7", "role client: it ended with exit status 7; it printed last: no"),
+        (serves, "yes landspeed-test", "it printed more than 4 MiB"),
+        (serves, "setsid sleep 1005 & echo nothing of use", "printed nothing that matches"),
+        (serves, "echo answers: 0", "it must be above 0"),
+        (serves, "kill -9 $$", "it was killed by signal 9"),
+        (
+            "echo ready; sleep 1; exit 4",
+            "sleep 2; echo answers: 1",
+            "it ended with exit status 4 while it served",
+        ),
+    ] {
+        if said.is_empty() {
+            let place = Place::new();
+            let found = measured(&place, &application(&place, server, client, ""));
+            assert!(found.status.success(), "{}", text(&found).1);
+            nothing_is_left(&place, "sleep 1003$");
+            continue;
+        }
+        let err = refused(server, client);
+        assert!(err.contains(said), "{server} / {client}: {err}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_had_started_is_gone() {
+    needs_root!();
+    for (moment, all) in [(300, false), (600, false), (900, true), (1200, true)] {
+        let place = Place::new();
+        let file = application(&place, &server(1020), "exec sleep 1021", "");
+        let app = format!("app:{}", file.display());
+        let mut run = place.landspeed(&["measure", &app]).spawn().expect("landspeed runs");
+        std::thread::sleep(Duration::from_millis(moment));
+        if all {
+            // The controller and its agents at once: nothing is left to clean up but the kernel.
+            for pid in processes(place.path()) {
+                signal(pid.pid, Signal::KILL);
+            }
+        }
+        let _ = run.kill();
+        let _ = run.wait();
+        let _ = place.landspeed(&["undo"]).output();
+        nothing_is_left(&place, "sleep 102[01]$");
+    }
+}
+
+#[test]
+fn a_file_is_checked_and_a_mistake_is_told_with_its_line() {
+    let place = tempfile::tempdir().expect("a folder");
+    let check = |text: &str| {
+        let file = place.path().join("mine.toml");
+        std::fs::write(&file, text).expect("a file");
+        let output =
+            Command::new(LANDSPEED).args(["app", "check"]).arg(&file).output().expect("landspeed runs");
+        (output.status.code(), support::text(&output).1)
+    };
+    let shipped = sh(&format!("{LANDSPEED} app show redis"));
+    assert_eq!(check(&shipped), (Some(0), String::new()));
+    let (code, err) =
+        check(&shipped.replace("ready = { port = \"{port}\" }", "ready = { prot = \"{port}\" }"));
+    assert!(code == Some(2) && err.contains("mine.toml:") && err.contains("unknown field `prot`"), "{err}");
+    let (code, err) = check(&shipped.replace("parameter.pipeline", "parameter.interval"));
+    assert!(code == Some(2) && err.contains("{pipeline} is no placeholder"), "{err}");
+    let (code, err) = check(&shipped.replace("pipeline", "interval"));
+    assert!(code == Some(2) && err.contains("has an option of that name"), "{err}");
+}
