@@ -71,6 +71,9 @@ fn gather(path: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 /// Line, phrase and advice, of whole words.
 fn found(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
     (1..).zip(text.lines()).flat_map(|(number, line)| {
+        // A user of Unix.
+        let line = line.replace("`nobody`", "");
+        let line = if line == "nobody" { "" } else { &line };
         let words: String =
             line.chars().map(|c| if c.is_alphabetic() { c.to_ascii_lowercase() } else { ' ' }).collect();
         let words = format!(" {words} ");
@@ -85,9 +88,9 @@ mod tests {
 
     #[test]
     fn whole_words_are_found_in_their_lines() {
-        let text = "It works.\nWhat shall get better, and Nobody knows.\nmarshalling understands bystanders";
+        let text = "nobody\nas `nobody`\nIt works.\nWhat shall get better, and Nobody knows.\nmarshalling understands bystanders";
         let found: Vec<_> = found(text).map(|(line, phrase, _)| (line, phrase)).collect();
-        assert_eq!(found, [(2, "nobody"), (2, "shall")]);
+        assert_eq!(found, [(4, "nobody"), (4, "shall")]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use landspeed_units::{Nanos, Text};
 
 use crate::figure::tail;
+use crate::fill::{DIR, OWN};
 use crate::play::Said;
 use crate::{Application, Error, Order, Places, RoleSpec, fill};
 
@@ -183,7 +184,9 @@ impl Role {
             Said::Ended { wrong, output, errors, .. } => {
                 format!("{wrong}{}", tail(&(output + "\n" + &errors)))
             }
-            Said::Prepared {} | Said::Ready {} | Said::Printed { .. } => "it said something out of turn".to_owned(),
+            Said::Prepared {} | Said::Ready {} | Said::Printed { .. } => {
+                "it said something out of turn".to_owned()
+            }
         };
         Error::Role { role: self.name.clone(), why }
     }
@@ -249,13 +252,14 @@ fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores:
 
 /// Refuses a role whose program this host lacks, with the package that has it.
 fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
-    let programs = order.before.iter().chain([&order.command]).map(|words| words[0].as_str());
-    for program in programs.filter(|program| !program.starts_with(crate::fill::OWN) && !is_there(program)) {
-        let need = application.needs.iter().find(|need| need.command == program);
-        let package = need.map_or("it, or name the whole path of the program", |need| need.package.as_str());
-        return Err(Error::Missing { program: program.to_owned(), package: package.to_owned() });
-    }
-    Ok(())
+    let mut programs = order.before.iter().chain([&order.command]).map(|words| words[0].as_str());
+    let is_own = |program: &&str| program.starts_with(OWN);
+    let Some(program) = programs.find(|program| !is_own(program) && !is_there(program)) else {
+        return Ok(());
+    };
+    let need = application.needs.iter().find(|need| need.command == program);
+    let package = need.map_or("it, or name the whole path of the program", |need| need.package.as_str());
+    Err(Error::Missing { program: program.to_owned(), package: package.to_owned() })
 }
 
 fn is_there(program: &str) -> bool {
@@ -263,9 +267,7 @@ fn is_there(program: &str) -> bool {
         ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     // One that is relative lies in the role's directory, which is made later.
     program.contains('/')
-        && (!program.starts_with('/')
-            || std::path::Path::new(program).exists()
-            || program.starts_with(crate::fill::DIR))
+        && (!program.starts_with('/') || std::path::Path::new(program).exists() || program.starts_with(DIR))
         || FOLDERS.iter().any(|folder| std::path::Path::new(folder).join(program).exists())
 }
 

@@ -202,6 +202,12 @@ pub(crate) struct ExplainArgs {
     /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
+    /// Run this application between two hosts and explain its flows
+    #[arg(long, value_name = "NAME|FILE", group = "target", conflicts_with = "sizes")]
+    pub(crate) app: Option<String>,
+    /// Set the application's parameters, such as size=4K
+    #[arg(long, value_name = "NAME=VALUE,...", requires = "app", hide_short_help = true)]
+    pub(crate) with: Option<String>,
     /// Watch for this long
     #[arg(short, long, default_value = "10s", value_parser = parse_duration)]
     pub(crate) time: Nanos,

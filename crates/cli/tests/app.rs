@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn server(seconds: u32) -> String {
 /// A client that answers.
 const CLIENT: &str = "echo answers: 42";
 
-fn measured(place: &Place, file: &PathBuf) -> Output {
+fn measured(place: &Place, file: &Path) -> Output {
     let app = format!("app:{}", file.display());
     place.landspeed(&["measure", &app, "--json"]).output().expect("landspeed runs")
 }
@@ -87,9 +87,17 @@ fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
     for (server, client, said) in [
         ("exit 3", CLIENT, "role server: it ended with exit status 3 before it was ready"),
         ("sleep 1001 & exit 0", CLIENT, "a service must stay in the foreground"),
-        ("exec sleep 1002", CLIENT, "role server took more than 3 s to be ready; it was ended; it printed nothing"),
+        (
+            "exec sleep 1002",
+            CLIENT,
+            "role server took more than 3 s to be ready; it was ended; it printed nothing",
+        ),
         ("trap '' TERM; echo ready; while :; do sleep 1003; done", CLIENT, ""),
-        (serves, "echo so far; exec sleep 1004", "role client took more than 3 s to end; it was ended; it printed last: so far"),
+        (
+            serves,
+            "echo so far; exec sleep 1004",
+            "role client took more than 3 s to end; it was ended; it printed last: so far",
+        ),
         (serves, "echo no; exit 7", "role client: it ended with exit status 7; it printed last: no"),
         (serves, "yes landspeed-test", "it printed more than 4 MiB"),
         (serves, "setsid sleep 1005 & echo nothing of use", "printed nothing that matches"),

@@ -20,7 +20,7 @@ impl User {
         }
         let all =
             fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
-        let found = all.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?));
+        let found = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         let ids = found.and_then(|rest| {
             let mut fields = rest.split(':').skip(1);
             Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))

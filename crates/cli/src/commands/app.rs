@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use landspeed_factor::Table;
+use landspeed_record::Workload;
 use landspeed_units::did_you_mean;
 use landspeed_workload::{Runner, applications};
 use serde::Serialize;
@@ -13,7 +15,7 @@ use crate::output::{list, out, usage};
 
 /// An application, as `landspeed app list --json` lists it.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct ListedApplication {
     /// What `landspeed measure` takes.
     name: &'static str,
     /// What it does and which figure comes out.
@@ -27,7 +29,7 @@ struct Listed {
 pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     match action {
         AppAction::List(form) => {
-            let listed: Vec<Listed> = applications().into_iter().map(listed).collect();
+            let listed: Vec<ListedApplication> = applications().into_iter().map(listed).collect();
             let rows: Vec<_> = listed.iter().map(row).collect();
             list(&["name", "what it does", "hosts"], &rows, &listed, form)?;
         }
@@ -45,9 +47,9 @@ pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(runner: &'static dyn Runner) -> Listed {
+fn listed(runner: &'static dyn Runner) -> ListedApplication {
     let parameters = runner.parameters().into_iter().map(|one| (one.name, one.default)).collect();
-    Listed {
+    ListedApplication {
         name: runner.name(),
         title: runner.describe(),
         hosts: runner.hosts().unwrap_or([2, 2]),
@@ -55,7 +57,7 @@ fn listed(runner: &'static dyn Runner) -> Listed {
     }
 }
 
-fn row(one: &Listed) -> Vec<String> {
+fn row(one: &ListedApplication) -> Vec<String> {
     let hosts = match one.hosts {
         [least, most] if least == most => least.to_string(),
         [least, most] => format!("{least} to {most}"),
@@ -81,6 +83,24 @@ pub(crate) fn named(word: &str) -> Result<&'static dyn Runner> {
     }
     text(name)?;
     landspeed_workload::find(&format!("app:{name}")).context("an application that ships can be read")
+}
+
+/// An application with the parameters that are set: "size=4K,metric=p99".
+pub(crate) fn asked(word: &str, with: Option<&str>) -> Result<Workload> {
+    set_on(named(word)?, with)
+}
+
+/// The same of one that is known.
+pub(crate) fn set_on(runner: &dyn Runner, with: Option<&str>) -> Result<Workload> {
+    let table = Table::of(runner.parameters());
+    let mut workload = Workload::new(runner.name());
+    for one in with.iter().flat_map(|text| text.split(',')) {
+        let (name, value) =
+            one.split_once('=').ok_or_else(|| usage(format!("--with '{one}': expected NAME=VALUE")))?;
+        let (name, value) = table.parse(name.trim(), value.trim()).map_err(usage)?;
+        workload.parameters.insert(name, value);
+    }
+    Ok(workload)
 }
 
 /// Reads the application in a file, and makes it a workload.

@@ -72,6 +72,9 @@ fn own(
 
 /// What is done, and how long it takes.
 fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
+    if let Some(program) = &options.program {
+        return format!("{} runs once and is watched from both ends", program.name);
+    }
     let limits = if options.limits { landspeed_agent::LIMITS_TIME } else { Nanos(0) };
     let time = explain_time(options, rtt) + limits;
     let sizes = if args.sizes { ", then two to three minutes of messages" } else { "" };
@@ -102,8 +105,10 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         (true, true) => "local".to_owned(),
         _ => args.hosts.describe(),
     };
+    let program = args.app.as_deref().map(|app| super::app::asked(app, args.with.as_deref())).transpose()?;
     Ok(ExplainOptions {
         target,
+        program,
         time: args.time,
         flow: flow_of(&args.sent, &[])?.1,
         limits: !args.no_limits,

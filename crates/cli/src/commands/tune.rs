@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
-use landspeed_record::{Line, Settings, TuneSummary, Workload, WriteError, Writer};
+use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
 use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
@@ -212,15 +212,7 @@ fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
         }
         _ => return Ok(None),
     };
-    let mut workload = Workload::new(runner.name());
-    let table = landspeed_factor::Table::of(runner.parameters());
-    let set = args.with.iter().flat_map(|text| text.split(','));
-    for one in set {
-        let (name, value) =
-            one.split_once('=').ok_or_else(|| usage(format!("--with '{one}': expected NAME=VALUE")))?;
-        let (name, value) = table.parse(name.trim(), value.trim()).map_err(usage)?;
-        workload.parameters.insert(name, value);
-    }
+    let workload = app::set_on(runner, args.with.as_deref())?;
     let of = landspeed_workload::program_of(&workload).context("an application has a figure")?;
     Ok(Some(TunedProgram { workload, of }))
 }

@@ -75,7 +75,8 @@ impl Material {
 
     pub(super) fn judged(&self, options: &ExplainOptions) -> Verdict {
         let [a, others @ ..] = self.seen.as_slice() else { return Verdict::default() };
-        let own = (options.target == WatchTarget::Workload).then_some(&options.flow);
+        let is_own = options.target == WatchTarget::Workload && options.program.is_none();
+        let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(Seen::view), self.rtt, self.goodput);
         judge(&Scene { a: a.view(), b, rtt, goodput, own })
     }
@@ -103,6 +104,9 @@ fn packets(observed: &Observations) -> u64 {
 }
 
 pub(super) fn watched(options: &ExplainOptions) -> String {
+    if let Some(program) = &options.program {
+        return format!("flows of {}, run for this", program.name);
+    }
     match options.target {
         WatchTarget::Workload => {
             format!("a stream over {}, sent for this", TRANSPORT.of(&options.flow).to_uppercase())

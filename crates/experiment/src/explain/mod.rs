@@ -9,7 +9,7 @@ mod own;
 mod sizes;
 
 use landspeed_observer::{OBSERVERS, PATH, Runs};
-use landspeed_record::{Settings, WatchTarget};
+use landspeed_record::{Settings, WatchTarget, Workload};
 use landspeed_units::Nanos;
 
 pub use live::{explain_live, glance_at_top};
@@ -25,6 +25,8 @@ const INTERVAL: Nanos = Nanos::millis(50);
 pub struct ExplainOptions {
     /// Whose flows; the workload's own where landspeed sends them.
     pub target: WatchTarget,
+    /// The program that runs in place of landspeed's own stream; it is watched as long as it runs.
+    pub program: Option<Workload>,
     /// How long the flows are watched.
     pub time: Nanos,
     pub flow: Settings,

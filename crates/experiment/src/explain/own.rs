@@ -23,9 +23,17 @@ pub fn explain(
         }
         false => Vec::new(),
     };
-    progress(&format!("watching a stream for {}", options.time));
-    let [mut a, b] = watched_stream(pair, &options.flow, options.time)?;
-    let traced = match options.trace {
+    let [mut a, b] = match &options.program {
+        None => {
+            progress(&format!("watching a stream for {}", options.time));
+            watched_stream(pair, &options.flow, options.time)?
+        }
+        Some(program) => {
+            progress(&format!("watching {} while it runs", program.name));
+            watched_program(pair, &options.flow, program)?
+        }
+    };
+    let traced = match options.trace && options.program.is_none() {
         true => {
             progress("following packets through the kernel");
             Some(trace(pair, &options.flow)?)
@@ -33,6 +41,7 @@ pub fn explain(
         false => None,
     };
     let goodput = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).rate_bps;
+    let goodput = options.program.is_none().then_some(goodput);
     let effect = traced.as_ref().and_then(|traced| traced.effect);
     let [path_a, path_b] = paths(traced, &mut a);
     let mut limits = limits.into_iter();
@@ -42,7 +51,7 @@ pub fn explain(
         seen(&pair.b, name(&pair.b), b, (path_b, limits.next())),
     ];
     let rtt = Some(pair.path.rtt_ns);
-    Ok(Material { seen, rtt, goodput: Some(goodput), tracer_effect: effect }.report(options))
+    Ok(Material { seen, rtt, goodput, tracer_effect: effect }.report(options))
 }
 
 /// How long [`explain`] takes, but for the limits.

@@ -95,6 +95,7 @@ fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String
 
 fn explained(pair: &Pair) -> Result<ExplainReport, Error> {
     let options = ExplainOptions {
+        program: None,
         target: WatchTarget::Workload,
         time: TIME,
         flow: flow(find("tcp").expect("there is one"), &[].into())?,
