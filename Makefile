@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: applications budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -94,6 +94,17 @@ ROUNDS ?= 12
 bench-udp: build
 	@.ci/install ip:iproute2 iperf3 nuttcp sockperf taskset:util-linux timeout:coreutils sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench-udp --rounds $(ROUNDS)
+
+# Every application that ships, in labs, on its real programs, five times each: figures, no verdict. It installs the programs,
+# and starts none of them as a service.
+MPI := /usr/local/lib/landspeed/mpi
+applications: build
+	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light wrk iperf3 sockperf rsync \
+		pgbench:postgresql /usr/lib/postgresql:postgresql mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver \
+		mfsmount:moosefs-client mpirun:openmpi-bin mpicc:libopenmpi-dev gmond:ganglia-monitor ip:iproute2
+	$(SUDO) mkdir -p $(MPI)
+	for one in file tile mpi; do $(SUDO) mpicc -O2 -o $(MPI)/$$one apps/mpi/$$one.c || exit; done
+	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- applications
 
 # Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
 # pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.

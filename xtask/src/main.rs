@@ -4,6 +4,7 @@
 //! their sources would make them. `docs` writes those pages. The others measure; they are no tests.
 
 mod agree;
+mod applications;
 mod arrows;
 mod bench;
 mod built;
@@ -58,6 +59,8 @@ enum Task {
     Faults(faults::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
+    /// Every application that ships, on its real programs.
+    Applications(applications::Options),
     /// Does the workload capacity find the rate of a link that is known?
     Capacity(capacity::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Task::FalseKeeps(options) => false_keeps::run(&options),
         Task::Faults(options) => faults::run(&options),
         Task::Experiments(options) => experiments::run(root, &options),
+        Task::Applications(options) => applications::run(root, &options),
         Task::Capacity(options) => capacity::run(&options),
         Task::GridCoverage(options) => grid_coverage::run(&options),
         Task::Agree(options) => agree::run(&options),

@@ -10,9 +10,11 @@ use regex_lite::Regex;
 use toml::Spanned;
 
 use crate::FileError;
-use crate::file::{EndFile, FigureFile, File, FixtureFile, Is, More, ParameterFile, ReadyFile, RoleFile};
+use crate::file::{
+    EndFile, FigureFile, File, FixtureFile, Is, More, OnFile, ParameterFile, ReadyFile, RoleFile,
+};
 use crate::fill::unknown;
-use crate::model::{Application, Content, End, Figure, Fixture, Lives, Ready, RoleSpec, Source};
+use crate::model::{Application, Content, End, Figure, Fixture, Lives, On, Ready, RoleSpec, Source};
 
 /// A mistake at a place of the file's text.
 type Mistake = (Option<Range<usize>>, String);
@@ -227,7 +229,7 @@ impl Names<'_> {
         let env = role.env.iter().map(|(name, value)| Ok((name.clone(), self.text(value)?)));
         Ok(RoleSpec {
             name: role.name.get_ref().clone(),
-            on: role.on,
+            on: self.on(&role.on)?,
             ready,
             lives,
             carries: role.carries.as_ref().map(|text| text.get_ref().clone()).unwrap_or_default(),
@@ -246,6 +248,28 @@ impl Names<'_> {
                 .transpose()?
                 .unwrap_or(End { signal: libc::SIGTERM, within_ns: ENDS_WITHIN }),
         })
+    }
+
+    fn on(&self, on: &Spanned<OnFile>) -> Result<On, Mistake> {
+        const WORDS: [&str; 4] = ["client", "server", "servers", "hosts"];
+        let hosts = self.hosts;
+        match on.get_ref() {
+            OnFile::Word(word) => match word.as_str() {
+                "client" => Ok(On::Client),
+                "server" => Ok(On::Server),
+                "servers" => Ok(On::Servers),
+                "hosts" => Ok(On::Hosts),
+                _ => Err(here(on)(format!(
+                    "on: '{word}' is none of {}{}; it may also be a list of hosts' numbers",
+                    WORDS.join(", "),
+                    did_you_mean(word, WORDS)
+                ))),
+            },
+            OnFile::Numbers(numbers) if numbers.iter().all(|number| (1..=hosts).contains(number)) => {
+                Ok(On::Numbers(numbers.clone()))
+            }
+            OnFile::Numbers(_) => Err(here(on)(format!("on: hosts have the numbers 1 to {hosts}"))),
+        }
     }
 
     /// A service that lives on takes something along: that is said, or it starts cold.

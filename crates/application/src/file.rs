@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::model::{Lives, Need, On};
+use crate::model::{Lives, Need};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -58,7 +58,7 @@ pub(crate) enum Is {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RoleFile {
     pub(crate) name: Spanned<String>,
-    pub(crate) on: On,
+    pub(crate) on: Spanned<OnFile>,
     pub(crate) command: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(crate) before: Vec<Spanned<Vec<Spanned<String>>>>,
@@ -82,6 +82,14 @@ pub(crate) struct RoleFile {
     pub(crate) hides: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) end: Option<EndFile>,
+}
+
+/// A word, or numbers of hosts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OnFile {
+    Word(String),
+    Numbers(Vec<usize>),
 }
 
 /// Exactly one of these.

@@ -10,6 +10,7 @@
 //! | `fill` | placeholders such as `{port}` and their values |
 //! | `figure` | the figures in a program's output |
 //! | `role` | a role as the agent sees it: started, ready, gone, ended |
+//! | `spawn`, `gather` | programs that applications use: ranks of MPI on other hosts, Ganglia's collector |
 //! | `play` | the process that runs a role: `landspeed play-role` |
 
 #![warn(missing_docs)]
@@ -19,11 +20,13 @@ mod error;
 mod figure;
 mod file;
 mod fill;
+pub mod gather;
 mod model;
 pub mod play;
 mod quick;
 mod role;
 mod shipped;
+pub mod spawn;
 
 pub use check::read;
 pub use error::{Error, FileError};

@@ -36,8 +36,7 @@ pub struct Need {
 }
 
 /// The hosts that a role runs on. Host 1 is the first that the user names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum On {
     /// Host 1.
     Client,
@@ -47,16 +46,19 @@ pub enum On {
     Servers,
     /// Every host.
     Hosts,
+    /// The hosts with these numbers.
+    Numbers(Vec<usize>),
 }
 
 impl On {
     /// Whether a role that is there runs on host `number`, from 1.
-    pub fn holds(self, number: usize) -> bool {
+    pub fn holds(&self, number: usize) -> bool {
         match self {
             On::Client => number == 1,
             On::Server => number == 2,
             On::Servers => number > 1,
             On::Hosts => true,
+            On::Numbers(numbers) => numbers.contains(&number),
         }
     }
 }

@@ -91,7 +91,7 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
         ("data/echo.conf", "../echo.conf", 27, "must lie below {dir}"),
         ("text = \"size = {size}\"", "", 27, "give text"),
         ("text = \"size = {size}\"", "text = \"{sise}\"", 28, "did you mean size"),
-        ("on = \"client\"", "on = \"moon\"", 32, "unknown variant `moon`"),
+        ("on = \"client\"", "on = \"moon\"", 32, "'moon' is none of client, server"),
         (
             "command = [\"echo-client\", \"{server}:{port}\"]",
             "command = [\"c\", \"{host4}\"]",

@@ -89,6 +89,12 @@ pub(crate) enum Command {
     /// Plays a program of a fault's scenario; started by `landspeed lab faults`
     #[command(hide = true)]
     Play,
+    /// Starts ranks of MPI on other hosts, for applications: `spawn --listen ADDR:PORT`, or `spawn HOST orted ...`
+    #[command(hide = true)]
+    Spawn(SpawnArgs),
+    /// Asks Ganglia's daemons for their state, for applications
+    #[command(hide = true)]
+    Gather(GatherArgs),
     /// Runs a role of an application in namespaces of its own; started by the agent
     #[command(hide = true)]
     PlayRole,
@@ -446,6 +452,35 @@ pub(crate) struct AgentArgs {
     /// Started from a file without a name, on a descriptor that is in the way
     #[arg(long, hide = true)]
     pub(crate) sent: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpawnArgs {
+    /// Port of the servers
+    #[arg(long, default_value_t = 17_000)]
+    pub(crate) port: u16,
+    /// Serve there, until the end
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// A host, and what to run there
+    #[arg(required_unless_present = "listen", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GatherArgs {
+    /// Port of the daemons
+    #[arg(long, default_value_t = 17_000)]
+    pub(crate) port: u16,
+    /// Ask all of them so often
+    #[arg(long, default_value_t = 100)]
+    pub(crate) rounds: u32,
+    /// Leave out the first so many addresses
+    #[arg(long, default_value_t = 0)]
+    pub(crate) skip: usize,
+    /// Their addresses
+    #[arg(value_name = "ADDRESS", value_delimiter = ',', required = true)]
+    pub(crate) nodes: Vec<IpAddr>,
 }
 
 #[derive(Debug, Args)]

@@ -89,6 +89,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Guardian => Ok(landspeed_knob::journal::guardian_main()),
         Command::Keeper => labs::keep(),
         Command::Play => commands::faults::play(),
+        Command::Spawn(args) => commands::app::spawn(&args),
+        Command::Gather(args) => commands::app::gather(&args),
         Command::PlayRole => Ok(landspeed_application::play::main()),
         Command::Lab(args) => commands::lab::run(&args),
         Command::Undo(args) => commands::undo::run(&args),

@@ -101,8 +101,20 @@ fn masked(seen: &str, narrow: &Narrow) -> String {
     let [a, b] = narrow.namespaces();
     let seen = lasting(seen).replace(a, "dtn1").replace(b, "dtn2");
     // The bar's own line is said now and then where it cannot be drawn over.
-    let lines = seen.lines().filter(|line| !line.contains(" left  "));
+    let lines = without_doubts(&seen).into_iter().filter(|line| !line.contains(" left  "));
     lines.map(|line| line_masked(line) + "\n").collect()
+}
+
+/// What the noise of one run makes a reader doubt is of that run: a line, and those below it that are further in.
+fn without_doubts(seen: &str) -> Vec<&str> {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut doubt = None;
+    let keep = |line: &&str| {
+        let is_doubt = line.trim_start().starts_with("- in doubt: ");
+        doubt = doubt.filter(|at| depth(line) > *at).or(is_doubt.then(|| depth(line)));
+        doubt.is_none()
+    };
+    seen.lines().filter(keep).collect()
 }
 
 /// Figures with their units become #, and columns, which are as wide as figures are long, are two spaces apart.

@@ -60,17 +60,21 @@ pub struct Program {
     pub token: String,
 }
 
-/// A text as hexadecimal digits.
+/// A text as pieces of hexadecimal digits, each short enough to come in whole.
 mod in_hex {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// Bytes of a piece.
+    const PIECE: usize = 1000;
+
     pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())
+        let digits = |piece: &[u8]| piece.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        to.collect_seq(text.as_bytes().chunks(PIECE).map(digits))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-        let digits = String::deserialize(from)?;
+        let digits = Vec::<String>::deserialize(from)?.concat();
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -210,6 +214,14 @@ pub struct Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_comes_in_byte_for_byte() {
+        let text = "tab\t, end\n, \u{1b}[2J, \u{e4}".repeat(400);
+        let program = Program { name: "x".into(), text, hosts: vec!["::1".parse().unwrap()], ..Program::default() };
+        let json = serde_json::to_vec(&program).unwrap();
+        assert_eq!(crate::decode::<Program>(&json).unwrap(), program);
+    }
 
     #[test]
     fn a_percentile_needs_ten_samples_beyond_it() {

@@ -1,16 +1,17 @@
 //! `landspeed app`.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use landspeed_factor::Table;
 use landspeed_record::Workload;
 use landspeed_units::did_you_mean;
 use landspeed_workload::{Runner, applications};
 use serde::Serialize;
 
-use crate::args::AppAction;
+use crate::args::{AppAction, GatherArgs, SpawnArgs};
 use crate::output::{list, out, usage};
 
 /// An application, as `landspeed app list --json` lists it.
@@ -117,6 +118,28 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
         ))),
         None => Ok(runner),
     }
+}
+
+/// `landspeed spawn`: what MPI's applications start ranks with.
+pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
+    let token = std::env::var("LANDSPEED_TOKEN").unwrap_or_default();
+    if let Some(at) = args.listen {
+        landspeed_application::spawn::serve(at, &token).map_err(anyhow::Error::msg)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let [host, words @ ..] = args.words.as_slice() else { bail!("name a host and what to run there") };
+    let host: IpAddr = host.parse().with_context(|| format!("{host} is no address"))?;
+    let code = landspeed_application::spawn::run(SocketAddr::new(host, args.port), &token, words);
+    Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
+}
+
+/// `landspeed gather`: what the application ganglia asks with.
+pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
+    let nodes: Vec<SocketAddr> =
+        args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
+    let gathered = landspeed_application::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
+    out(&format!("{}\n", serde_json::to_string(&gathered)?))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads the files that the words of a command line name as `app:FILE`, and puts the names of their workloads in place.

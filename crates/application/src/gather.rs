@@ -1,0 +1,120 @@
+//! Ganglia's collector: `landspeed gather`.
+//!
+//! It opens a connection to each node in turn, reads what the node tells until it closes, and closes (Balaji et al. 2006, section
+//! 6.2.3: each server keeps only its own state, and the client asks all of them). Set-up and transfer are timed apart.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// How long a node may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest answer of a node.
+const MOST: u64 = 1 << 20;
+/// How the answer of gmond ends.
+const END: &[u8] = b"</GANGLIA_XML>";
+
+/// What was gathered: times are sums over all nodes and rounds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Gathered {
+    /// How often every node was asked, the first round not counted.
+    pub rounds: u32,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// All of it.
+    pub seconds: f64,
+    /// Of connect(2).
+    pub connect_seconds: f64,
+    /// From then on until the node closed.
+    pub transfer_seconds: f64,
+    /// What nodes told.
+    pub bytes: u64,
+    /// Metrics that the nodes told of in the last round.
+    pub metrics: usize,
+}
+
+/// Asks every node `rounds` times, after one round that does not count.
+///
+/// # Errors
+/// The node that could not be reached, is silent or tells something else.
+pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<Gathered, String> {
+    let mut all = Gathered { rounds, nodes: nodes.len(), ..Gathered::default() };
+    nodes.iter().try_for_each(|node| ask(*node).map(drop))?;
+    let began = Instant::now();
+    for _ in 0..rounds {
+        all.metrics = 0;
+        for node in nodes {
+            let told = ask(*node)?;
+            all.connect_seconds += told.connect.as_secs_f64();
+            all.transfer_seconds += told.transfer.as_secs_f64();
+            all.bytes += told.text.len() as u64;
+            all.metrics += told.text.windows(8).filter(|word| word == b"<METRIC ").count();
+        }
+    }
+    all.seconds = began.elapsed().as_secs_f64();
+    Ok(all)
+}
+
+/// What a node told, and how long that took.
+struct Told {
+    text: Vec<u8>,
+    connect: Duration,
+    transfer: Duration,
+}
+
+fn ask(node: SocketAddr) -> Result<Told, String> {
+    let began = Instant::now();
+    let mut stream = TcpStream::connect_timeout(&node, PATIENCE)
+        .map_err(|error| format!("cannot connect to {node}: {error}"))?;
+    let connect = began.elapsed();
+    let mut text = Vec::new();
+    let read = stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| (&mut stream).take(MOST).read_to_end(&mut text));
+    read.map_err(|error| format!("{node} did not tell all of its state: {error}"))?;
+    let transfer = began.elapsed().saturating_sub(connect);
+    if text.trim_ascii_end().ends_with(END) {
+        return Ok(Told { text, connect, transfer });
+    }
+    Err(format!("{node} told {} bytes that do not end as the state of gmond does", text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A node that tells this to so many clients.
+    fn node(tells: &'static str, clients: usize) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().take(clients) {
+                stream.unwrap().write_all(tells.as_bytes()).unwrap();
+            }
+        });
+        at
+    }
+
+    #[test]
+    fn every_node_is_asked_in_every_round() {
+        const STATE: &str = "<GANGLIA_XML><METRIC a/><METRIC b/></GANGLIA_XML>\n";
+        let nodes = [node(STATE, 4), node(STATE, 4)];
+        let all = gather(&nodes, 3).unwrap();
+        assert_eq!((all.rounds, all.nodes, all.metrics), (3, 2, 4));
+        assert_eq!(all.bytes, 6 * STATE.len() as u64);
+        assert!(all.connect_seconds > 0.0 && all.seconds >= all.connect_seconds + all.transfer_seconds);
+    }
+
+    #[test]
+    fn a_node_that_tells_something_else_is_named() {
+        let odd = node("<GANGLIA_XML>", 1);
+        assert!(gather(&[odd], 1).unwrap_err().contains(&odd.to_string()));
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert!(gather(&[closed], 1).unwrap_err().contains("cannot connect to"));
+    }
+}

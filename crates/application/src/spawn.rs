@@ -1,0 +1,214 @@
+//! Ranks of MPI on other hosts, without ssh: `landspeed spawn`.
+//!
+//! Open MPI starts its daemon on another host by any program that is called as `AGENT HOST COMMAND...`
+//! (mca_plm_rsh_agent). [`run`] is that program. It asks [`serve`], a role on the other host, which starts Open MPI's daemon
+//! and nothing else, for those who know the token of the trial.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+
+/// The one program that is started.
+const DAEMON: &str = "orted";
+/// How long a request may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a daemon that runs is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// The longest request.
+const MOST: u32 = 64 << 10;
+/// Requests at once.
+const AT_ONCE: usize = 64;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Request {
+    token: String,
+    /// Arguments of the daemon.
+    words: Vec<String>,
+}
+
+/// Serves on `at` until this process ends.
+///
+/// # Errors
+/// An address that cannot be listened on.
+pub fn serve(at: SocketAddr, token: &str) -> Result<(), String> {
+    if token.is_empty() {
+        return Err("LANDSPEED_TOKEN is not set: only those who know it may start something".to_owned());
+    }
+    let listener = TcpListener::bind(at).map_err(|error| format!("cannot listen on {at}: {error}"))?;
+    serve_on(&listener, token, DAEMON);
+    Ok(())
+}
+
+fn serve_on(listener: &TcpListener, token: &str, daemon: &str) {
+    let busy = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming().flatten() {
+        if busy.fetch_add(1, Ordering::Relaxed) >= AT_ONCE {
+            busy.fetch_sub(1, Ordering::Relaxed);
+            continue;
+        }
+        let (busy, token, daemon) = (Arc::clone(&busy), token.to_owned(), daemon.to_owned());
+        std::thread::spawn(move || {
+            // A probe whether the port is open asks for nothing.
+            if let Err(why) = answer(stream, &token, &daemon) {
+                eprintln!("spawn: {why}");
+            }
+            busy.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+}
+
+/// Starts what one client asks for, and tells it how that ended.
+fn answer(mut stream: TcpStream, token: &str, daemon: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let request: Request = match receive(&mut stream) {
+        Ok(request) => request,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+        Err(error) => return Err(format!("a request that cannot be read: {error}")),
+    };
+    if !same(request.token.as_bytes(), token.as_bytes()) {
+        return Err("a request without the token was refused".to_owned());
+    }
+    let mut child = Command::new(daemon)
+        .args(&request.words)
+        .env_remove("LANDSPEED_TOKEN")
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("cannot run {daemon}: {error}"))?;
+    let code = ended(&mut child, &stream);
+    let code = code.inspect_err(|_| {
+        if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = child.wait();
+    })?;
+    stream.write_all(&[code]).map_err(failed)
+}
+
+/// The exit status of a child, unless its client hangs up before.
+fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
+    stream.set_nonblocking(true).map_err(|error| error.to_string())?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            stream.set_nonblocking(false).map_err(|error| error.to_string())?;
+            return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX));
+        }
+        match stream.peek(&mut [0]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+            Ok(0) | Err(_) => return Err("the client hung up: what it had started was ended".to_owned()),
+            Ok(_) => return Err("the client said something out of turn".to_owned()),
+        }
+    }
+}
+
+/// Whether two secrets are the same, in a time that does not tell where they differ.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+/// Has the server at `host` run what mpirun wants there; its exit status.
+///
+/// # Errors
+/// A host that cannot be reached or is gone, or words that start something else.
+pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String> {
+    let words = plain(words)?;
+    let mut stream = TcpStream::connect_timeout(&host, PATIENCE).map_err(|error| {
+        format!("cannot connect to {host}, where `landspeed spawn --listen` must run: {error}")
+    })?;
+    let request = Request { token: token.to_owned(), words };
+    send(&mut stream, &request).map_err(|error| format!("cannot ask {host}: {error}"))?;
+    let mut code = [0];
+    stream.read_exact(&mut code).map_err(|error| format!("{host} ended without an answer: {error}"))?;
+    Ok(code[0])
+}
+
+/// The daemon's arguments: mpirun quotes them for a shell, and may hand them over as one line.
+fn plain(words: &[String]) -> Result<Vec<String>, String> {
+    let line = words.join(" ");
+    let words = shlex::split(&line).ok_or_else(|| format!("the quotes of '{line}' do not match"))?;
+    match words.split_first() {
+        Some((daemon, rest)) if daemon.rsplit('/').next() == Some(DAEMON) => Ok(rest.to_vec()),
+        _ => Err(format!("only {DAEMON} is started on other hosts, not '{line}'")),
+    }
+}
+
+fn send(stream: &mut TcpStream, request: &Request) -> std::io::Result<()> {
+    let text = serde_json::to_vec(request).map_err(std::io::Error::other)?;
+    let length = u32::try_from(text.len()).map_err(std::io::Error::other)?;
+    stream.write_all(&length.to_be_bytes())?;
+    stream.write_all(&text)
+}
+
+fn receive(stream: &mut TcpStream) -> std::io::Result<Request> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > MOST {
+        return Err(std::io::Error::other("it is too long"));
+    }
+    let mut text = vec![0; length as usize];
+    stream.read_exact(&mut text)?;
+    serde_json::from_slice(&text).map_err(std::io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that starts `sh` in the daemon's place.
+    fn server() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        std::thread::spawn(move || serve_on(&listener, "secret", "sh"));
+        at
+    }
+
+    fn words(text: &[&str]) -> Vec<String> {
+        text.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn who_knows_the_token_gets_the_exit_status() {
+        let at = server();
+        drop(TcpStream::connect(at).unwrap());
+        assert_eq!(run(at, "secret", &words(&[" orted", "-c", "\"exit 7\""])), Ok(7));
+        assert!(
+            run(at, "another", &words(&["orted", "-c", "'exit 7'"]))
+                .unwrap_err()
+                .contains("without an answer")
+        );
+        assert_eq!(run(at, "secret", &words(&["orted -c 'exit 0'"])), Ok(0));
+        assert!(run(at, "secret", &words(&["sh", "-c", "true"])).unwrap_err().contains("only orted"));
+    }
+
+    #[test]
+    fn what_was_started_ends_when_its_client_hangs_up() {
+        let (at, folder) = (server(), tempfile::tempdir().unwrap());
+        let file = folder.path().join("pid");
+        let line = format!("echo $$ > {}; exec sleep 60", file.display());
+        let mut stream = TcpStream::connect(at).unwrap();
+        send(&mut stream, &Request { token: "secret".into(), words: words(&["-c", &line]) }).unwrap();
+        let pid = || std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
+        let until = |holds: &dyn Fn() -> bool| {
+            (0..1000).any(|_| {
+                holds() || {
+                    std::thread::sleep(LOOK);
+                    false
+                }
+            })
+        };
+        assert!(until(&|| pid().is_some()));
+        let process = format!("/proc/{}", pid().unwrap());
+        assert!(std::path::Path::new(&process).exists());
+        drop(stream);
+        assert!(until(&|| !std::path::Path::new(&process).exists()));
+    }
+}
