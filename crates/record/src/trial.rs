@@ -218,7 +218,8 @@ mod tests {
     #[test]
     fn a_program_comes_in_byte_for_byte() {
         let text = "tab\t, end\n, \u{1b}[2J, \u{e4}".repeat(400);
-        let program = Program { name: "x".into(), text, hosts: vec!["::1".parse().unwrap()], ..Program::default() };
+        let program =
+            Program { name: "x".into(), text, hosts: vec!["::1".parse().unwrap()], ..Program::default() };
         let json = serde_json::to_vec(&program).unwrap();
         assert_eq!(crate::decode::<Program>(&json).unwrap(), program);
     }

@@ -110,6 +110,7 @@ fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFigure> {
 
 fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves {
     let points = points(grid, trials.iter().copied(), figure);
+    let program = grid.program.clone().filter(|_| figure == GridFigure::Program);
     let fitted = Fitted::of(grid, &points);
     let counted = |cell: u32| points.iter().filter(|point| point.cell == cell).count() as u32;
     let mut cells: Vec<GridCell> = (0..grid.cells())
@@ -125,6 +126,7 @@ fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves 
         Err(why) => {
             return GridCurves {
                 figure,
+                program,
                 cells,
                 no_intervals: Some(why.to_string()),
                 ..GridCurves::default()
@@ -143,6 +145,7 @@ fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves 
     let method = ratios.iter().flatten().next().map(|one| one.method.to_string());
     GridCurves {
         figure,
+        program,
         cells,
         neighbours: neighbours(grid, &fitted),
         effects: effects(grid, &fitted),

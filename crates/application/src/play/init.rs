@@ -17,6 +17,8 @@ use crate::{Order, Ready};
 
 /// How often orphans are reaped and a service is asked whether it is ready.
 const LOOK: Duration = Duration::from_millis(10);
+/// Between two probes by a command.
+const AGAIN: Duration = Duration::from_millis(100);
 /// How long a probe of a port may take.
 const PROBE: Duration = Duration::from_millis(200);
 /// How long output is awaited once a program has ended: what it started may hold the pipe.
@@ -226,7 +228,7 @@ fn order_of(input: &std::io::Stdin) -> Asked {
 enum Wait<'a> {
     Port(SocketAddr),
     Line { expression: Regex, line: Vec<u8> },
-    Command { words: &'a [String], running: Option<i32>, succeeded: bool },
+    Command { words: &'a [String], running: Option<i32>, succeeded: bool, next: Instant },
 }
 
 impl<'a> Wait<'a> {
@@ -237,16 +239,18 @@ impl<'a> Wait<'a> {
                 expression: Regex::new(line).map_err(|error| error.to_string())?,
                 line: Vec::new(),
             },
-            Ready::Command(words) => Wait::Command { words, running: None, succeeded: false },
+            Ready::Command(words) => {
+                Wait::Command { words, running: None, succeeded: false, next: Instant::now() }
+            }
         })
     }
 
     /// A process has ended: it may be the probe.
     fn ended(&mut self, pid: i32, status: i32) {
-        if let Wait::Command { running, succeeded, .. } = self
+        if let Wait::Command { running, succeeded, next, .. } = self
             && *running == Some(pid)
         {
-            (*running, *succeeded) = (None, status == 0);
+            (*running, *succeeded, *next) = (None, status == 0, Instant::now() + AGAIN);
         }
     }
 
@@ -267,8 +271,8 @@ impl<'a> Wait<'a> {
                 Ok(false)
             }
             Wait::Command { succeeded: true, .. } => Ok(true),
-            Wait::Command { words, running, .. } => {
-                if running.is_none() {
+            Wait::Command { words, running, next, .. } => {
+                if running.is_none() && Instant::now() >= *next {
                     *running = Some(children::probe(words, init.order, &init.user)?);
                 }
                 Ok(false)

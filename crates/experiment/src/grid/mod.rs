@@ -18,7 +18,7 @@ use landspeed_record::{
     RECORD_FORMAT, Record, Restored, Settings, Side,
 };
 use landspeed_units::Nanos;
-use landspeed_workload::lasts;
+use landspeed_workload::{lasts, program_of};
 
 use crate::block::refused;
 use crate::trial::Timing;
@@ -101,6 +101,11 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
     if grid.warm_up_ns == Nanos(0) && named.is_some_and(|runner| runner.warm_up() > Nanos(0)) {
         grid.warm_up_ns = timing.warm_up;
     }
+    grid.program = program_of(&grid.workload);
+    if grid.program.is_some() {
+        grid.trial_ns = time_of_program(&grid, ground)?;
+        return Ok(grid);
+    }
     let times: Vec<Nanos> =
         (0..grid.cells()).map(|cell| trial_time(&grid, cell, rtt)).collect::<Result<_, _>>()?;
     let all: Nanos = times.iter().copied().sum();
@@ -165,6 +170,13 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
         factor.levels = kept.iter().map(|n| factor.levels[*n].clone()).collect();
     }
     Ok(())
+}
+
+/// How long the first cell's program takes, settings of hosts aside: it runs once to tell.
+fn time_of_program(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error> {
+    let began = Instant::now();
+    run_at_once(ground.pairs(), setting(grid, 0)?, grid.warm_up_ns)?;
+    Ok(began.elapsed().into())
 }
 
 /// The parameter of workloads that run for a set time.

@@ -4,7 +4,7 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{Expectation, GridFigure};
-use crate::{Workload, unknown};
+use crate::{ProgramOf, Workload, unknown};
 
 /// Where the values of a factor go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -102,6 +102,9 @@ pub struct Grid {
     pub workload: Workload,
     /// What is set and not varied.
     pub base: Vec<GridSetting>,
+    /// The program whose figure is compared; `None` of landspeed's own workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramOf>,
     /// Start-up of each trial that is not counted.
     pub warm_up_ns: Nanos,
     /// What is varied. A cell's number counts the values of the last factor first.

@@ -4,7 +4,7 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{Expected, GridEnd, GridFactor, GridFigure, MissingLevel};
-use crate::{Estimate, HostFacts, PathFacts, Workload};
+use crate::{Estimate, HostFacts, PathFacts, ProgramOf, Workload};
 
 pub const GRID_FORMAT: u32 = 1;
 
@@ -54,6 +54,9 @@ pub struct GridReport {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridCurves {
+    /// Of a program's figure: which one, and its unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramOf>,
     /// Which; its unit is the end of its name.
     pub figure: GridFigure,
     /// Every cell, by its number.

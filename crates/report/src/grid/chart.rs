@@ -124,7 +124,7 @@ impl Drawing<'_> {
             caption,
             room: if self.others.is_empty() { ALONE } else { BESIDE },
             x: self.x(),
-            y: self.y(&format!("{}{unit}", figure.to_lowercase()), per),
+            y: self.y(&format!("{}{unit}", words::called(self.curves)), per),
             series,
             uprights: Vec::new(),
             events: Vec::new(),
@@ -145,7 +145,7 @@ impl Drawing<'_> {
         line.sort_by(|a, b| a.0.total_cmp(&b.0));
         band.sort_by(|a, b| a.0.total_cmp(&b.0));
         let point = |(_, cell): &&(u32, &GridCell)| {
-            let shown = words::shown(self.curves.figure, cell.mean?).shown(false);
+            let shown = words::shown_of(self.curves, cell.mean?).shown(false);
             let told = format!("{}: {shown}", words::cell(self.report, cell));
             Some(Point { at: (self.at(cell), cell.mean? / per), told, ..Point::default() })
         };
@@ -216,6 +216,9 @@ impl Drawing<'_> {
             let step = steps.iter().find(|(scale, _)| largest >= *scale).or(steps.last());
             step.map_or((1.0, String::new()), |(scale, name)| (*scale, format!(", {name}")))
         };
+        if let Some(program) = &self.curves.program {
+            return (1.0, format!(", {}", safe(&program.unit)));
+        }
         match self.curves.figure {
             GridFigure::GoodputBps => steps(&[(1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")]),
             GridFigure::BytesPerCpuS => {

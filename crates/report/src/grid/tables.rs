@@ -13,7 +13,7 @@ const LISTED: usize = 5000;
 /// Every cell: its values, its figure, and how many times the reference's.
 pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
     let mut columns: Vec<Column> = report.factors.iter().map(|factor| Column::words(&factor.name)).collect();
-    columns.push(Column::number(words::title(curves.figure).to_lowercase()));
+    columns.push(Column::number(words::called(curves)));
     columns.push(Column::of(ColumnKind::Drawn, ""));
     columns.push(Column::of(ColumnKind::Estimate, "to the first"));
     columns.push(Column::number("trials").above_width(100));
@@ -21,7 +21,7 @@ pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
     let row = |cell: &GridCell| {
         let values = report.factors.iter().zip(&cell.values);
         let mut cells: Vec<Cell> = values.map(|(factor, value)| words::level(factor, value).into()).collect();
-        cells.push(Cell::from(cell.mean.map(|mean| words::shown(curves.figure, mean))));
+        cells.push(Cell::from(cell.mean.map(|mean| words::shown_of(curves, mean))));
         cells.push(Cell::bar(cell.mean.map_or(0.0, |mean| if most > 0.0 { mean / most } else { 0.0 })));
         cells.push(Cell::from(cell.ratio));
         cells.push(u64::from(cell.trials).into());

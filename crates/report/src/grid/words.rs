@@ -29,6 +29,30 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
     }
 }
 
+/// What the figure of some curves is called: a program's by the name that its file gives it.
+pub(super) fn called(curves: &GridCurves) -> String {
+    match &curves.program {
+        Some(program) => safe(&program.figure),
+        None => title(curves.figure).to_lowercase(),
+    }
+}
+
+/// A figure of some curves as a table has it.
+pub(super) fn shown_of(curves: &GridCurves, value: f64) -> Cell {
+    match &curves.program {
+        Some(program) => {
+            let shown = format!("{} {}", crate::words::amount(value), safe(&program.unit));
+            Cell::number(value, shown.trim_end().to_owned())
+        }
+        None => shown(curves.figure, value),
+    }
+}
+
+/// Whether more of the figure is better.
+fn more_is_better(curves: &GridCurves) -> bool {
+    curves.program.as_ref().map_or_else(|| curves.figure.more_is_better(), |program| !program.less_is_better)
+}
+
 /// A figure as a table has it.
 pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
     match figure {
@@ -125,7 +149,7 @@ pub(super) fn headline(report: &GridReport) -> String {
     }
     match best(curves) {
         Some(best) if !std::ptr::eq(best, reference) => {
-            let value = best.mean.map(|mean| shown(curves.figure, mean).shown(false)).unwrap_or_default();
+            let value = best.mean.map(|mean| shown_of(curves, mean).shown(false)).unwrap_or_default();
             let ratio = best.ratio.map(|ratio| estimate(&ratio)).unwrap_or_default();
             format!("best: {}: {value}, {ratio} the first", cell(report, best))
         }
@@ -137,7 +161,7 @@ pub(super) fn headline(report: &GridReport) -> String {
 
 /// The best of all cells: one that is proven better than the reference, or the reference where all others are proven worse.
 fn best(curves: &GridCurves) -> Option<&GridCell> {
-    let more = curves.figure.more_is_better();
+    let more = more_is_better(curves);
     let gain = |cell: &GridCell| cell.ratio.map(|ratio| if more { ratio.ratio } else { 1.0 / ratio.ratio });
     let proven = |cell: &&GridCell| {
         cell.ratio.filter(has_ends).is_some_and(|ratio| if more { ratio.low > 1.0 } else { ratio.high < 1.0 })
