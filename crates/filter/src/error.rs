@@ -97,6 +97,9 @@ pub enum Error {
         /// What is wrong with the buffer.
         why: &'static str,
     },
+    /// A filter of this host panicked.
+    #[error("a filter panicked, which is a bug of landspeed's: please report what it printed")]
+    Panicked,
     /// The query ended for a reason that is recorded already.
     #[error("the query ended")]
     Stopped,

@@ -327,6 +327,7 @@ impl<'a> Host<'a> {
 
     /// A filter's thread.
     fn work(&self, mut input: Input<'_>, mut output: Output<'_>, mut filter: Box<dyn Filter + '_>) {
+        let _guard = EndsOnPanic(self.query);
         let worked = (0..self.job.units).try_for_each(|unit| {
             filter.work(unit, &mut input, &mut output)?;
             input.turn()?;
@@ -335,6 +336,17 @@ impl<'a> Host<'a> {
         match worked {
             Ok(()) => self.query.note(|state| state.running -= 1),
             Err(error) => self.query.fail(error),
+        }
+    }
+}
+
+/// A filter that panics is a bug, and must not keep the other hosts waiting.
+struct EndsOnPanic<'a>(&'a Query);
+
+impl Drop for EndsOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail(Error::Panicked);
         }
     }
 }

@@ -74,7 +74,7 @@ fn absent(job: &Job, host: usize, why: impl ToString) -> Error {
 
 type Arrived = Result<(Purpose, TcpStream, usize), Error>;
 
-/// The accepting side: each connection proves itself on a thread of its own, so that a stranger delays nobody.
+/// The accepting side: each connection proves itself on a thread of its own, so that a stranger delays no peer.
 struct Doors<'a> {
     job: &'a Job,
     found: Sender<Arrived>,
@@ -113,7 +113,7 @@ fn greet(job: &Job, stream: TcpStream, found: &Sender<Arrived>) {
     let Ok(()) = stream.set_nonblocking(false) else { return };
     let Ok((hello, Answer::Welcome)) = token::accept(&stream, &job.token, judge) else { return };
     if let Some((purpose, host)) = of(&hello) {
-        // Nobody listens where the joining ended meanwhile.
+        // The joining may have ended meanwhile.
         drop(found.send(Ok((*purpose, stream, *host))));
     }
 }

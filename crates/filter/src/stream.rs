@@ -139,7 +139,7 @@ impl<'a> Input<'a> {
     fn wrong(&self, producer: usize, why: String) -> Result<(), Error> {
         Err(match &self.producers[producer].back {
             Way::Socket(_, peer) => Error::protocol(*peer, why),
-            Way::Local(_) => Error::Buffer { filter: "", why: "a filter of this host broke the protocol" },
+            Way::Local(_) => unreachable!("this process keeps its own protocol: {why}"),
         })
     }
 
@@ -383,3 +383,7 @@ pub(crate) fn receive_credits(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

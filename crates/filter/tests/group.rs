@@ -141,7 +141,7 @@ fn strangers_at_the_door_change_nothing() {
     drop(stranger.join().unwrap());
 }
 
-/// Every host fails and names another. Who connects first says `why`; who comes later may find nobody there.
+/// Every host fails and names another. Who connects first says `why`; who comes later may find that host gone.
 fn assert_joining_failed(ended: Vec<Result<Outcome, Error>>, why: &str) {
     let texts: Vec<String> = ended.into_iter().map(|ended| ended.unwrap_err().to_string()).collect();
     assert!(texts.iter().any(|text| text.contains(why)), "{texts:?}");

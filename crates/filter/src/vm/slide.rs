@@ -39,7 +39,8 @@ impl Area {
     /// Chunk `n` of a slide of `size` x `size` pixels; `None` after the last.
     pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<Area> {
         let along = size.div_ceil(edge);
-        let (x, y) = (n % along * edge, n / along * edge);
+        // A peer may name any number.
+        let (x, y) = (n % along * edge, (n / along).checked_mul(edge)?);
         (y < size).then(|| Area { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
     }
 
@@ -111,6 +112,7 @@ mod tests {
             covered += own.len();
         }
         assert_eq!(covered, whole.len());
+        assert_eq!((Area::chunk(100, 32, 16), Area::chunk(64, 64, u32::MAX)), (None, None));
         assert_ne!(whole, pixels(6, Area { x: 0, y: 0, wide: 100, high: 100 }));
     }
 
