@@ -147,8 +147,10 @@ impl<'a> Host<'a> {
     fn lead(&self) -> Result<(), Error> {
         let others = self.controls.len();
         self.query.until(|state| state.running == 0 && state.reports.len() == others)?;
-        self.query.end();
+        // From here on no closed connection is an error; the others hear of the end before streams close.
+        self.query.note(|state| state.is_over = true);
         self.controls.iter().for_each(|control| drop(control.say(Kind::Goodbye, &[])));
+        self.query.end();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::Error;
 
 /// How long a broken stream waits for the first host to name the cause. A host that ends because another one is
 /// gone breaks streams too; only the first host hears from all of them.
-const GRACE: Duration = Duration::from_secs(3);
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
 /// What one host adds to the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,7 +129,11 @@ impl Query {
     /// # Errors
     /// [`Error::Stopped`] where the query has ended; the reason is in the state.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let due = self.lock().suspect.take_if(|(since, _)| since.elapsed() >= GRACE);
+        let mut state = self.lock();
+        // Where no filter is at work any more, streams break because their other ends have heard of the end sooner.
+        let is_at_work = state.running > 0;
+        let due = state.suspect.take_if(|(since, _)| is_at_work && since.elapsed() >= GRACE);
+        drop(state);
         due.into_iter().for_each(|(_, why)| self.fail(why));
         let state = self.lock();
         if state.is_over || state.failure.is_some() { Err(Error::Stopped) } else { Ok(()) }

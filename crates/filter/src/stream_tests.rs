@@ -95,6 +95,7 @@ fn a_broken_stream_waits_for_a_better_reason() {
     query.check().unwrap_err();
     assert!(failure(&query).unwrap().contains("host 3 "));
 
+    // The first host says nothing.
     let query = self::query();
     query.verdict(Error::lost(PEER, "its stream broke"));
     assert!(failure(&query).unwrap().contains("host 7 (127.0.0.1) is gone: its stream broke"));
@@ -182,4 +183,13 @@ fn a_producer_without_credits_waits_until_one_returns() {
     let report = query.report();
     assert_eq!((report.buffers, report.network), (10, 0));
     assert!(report.peak <= 2 * LARGEST as u64);
+}
+
+#[test]
+fn a_stream_that_breaks_after_the_filters_are_done_is_no_error() {
+    let query = Query::new(Vec::new(), 0);
+    query.suspect(Error::lost(PEER, "its stream broke"));
+    thread::sleep(crate::query::GRACE);
+    query.check().unwrap();
+    assert_eq!(failure(&query), None);
 }

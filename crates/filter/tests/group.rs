@@ -150,7 +150,7 @@ fn assert_joining_failed(ended: Vec<Result<Outcome, Error>>, why: &str) {
 
 #[test]
 fn another_token_is_refused() {
-    let one = Args { join: Duration::from_secs(3), ..args(Query::Iso, 16, 4) };
+    let one = Args { join: Duration::from_secs(5), ..args(Query::Iso, 16, 4) };
     let other = Token::new("another secret").unwrap();
     let ended = run_all(&one, |own| {
         if own.host == 2 {
@@ -162,7 +162,7 @@ fn another_token_is_refused() {
 
 #[test]
 fn hosts_that_were_started_differently_do_not_join() {
-    let one = Args { join: Duration::from_secs(3), ..args(Query::Iso, 16, 4) };
+    let one = Args { join: Duration::from_secs(5), ..args(Query::Iso, 16, 4) };
     let ended = run_all(&one, |own| own.seed += u64::from(own.host == 1));
     assert_joining_failed(ended, "was started with other parameters");
 }
