@@ -175,7 +175,8 @@ impl<'a> Host<'a> {
             }
             drop(control.reads.shutdown(Shutdown::Write));
         }
-        // What a peer has not read yet is lost where this end closes with something unread (RFC 1122, section 4.2.2.13).
+        // What a peer has not read yet is lost where this end closes with something unread (RFC 1122, section
+        // 4.2.2.13).
         self.query.settle(LINGER, |state| state.listening == 0);
         self.controls.iter().for_each(|control| drop(control.reads.shutdown(Shutdown::Both)));
     }

@@ -90,9 +90,10 @@ impl Placement {
         })
     }
 
-    /// Payload bytes that all streams hold at most at one time: credits x largest buffer x streams, where each pair of
-    /// a producer's and a consumer's copy is one stream. A buffer counts from the moment it is sent until its
-    /// consumer asks for the next one. What a copy is filling, and each filter's own store, come on top.
+    /// Payload bytes that all streams hold at most at one time: credits x largest buffer x streams, where
+    /// each pair of a producer's and a consumer's copy is one stream. A buffer counts from the moment it is
+    /// sent until its consumer asks for the next one. What a copy is filling, and each filter's own store,
+    /// come on top.
     pub fn bound(&self, stages: &[Stage]) -> Bytes {
         let pairs = self.filters.windows(2).map(|pair| (pair[0].hosts.len() * pair[1].hosts.len()) as u64);
         let bytes = pairs.zip(stages).map(|(pairs, stage)| pairs * stage.largest as u64);
@@ -174,7 +175,8 @@ mod tests {
     ];
 
     const GOOD: &str = "credits = 2\n[[filter]]\nname = 'read'\nhosts = [0, 1]\n[[filter]]\nname = 'work'\n\
-                        hosts = [2, 1]\ncopies = 3\ndistribution = 'round-robin'\n[[filter]]\nname = 'view'\nhosts = [0]\n";
+                        hosts = [2, 1]\ncopies = 3\ndistribution = 'round-robin'\n[[filter]]\nname = 'view'\n\
+                        hosts = [0]\n";
 
     #[test]
     fn copies_go_around_their_hosts_and_the_bound_counts_pairs() {

@@ -125,7 +125,8 @@ impl Job {
         (self.copies(stream)[usize::from(link.producer)], self.copies(stream + 1)[usize::from(link.consumer)])
     }
 
-    /// The connections that this host opens, and to which host: streams to their consumers, control to the first host.
+    /// The connections that this host opens, and to which host: streams to their consumers, control to the
+    /// first host.
     pub(crate) fn outgoing(&self) -> Vec<(Purpose, usize)> {
         let control = (self.host != 0).then_some((Purpose::Control(self.host), 0));
         control.into_iter().chain(self.streams(|producer, consumer| (producer, consumer))).collect()

@@ -17,7 +17,8 @@ pub const VM_PLACEMENT: &str = include_str!("../placements/vm.toml");
 /// Which application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// A surface in a field, from another side in each unit. Size and chunk are samples and cells along an axis; the paper's 64 MiB are 256.
+    /// A surface in a field, from another side in each unit. Size and chunk are samples and cells along an
+    /// axis; the paper's 64 MiB are 256.
     Iso,
     /// A window of a slide in each unit. Size and chunk are pixels along an edge; the paper's 16 MiB are 4096.
     Vm(Update),

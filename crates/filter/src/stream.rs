@@ -1,8 +1,8 @@
 //! Streams: what a copy of a filter takes from, and what it sends to.
 //!
-//! Between each copy of a producer and each copy of its consumer at most `credits` frames are under way. A frame is a
-//! buffer or an end-of-work marker. Its credit comes back when the consumer asks for the next frame, so that a slow filter
-//! stops those before it, one after the other, and nothing piles up.
+//! Between each copy of a producer and each copy of its consumer at most `credits` frames are under way. A
+//! frame is a buffer or an end-of-work marker. Its credit comes back when the consumer asks for the next
+//! frame, so that a slow filter stops those before it, one after the other, and nothing piles up.
 
 use std::collections::VecDeque;
 use std::net::TcpStream;
@@ -74,8 +74,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The next buffer of this unit, or `None` where every copy of the producer has sent its marker. The buffer before it
-    /// is used up.
+    /// The next buffer of this unit, or `None` where every copy of the producer has sent its marker. The
+    /// buffer before it is used up.
     ///
     /// # Errors
     /// Where the query ended.

@@ -19,7 +19,8 @@ pub(crate) fn clone(stream: &TcpStream) -> Result<TcpStream, Error> {
 /// Channels by stream and copy. Each receiver is taken once.
 type Channels<T> = HashMap<(usize, usize), (SyncSender<T>, Option<Receiver<T>>)>;
 
-/// The channels and sockets of one host. Stream n leads from filter n to filter n + 1, where filter 0 starts the units.
+/// The channels and sockets of one host. Stream n leads from filter n to filter n + 1, where filter 0 starts
+/// the units.
 pub(crate) struct Wires<'j> {
     job: &'j Job,
     /// What came, for each own consumer's copy.

@@ -140,8 +140,8 @@ fn a_slow_last_filter_keeps_memory_within_the_bound() {
     assert_eq!(outcome.bound.0, 3 * BUFFER as u64 * (2 * 2 + 2));
     assert!(outcome.peak <= outcome.bound, "{outcome:?}");
 
-    // Counted by the filters themselves. Each of the makers may have counted a buffer that it has sent while the last filter
-    // had taken it already, but never the other way around.
+    // Counted by the filters themselves. Each of the makers may have counted a buffer that it has sent while
+    // the last filter had taken it already, but never the other way around.
     let most = chain.most.load(Ordering::SeqCst) as u64;
     assert!(most <= outcome.bound.0, "{most} bytes of {:?}", outcome.bound);
     // Without a bound all of two units would pile up.

@@ -8,8 +8,8 @@ use crate::Error;
 /// Three corners, in samples from the field's origin.
 pub(super) type Triangle = [[f32; 3]; 3];
 
-/// The two corners of each edge of a cell. Bits 0, 1 and 2 of a corner's number are its x, y and z; the lower one is first, so
-/// that both cells at an edge compute the same point.
+/// The two corners of each edge of a cell. Bits 0, 1 and 2 of a corner's number are its x, y and z; the lower
+/// one is first, so that both cells at an edge compute the same point.
 const EDGES: [[u8; 2]; 12] =
     [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
 
@@ -20,8 +20,8 @@ const FACES: [[u8; 4]; 6] =
 /// For each set of corners inside the surface, the edges that its triangles join.
 static CASES: LazyLock<Vec<Vec<[u8; 3]>>> = LazyLock::new(|| (0..=255).map(triangles).collect());
 
-/// The 256 cases follow from one rule: on each face every run of corners inside is cut off from the others. Two cells see the
-/// same corners on the face between them, so that the surface has no cracks there.
+/// The 256 cases follow from one rule: on each face every run of corners inside is cut off from the others.
+/// Two cells see the same corners on the face between them, so that the surface has no cracks there.
 fn triangles(inside: u8) -> Vec<[u8; 3]> {
     let is_in = |corner: u8| inside >> corner & 1 == 1;
     // On a face the surface leads from where a run of corners inside begins to where it ends.

@@ -64,7 +64,8 @@ impl Field {
         Field { size, blobs: (0..BLOBS).map(blob).collect() }
     }
 
-    /// The samples of a block, x first. Each sample adds the blobs in their order, so that it is the same in any block.
+    /// The samples of a block, x first. Each sample adds the blobs in their order, so that it is the same in
+    /// any block.
     pub(super) fn samples(&self, block: &Block) -> Vec<f32> {
         let mut samples = vec![0.0; block.len()];
         self.blobs.iter().for_each(|blob| blob.add(block, &mut samples));

@@ -1,5 +1,5 @@
-//! Iso-Surface: a scalar field in blocks, its surface by marching cubes, and a picture of it from another side in each
-//! unit of work. read -> extract -> raster -> merge.
+//! Iso-Surface: a scalar field in blocks, its surface by marching cubes, and a picture of it from another
+//! side in each unit of work. read -> extract -> raster -> merge.
 
 mod cubes;
 mod field;

@@ -1,5 +1,5 @@
-//! Pictures of triangles by a depth buffer. A picture of a set of triangles is the same in any order: each pixel keeps the least
-//! of all depths, and of equal depths the darkest shade.
+//! Pictures of triangles by a depth buffer. A picture of a set of triangles is the same in any order: each
+//! pixel keeps the least of all depths, and of equal depths the darkest shade.
 
 use super::cubes::Triangle;
 
@@ -23,7 +23,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Each unit looks from another side: 8 steps to a quarter turn. Cosine and sine are rational, and need no library.
+    /// Each unit looks from another side: 8 steps to a quarter turn. Cosine and sine are rational, and need
+    /// no library.
     pub(super) fn new(unit: u32, size: usize, edge: usize) -> Self {
         let t = (unit % 8) as f32 / 8.0;
         let (c, s) = ((1.0 - t * t) / (1.0 + t * t), 2.0 * t / (1.0 + t * t));

@@ -61,8 +61,8 @@ impl Vm {
         (self.size / ZOOM) as usize
     }
 
-    /// What a unit shows, and how many pixels along each axis are one grid point. A partial update's window, a quarter of the
-    /// slide's edge, is anywhere.
+    /// What a unit shows, and how many pixels along each axis are one grid point. A partial update's window,
+    /// a quarter of the slide's edge, is anywhere.
     fn window(&self, unit: u32) -> (Area, u32) {
         let (wide, factor) = match self.update {
             Update::Complete => (self.size, ZOOM),
@@ -190,7 +190,8 @@ impl Filter for Clip<'_> {
     }
 }
 
-/// Adds the pixels that fall on one grid point. A point may have pixels of several chunks, so that only the view can divide.
+/// Adds the pixels that fall on one grid point. A point may have pixels of several chunks, so that only the
+/// view can divide.
 struct Subsample<'a> {
     vm: &'a Vm,
 }

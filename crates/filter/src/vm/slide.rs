@@ -74,7 +74,8 @@ pub(super) fn pixels(seed: u64, area: Area) -> Vec<u8> {
     area.places().map(|(x, y)| grey(seed, x, y)).collect()
 }
 
-/// Most bytes that [`compress`] makes of `pixels` bytes (RFC 1950 and 1951: stored blocks have at most 5 bytes in 16 KiB more).
+/// Most bytes that [`compress`] makes of `pixels` bytes (RFC 1950 and 1951: stored blocks have at most 5
+/// bytes in 16 KiB more).
 pub(super) fn most(pixels: usize) -> usize {
     pixels + pixels / 1024 + 64
 }
@@ -84,7 +85,8 @@ pub(super) fn compress(pixels: &[u8]) -> Vec<u8> {
     encoder.write_all(pixels).and_then(|()| encoder.finish()).expect("a vector takes every write")
 }
 
-/// The `pixels` bytes that were compressed; `None` where it is any other number, or no such stream. Reads no more than that.
+/// The `pixels` bytes that were compressed; `None` where it is any other number, or no such stream. Reads no
+/// more than that.
 pub(super) fn decompress(bytes: &[u8], pixels: usize) -> Option<Vec<u8>> {
     let mut found = Vec::with_capacity(pixels);
     ZlibDecoder::new(bytes).take(pixels as u64 + 1).read_to_end(&mut found).ok()?;
