@@ -1,0 +1,120 @@
+//! Why a query ended without its pictures.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// One host of a group, as errors name it: "host 2 (10.0.0.3)".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// From 0.
+    pub number: usize,
+    /// Where it listens.
+    pub address: IpAddr,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host {} ({})", self.number, self.address)
+    }
+}
+
+/// Why a query ended early, in one line that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A mistake in the placement's text.
+    #[error("placement, line {line}: {why}")]
+    Placement {
+        /// From 1.
+        line: usize,
+        /// What is wrong, and the remedy.
+        why: String,
+    },
+    /// A parameter is out of its range.
+    #[error("{0}")]
+    Parameter(String),
+    /// There is no token, or it is empty.
+    #[error("set {} to the same secret text on every host", crate::TOKEN)]
+    Token,
+    /// This host's own operating system refused something.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// "listen at 10.0.0.1:7500".
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A host was not there in time.
+    #[error("{peer} did not join within {within:?} ({why}); start landspeed there with the same arguments")]
+    Absent {
+        /// The host that is missing.
+        peer: Peer,
+        /// How long it was waited for.
+        within: Duration,
+        /// The last thing that went wrong.
+        why: String,
+    },
+    /// The two ends do not have the same token.
+    #[error("{0} has another token; set {token} to the same text on every host", token = crate::TOKEN)]
+    Refused(Peer),
+    /// The two ends were started differently.
+    #[error("{0} was started with other parameters, addresses or another placement; give all hosts the same")]
+    Differs(Peer),
+    /// A host ended, or the way to it did.
+    #[error("{peer} is gone: {why}; look at what that host printed last")]
+    Lost {
+        /// The host.
+        peer: Peer,
+        /// How it was noticed.
+        why: String,
+    },
+    /// A host said something that the protocol does not have.
+    #[error("{peer} broke the protocol: {why}")]
+    Protocol {
+        /// The host.
+        peer: Peer,
+        /// What it said.
+        why: String,
+    },
+    /// A host ended the query and said why.
+    #[error("{peer} ended the query: {why}")]
+    Told {
+        /// The host that said it.
+        peer: Peer,
+        /// Its own error.
+        why: String,
+    },
+    /// The time for the whole query was over.
+    #[error("the query did not end within {0:?}; give it more time, or less to do")]
+    Late(Duration),
+    /// A filter got a buffer that its producer cannot have made.
+    #[error("filter {filter}: {why}")]
+    Buffer {
+        /// The filter's name.
+        filter: &'static str,
+        /// What is wrong with the buffer.
+        why: &'static str,
+    },
+    /// A filter of this host panicked.
+    #[error("a filter panicked, which is a bug of landspeed's: please report what it printed")]
+    Panicked,
+    /// The query ended for a reason that is recorded already.
+    #[error("the query ended")]
+    Stopped,
+}
+
+impl Error {
+    pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
+        Error::Io { what: what.into(), source }
+    }
+
+    pub(crate) fn lost(peer: Peer, why: impl ToString) -> Self {
+        Error::Lost { peer, why: why.to_string() }
+    }
+
+    pub(crate) fn protocol(peer: Peer, why: impl ToString) -> Self {
+        Error::Protocol { peer, why: why.to_string() }
+    }
+}

@@ -1,0 +1,106 @@
+//! Frames on a socket: a kind, a length and a body, bounded before a byte of the body is read.
+
+use std::io::{self, IoSlice, Read, Write};
+
+/// What a frame says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// A buffer of a stream.
+    Buffer = 1,
+    /// End-of-work marker; the body is the unit's number.
+    End = 2,
+    /// The consumer is done with the oldest frame.
+    Credit = 3,
+    /// A sign of life.
+    Beat = 4,
+    /// This host has joined all others.
+    Ready = 5,
+    /// This host's filters are done; the body is a report.
+    Done = 6,
+    /// This host ends with an error; the body is its text.
+    Failed = 7,
+    /// The query is over.
+    Goodbye = 8,
+}
+
+impl Kind {
+    const ALL: [Kind; 8] = [
+        Kind::Buffer,
+        Kind::End,
+        Kind::Credit,
+        Kind::Beat,
+        Kind::Ready,
+        Kind::Done,
+        Kind::Failed,
+        Kind::Goodbye,
+    ];
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Bytes of a frame before its body.
+pub(crate) const HEADER: usize = 5;
+
+/// Why there is no frame.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Wrong {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("no frame has the kind {0}")]
+    Kind(u8),
+    #[error("a frame of {length} bytes where at most {limit} are allowed")]
+    Large { length: usize, limit: usize },
+}
+
+/// Reads one frame whose body has at most `limit` bytes.
+pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<Frame, Wrong> {
+    let mut header = [0; HEADER];
+    from.read_exact(&mut header)?;
+    let [number, length @ ..] = header;
+    let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == number).ok_or(Wrong::Kind(number))?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > limit {
+        return Err(Wrong::Large { length, limit });
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body)?;
+    Ok(Frame { kind, body })
+}
+
+/// Writes one frame, header and body in one call where the kernel takes both.
+pub(crate) fn write(to: &mut impl Write, kind: Kind, body: &[u8]) -> io::Result<()> {
+    let mut header = [kind as u8; HEADER];
+    let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    header[1..].copy_from_slice(&length.to_le_bytes());
+    let sent = to.write_vectored(&[IoSlice::new(&header), IoSlice::new(body)])?;
+    if sent < HEADER {
+        to.write_all(&header[sent..])?;
+    }
+    to.write_all(&body[sent.saturating_sub(HEADER)..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_and_wrong_ones_are_refused_before_their_body_is_read() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, Kind::Buffer, b"grain").unwrap();
+        write(&mut bytes, Kind::Credit, b"").unwrap();
+        let mut from = bytes.as_slice();
+        assert_eq!(read(&mut from, 5).unwrap(), Frame { kind: Kind::Buffer, body: b"grain".to_vec() });
+        assert_eq!(read(&mut from, 0).unwrap().kind, Kind::Credit);
+        assert!(matches!(read(&mut from, 5), Err(Wrong::Io(_))));
+
+        assert!(matches!(read(&mut bytes.as_slice(), 4), Err(Wrong::Large { length: 5, limit: 4 })));
+        assert!(matches!(read(&mut [1, 255, 255, 255, 255].as_slice(), 1 << 20), Err(Wrong::Large { .. })));
+        assert!(matches!(read(&mut [0; 5].as_slice(), 4), Err(Wrong::Kind(0))));
+        assert!(matches!(read(&mut [9; 5].as_slice(), 4), Err(Wrong::Kind(9))));
+    }
+}

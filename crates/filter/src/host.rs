@@ -1,0 +1,363 @@
+//! One host of a group: its filters as threads, its ends of the streams, and its control connections.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+use crate::application::{Application, Filter, Place};
+use crate::error::Peer;
+use crate::frame::{self, Frame, Kind, Wrong};
+use crate::join::{Connections, join};
+use crate::plan::{Job, Purpose};
+use crate::query::{Query, Report};
+use crate::stream::{receive, receive_credits};
+use crate::wires::{Wires, clone};
+use crate::{Bytes, Error, Input, Output};
+
+/// Between two signs of life.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// A host that says nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// How long the other ends may take to close their control connections too.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// Longest text of an error that a host tells, in bytes.
+const TEXT: usize = 1024;
+
+/// What a query came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How long each unit took in seconds, from its start to the last filter's end, on the first host's clock. Empty
+    /// on other hosts.
+    pub seconds: Vec<f64>,
+    /// Frames' bytes that the hosts sent to each other. On other hosts than the first: this host's.
+    pub network: Bytes,
+    /// Buffers that the filters sent, likewise.
+    pub buffers: u64,
+    /// Payload bytes in flight at most: the sum of each host's own highest. No moment had more.
+    pub peak: Bytes,
+    /// What [`Placement::bound`](crate::Placement::bound) allows.
+    pub bound: Bytes,
+    /// BLAKE3 of all pictures, one after the other's hash; empty on other hosts.
+    pub hash: String,
+    /// Whether every picture equals the plain computation, where that was asked for.
+    pub is_equal: Option<bool>,
+    /// The last unit's picture, one byte of grey a pixel; empty on other hosts.
+    pub picture: Vec<u8>,
+}
+
+/// Runs this host's part of a query to its end. All hosts run the same job.
+///
+/// # Errors
+/// Where a host is missing, a filter fails, a host is gone or the time is over. Every host then ends with an error.
+pub fn run_job(application: &dyn Application, job: &Job, verify: bool) -> Result<Outcome, Error> {
+    job.check()?;
+    // Filters make their data before the hosts join, so that no unit waits for it.
+    let filters = own_filters(application, job);
+    let mut connections = join(job)?;
+    let controls = controls(&mut connections)?;
+    let sockets = connections.values().map(|(stream, _)| clone(stream)).collect::<Result<_, _>>()?;
+    for (stream, _) in connections.values() {
+        let set = stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(Some(job.limit)));
+        set.and_then(|()| stream.set_nodelay(true)).map_err(|error| Error::io("set up a stream", error))?;
+    }
+    let query = Query::new(sockets, filters.len());
+    let host = Host { application, job, query: &query, controls: &controls };
+    thread::scope(|scope| host.serve(scope, filters, connections))?;
+    host.outcome(verify)
+}
+
+type OwnFilter<'a> = (Place, Box<dyn Filter + 'a>);
+
+fn own_filters<'a>(application: &'a dyn Application, job: &Job) -> Vec<OwnFilter<'a>> {
+    let all = job.placement.filters.iter().enumerate().flat_map(|(stage, placed)| {
+        let copies = placed.hosts.len();
+        placed.hosts.iter().enumerate().map(move |(copy, host)| (*host, Place { stage, copy, copies }))
+    });
+    all.filter(|(host, _)| *host == job.host).map(|(_, place)| (place, application.filter(place))).collect()
+}
+
+/// A control connection: to the first host, or the first host's to another.
+#[derive(Debug)]
+struct Control {
+    host: usize,
+    reads: TcpStream,
+    writes: Mutex<TcpStream>,
+}
+
+impl Control {
+    fn say(&self, kind: Kind, body: &[u8]) -> Result<(), std::io::Error> {
+        frame::write(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner), kind, body)
+    }
+}
+
+/// Takes the control connections out of all.
+fn controls(connections: &mut Connections) -> Result<Vec<Control>, Error> {
+    let taken = connections.extract_if(|purpose, _| matches!(purpose, Purpose::Control(_)));
+    taken
+        .map(|(_, (reads, host))| {
+            let set = reads.set_read_timeout(Some(SILENCE));
+            set.and_then(|()| reads.set_write_timeout(Some(SILENCE)))
+                .and_then(|()| reads.set_nodelay(true))
+                .map_err(|error| Error::io("set up a control connection", error))?;
+            Ok(Control { host, writes: Mutex::new(clone(&reads)?), reads })
+        })
+        .collect()
+}
+
+struct Host<'a> {
+    application: &'a dyn Application,
+    job: &'a Job,
+    query: &'a Query,
+    controls: &'a [Control],
+}
+
+impl<'a> Host<'a> {
+    /// Starts all threads, waits for the end, and tells it.
+    fn serve<'s>(
+        &'a self,
+        scope: &'s Scope<'s, '_>,
+        filters: Vec<OwnFilter<'a>>,
+        connections: Connections,
+    ) -> Result<(), Error>
+    where
+        'a: 's,
+    {
+        self.query.note(|state| state.listening = self.controls.len());
+        for control in self.controls {
+            scope.spawn(|| {
+                self.listen(control);
+                self.query.note(|state| state.listening -= 1);
+            });
+        }
+        scope.spawn(|| self.watch());
+        let started = self.start(scope, filters, connections);
+        let ended = started.and_then(|()| if self.job.host == 0 { self.lead() } else { self.follow() });
+        if let Err(error) = ended {
+            self.query.fail(error);
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// The first host: waits for its own filters and all reports, and ends the query.
+    fn lead(&self) -> Result<(), Error> {
+        let others = self.controls.len();
+        self.query.until(|state| state.running == 0 && state.reports.len() == others)?;
+        // From here on no closed connection is an error; the others hear of the end before streams close.
+        self.query.note(|state| state.is_over = true);
+        self.controls.iter().for_each(|control| drop(control.say(Kind::Goodbye, &[])));
+        self.query.end();
+        Ok(())
+    }
+
+    /// Another host: tells the first one when it is done, and waits for the end.
+    fn follow(&self) -> Result<(), Error> {
+        let first = &self.controls[0];
+        let lost = |error| Error::lost(self.job.peer(first.host), error);
+        first.say(Kind::Ready, &[]).map_err(lost)?;
+        self.query.until(|state| state.running == 0)?;
+        first.say(Kind::Done, &self.query.report().to_bytes()).map_err(lost)?;
+        // The goodbye ends it.
+        self.query.until(|_| false).or(Ok(()))
+    }
+
+    /// Tells the others why the query failed, where it did, and closes the control connections.
+    fn leave(&self) {
+        let mut text = None;
+        self.query.note(|state| text = state.failure.as_ref().map(ToString::to_string));
+        for control in self.controls {
+            if let Some(text) = &text {
+                drop(control.say(Kind::Failed, &text.as_bytes()[..text.len().min(TEXT)]));
+            }
+            drop(control.reads.shutdown(Shutdown::Write));
+        }
+        // What a peer has not read yet is lost where this end closes with something unread (RFC 1122, section
+        // 4.2.2.13).
+        self.query.settle(LINGER, |state| state.listening == 0);
+        self.controls.iter().for_each(|control| drop(control.reads.shutdown(Shutdown::Both)));
+    }
+
+    /// Sends signs of life, and ends the query when its time is over.
+    fn watch(&self) {
+        let until = Instant::now() + self.job.limit;
+        loop {
+            self.query.wait(BEAT, |_| false);
+            if self.query.check().is_err() {
+                return;
+            }
+            // The other end's silence is what counts.
+            self.controls.iter().for_each(|control| drop(control.say(Kind::Beat, &[])));
+            if Instant::now() > until {
+                self.query.fail(Error::Late(self.job.limit));
+            }
+        }
+    }
+
+    /// Hears what the host at the other end of a control connection says.
+    fn listen(&self, control: &Control) {
+        let peer = self.job.peer(control.host);
+        let error = loop {
+            match frame::read(&mut &control.reads, TEXT) {
+                Ok(frame) => match self.heard(peer, frame) {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => break error,
+                },
+                Err(Wrong::Io(error)) => break Error::lost(peer, silence(error)),
+                Err(wrong) => break Error::protocol(peer, wrong),
+            }
+        };
+        self.query.fail(error);
+    }
+
+    /// Whether there is more to hear.
+    fn heard(&self, peer: Peer, Frame { kind, body }: Frame) -> Result<bool, Error> {
+        let is_first = self.job.host == 0;
+        match kind {
+            Kind::Beat => {}
+            Kind::Ready if is_first => self.query.note(|state| state.ready += 1),
+            Kind::Done if is_first => {
+                let why = || Error::protocol(peer, "a report of another length");
+                let report = Report::from_bytes(&body).ok_or_else(why)?;
+                self.query.note(|state| state.reports.push(report));
+            }
+            Kind::Goodbye if !is_first => {
+                self.query.end();
+                return Ok(false);
+            }
+            Kind::Failed => {
+                let why = landspeed_units::Text::from(&*String::from_utf8_lossy(&body));
+                return Err(Error::Told { peer, why: why.into() });
+            }
+            other => return Err(Error::protocol(peer, format!("{other:?} on a control connection"))),
+        }
+        Ok(true)
+    }
+
+    fn outcome(self, verify: bool) -> Result<Outcome, Error> {
+        let own = self.query.report();
+        let mut outcome = Outcome {
+            seconds: Vec::new(),
+            network: Bytes(own.network),
+            buffers: own.buffers,
+            peak: Bytes(own.peak),
+            bound: self.job.placement.bound(self.application.stages()),
+            hash: String::new(),
+            is_equal: None,
+            picture: Vec::new(),
+        };
+        let mut ended = Ok(());
+        let mut finished = Vec::new();
+        self.query.note(|state| {
+            ended = state.failure.take().map_or(Ok(()), Err);
+            for report in &state.reports {
+                outcome.network.0 += report.network;
+                outcome.buffers += report.buffers;
+                outcome.peak.0 += report.peak;
+            }
+            finished = std::mem::take(&mut state.finished);
+            outcome.picture = std::mem::take(&mut state.picture);
+        });
+        ended?;
+        if self.job.host == 0 {
+            outcome.seconds = finished.iter().map(|(time, _)| time.as_secs_f64()).collect();
+            let mut all = blake3::Hasher::new();
+            for (_, hash) in &finished {
+                all.update(hash.as_bytes());
+            }
+            outcome.hash = all.finalize().to_string();
+            let is_plain =
+                |(unit, (_, hash)): (u32, &(_, _))| *hash == blake3::hash(&self.application.plain(unit));
+            outcome.is_equal = verify.then(|| (0..).zip(&finished).all(is_plain));
+        }
+        Ok(outcome)
+    }
+
+    /// Joins the filters by streams and starts a thread for each.
+    fn start<'s>(
+        &'a self,
+        scope: &'s Scope<'s, '_>,
+        filters: Vec<OwnFilter<'a>>,
+        connections: Connections,
+    ) -> Result<(), Error>
+    where
+        'a: 's,
+    {
+        let mut wires = Wires::new(self.job);
+        for (purpose, (stream, other)) in connections {
+            let Purpose::Stream(link) = purpose else { continue };
+            let (n, end) = (usize::from(link.stream), (clone(&stream)?, self.job.peer(other)));
+            let (producer, consumer) = (usize::from(link.producer), usize::from(link.consumer));
+            if self.job.ends(link).0 == self.job.host {
+                let back = (wires.back(n, producer), consumer);
+                scope.spawn(move || receive_credits(self.query, end, back));
+            } else {
+                let inbox = (wires.inbox(n, consumer), producer);
+                let largest = Job::largest(self.application.stages(), n);
+                scope.spawn(move || receive(self.query, end, largest, inbox));
+            }
+            wires.add((n, producer, consumer), stream, self.job.peer(other));
+        }
+        let mut ends = Vec::new();
+        let stages = self.application.stages();
+        for (place, filter) in filters {
+            let input = wires.input(self.query, place.stage, place.copy)?;
+            ends.push((input, wires.output(self.query, stages, (place.stage + 1, place.copy))?, filter));
+        }
+        if self.job.host == 0 {
+            let output = wires.output(self.query, stages, (0, 0))?;
+            scope.spawn(move || self.begin(output));
+        }
+        for (input, output, filter) in ends {
+            scope.spawn(move || self.work(input, output, filter));
+        }
+        Ok(())
+    }
+
+    /// The thread that starts each unit: its marker is all that the first filter gets.
+    fn begin(&self, mut output: Output<'_>) {
+        let others = self.controls.len();
+        let begun = (0..self.job.units).try_for_each(|unit| {
+            self.query.start(unit, self.job.ahead, others)?;
+            output.end(unit)
+        });
+        begun.unwrap_or_else(|error| self.query.fail(error));
+    }
+
+    /// A filter's thread.
+    fn work(&self, mut input: Input<'_>, mut output: Output<'_>, mut filter: Box<dyn Filter + '_>) {
+        let _guard = EndsOnPanic(self.query);
+        let worked = (0..self.job.units).try_for_each(|unit| {
+            filter.work(unit, &mut input, &mut output)?;
+            input.turn()?;
+            output.end(unit)
+        });
+        match worked {
+            Ok(()) => self.query.note(|state| state.running -= 1),
+            Err(error) => self.query.fail(error),
+        }
+    }
+}
+
+/// A filter that panics is a bug, and must not keep the other hosts waiting.
+struct EndsOnPanic<'a>(&'a Query);
+
+impl Drop for EndsOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail(Error::Panicked);
+        }
+    }
+}
+
+fn silence(error: std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => format!("it said nothing for {SILENCE:?}"),
+        std::io::ErrorKind::UnexpectedEof => "its connection closed".to_owned(),
+        _ => error.to_string(),
+    }
+}

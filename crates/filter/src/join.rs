@@ -1,0 +1,147 @@
+//! How the hosts of a group come together: every socket is open, and proven, before the query starts.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::error::Peer;
+use crate::plan::{Hello, Job, Purpose};
+use crate::token::{self, Answer};
+
+/// Between two looks at the listener, and between two tries to connect.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// For one try to connect.
+const TRY: Duration = Duration::from_secs(2);
+
+/// Most connections that prove themselves at a time. More wait in the kernel's queue.
+const UNPROVEN: usize = 64;
+
+/// A connection by its purpose, with the host at its other end.
+pub(crate) type Connections = HashMap<Purpose, (TcpStream, usize)>;
+
+/// Opens this host's connections and waits for those that the others open.
+///
+/// # Errors
+/// Where a host is missing, has another token, or was started differently.
+pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
+    let address = job.address(job.host);
+    let what = || format!("listen at {address}");
+    let listener = TcpListener::bind(address).map_err(|error| Error::io(what(), error))?;
+    listener.set_nonblocking(true).map_err(|error| Error::io(what(), error))?;
+    let until = Instant::now() + job.join;
+    let (found, arrivals) = channel();
+    let mut connections = Connections::new();
+    // Connects on a thread of its own: two hosts that wait for each other would wait forever.
+    let connector = {
+        let (job, found) = (job.clone(), found.clone());
+        thread::spawn(move || connect_all(&job, until, &found))
+    };
+    let expected = job.incoming();
+    let mut doors = Doors { job, found, waiting: Vec::new() };
+    let wanted = expected.len() + job.outgoing().len();
+    while connections.len() < wanted {
+        doors.open(&listener)?;
+        for arrival in arrivals.try_iter() {
+            let (purpose, stream, peer) = arrival?;
+            if connections.insert(purpose, (stream, peer)).is_some() {
+                return Err(Error::protocol(job.peer(peer), "it connected twice"));
+            }
+        }
+        if Instant::now() > until {
+            let missing = expected.iter().find(|(purpose, _)| !connections.contains_key(purpose));
+            let absent = |host| absent(job, host, "it did not connect, or without the token");
+            // Without a missing one the connector tells who it is that it cannot reach.
+            match missing.or(job.outgoing().iter().find(|(purpose, _)| !connections.contains_key(purpose))) {
+                Some((_, host)) => return Err(absent(*host)),
+                None => break,
+            }
+        }
+        thread::sleep(PAUSE);
+    }
+    // It has sent its last connection, or its error.
+    drop(connector.join());
+    Ok(connections)
+}
+
+fn absent(job: &Job, host: usize, why: impl ToString) -> Error {
+    Error::Absent { peer: job.peer(host), within: job.join, why: why.to_string() }
+}
+
+type Arrived = Result<(Purpose, TcpStream, usize), Error>;
+
+/// The accepting side: each connection proves itself on a thread of its own, so that a stranger delays no peer.
+struct Doors<'a> {
+    job: &'a Job,
+    found: Sender<Arrived>,
+    waiting: Vec<thread::JoinHandle<()>>,
+}
+
+impl Doors<'_> {
+    /// Takes what the listener has.
+    fn open(&mut self, listener: &TcpListener) -> Result<(), Error> {
+        self.waiting.retain(|one| !one.is_finished());
+        while self.waiting.len() < UNPROVEN {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let (job, found) = (self.job.clone(), self.found.clone());
+                    self.waiting.push(thread::spawn(move || greet(&job, stream, &found)));
+                }
+                // None is there, or the one that was is gone.
+                Err(error) if is_passing(&error) => break,
+                Err(error) => return Err(Error::io("accept a connection", error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted | ConnectionReset)
+}
+
+/// Proves one connection. One that cannot prove itself is dropped without a word to the query: anybody can open one.
+fn greet(job: &Job, stream: TcpStream, found: &Sender<Arrived>) {
+    let expected = job.incoming();
+    let of = |hello: &Hello| expected.iter().find(|(purpose, _)| job.hello(*purpose) == *hello);
+    let judge = |hello: &Hello| if of(hello).is_some() { Answer::Welcome } else { Answer::Differs };
+    let Ok(()) = stream.set_nonblocking(false) else { return };
+    let Ok((hello, Answer::Welcome)) = token::accept(&stream, &job.token, judge) else { return };
+    if let Some((purpose, host)) = of(&hello) {
+        // The joining may have ended meanwhile.
+        drop(found.send(Ok((*purpose, stream, *host))));
+    }
+}
+
+fn connect_all(job: &Job, until: Instant, found: &Sender<Arrived>) {
+    for (purpose, host) in job.outgoing() {
+        let made = connect(job, purpose, host, until).map(|stream| (purpose, stream, host));
+        let is_bad = made.is_err();
+        if found.send(made).is_err() || is_bad {
+            return;
+        }
+    }
+}
+
+/// Tries until the other host listens.
+fn connect(job: &Job, purpose: Purpose, host: usize, until: Instant) -> Result<TcpStream, Error> {
+    let peer: Peer = job.peer(host);
+    loop {
+        let tried = TcpStream::connect_timeout(&job.address(host), TRY).and_then(|stream| {
+            let answer = token::connect(&stream, &job.token, &job.hello(purpose))?;
+            Ok((stream, answer))
+        });
+        match tried {
+            Ok((stream, Answer::Welcome)) => return Ok(stream),
+            Ok((_, Answer::Refused)) => return Err(Error::Refused(peer)),
+            Ok((_, Answer::Differs)) => return Err(Error::Differs(peer)),
+            Err(error) if Instant::now() > until => return Err(absent(job, host, error)),
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Filters and streams, as DataCutter has them (Beynon et al., Parallel Computing 27, 2001; balaji-2006
+//! section 6.2.1), and the two applications of that section.
+//!
+//! A **filter** takes buffers from a stream and sends buffers to the next one. A **group** is a chain of
+//! filters. Each may have several **copies**, and a [`Placement`] says on which hosts. Copies on one host are
+//! threads of one process; between hosts a stream is a TCP socket for each pair of copies. A **unit of work**
+//! is one question that flows through the chain, such as a picture from one side. Units follow each other as
+//! in a pipeline, with an **end-of-work marker** after each.
+//!
+//! Every host calls [`run`] with the same [`Args`] and its own number. The first host starts the units and
+//! runs the last filter. Start reading at [`Application`], then `host.rs`.
+
+#![warn(missing_docs)]
+
+mod application;
+mod error;
+mod frame;
+mod host;
+mod iso;
+mod join;
+mod picture;
+mod placement;
+mod plan;
+mod query;
+mod run;
+mod stream;
+mod token;
+mod vm;
+mod wires;
+mod words;
+
+pub use application::{Application, Filter, Place, Stage};
+pub use error::{Error, Peer};
+pub use host::{Outcome, run_job};
+pub use iso::Iso;
+pub use landspeed_units::Bytes;
+pub use placement::{Distribution, MOST_COPIES, MOST_CREDITS, Placed, Placement};
+pub use plan::{Job, MOST_HOSTS};
+pub use run::{Args, ISO_PLACEMENT, Query, Update, VM_PLACEMENT, run};
+pub use stream::{Input, Output};
+pub use token::{TOKEN, Token};
+pub use vm::Vm;

@@ -1,0 +1,389 @@
+//! Streams: what a copy of a filter takes from, and what it sends to.
+//!
+//! Between each copy of a producer and each copy of its consumer at most `credits` frames are under way. A
+//! frame is a buffer or an end-of-work marker. Its credit comes back when the consumer asks for the next
+//! frame, so that a slow filter stops those before it, one after the other, and nothing piles up.
+
+use std::collections::VecDeque;
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
+use std::time::Duration;
+
+use crate::error::Peer;
+use crate::frame::{self, Frame, HEADER, Kind, Wrong};
+use crate::query::Query;
+use crate::{Distribution, Error};
+
+/// How often a waiting filter looks whether the query goes on.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// What a producer's copy sent.
+#[derive(Debug)]
+pub(crate) enum Parcel {
+    Buffer(Vec<u8>),
+    End(u32),
+}
+
+/// A parcel, with the number of the producer's copy.
+pub(crate) type Arrival = (usize, Parcel);
+
+/// The way to one copy of the consumer, or back to one copy of the producer.
+#[derive(Debug)]
+pub(crate) enum Way<T> {
+    Local(T),
+    Socket(TcpStream, Peer),
+}
+
+/// What a copy of a filter takes buffers from.
+#[derive(Debug)]
+pub struct Input<'a> {
+    query: &'a Query,
+    credits: usize,
+    inbox: Receiver<Arrival>,
+    producers: Vec<Producer>,
+    /// The producer whose buffer the filter has, and the buffer.
+    held: Option<(usize, Vec<u8>)>,
+    unit: u32,
+}
+
+#[derive(Debug)]
+struct Producer {
+    back: Way<(SyncSender<usize>, usize)>,
+    /// What came and is not yet asked for: a producer may be a unit ahead of another.
+    waiting: VecDeque<Parcel>,
+    /// Whether its marker of this unit came.
+    ended: bool,
+}
+
+impl<'a> Input<'a> {
+    /// From as many producers as there are ways back.
+    pub(crate) fn new(
+        query: &'a Query,
+        credits: usize,
+        inbox: Receiver<Arrival>,
+        back: Vec<Way<(SyncSender<usize>, usize)>>,
+    ) -> Self {
+        let producer = |back| Producer { back, waiting: VecDeque::new(), ended: false };
+        Input {
+            query,
+            credits,
+            inbox,
+            producers: back.into_iter().map(producer).collect(),
+            held: None,
+            unit: 0,
+        }
+    }
+
+    /// The next buffer of this unit, or `None` where every copy of the producer has sent its marker. The
+    /// buffer before it is used up.
+    ///
+    /// # Errors
+    /// Where the query ended.
+    pub fn take(&mut self) -> Result<Option<&[u8]>, Error> {
+        if let Some((producer, _)) = self.held.take() {
+            self.release(producer)?;
+        }
+        loop {
+            let Some(n) = self.producers.iter().position(|one| !one.ended) else { return Ok(None) };
+            let first = (n..self.producers.len()).find_map(|n| {
+                let one = &mut self.producers[n];
+                let parcel = if one.ended { None } else { one.waiting.pop_front() };
+                parcel.map(|parcel| (n, parcel))
+            });
+            match first {
+                Some((n, Parcel::Buffer(buffer))) => {
+                    return Ok(Some(&self.held.insert((n, buffer)).1));
+                }
+                Some((n, Parcel::End(unit))) => self.ended(n, unit)?,
+                None => self.pull()?,
+            }
+        }
+    }
+
+    /// Goes on to the next unit, after whatever the filter left of this one.
+    pub(crate) fn turn(&mut self) -> Result<(), Error> {
+        while self.take()?.is_some() {}
+        self.producers.iter_mut().for_each(|one| one.ended = false);
+        self.unit += 1;
+        Ok(())
+    }
+
+    fn ended(&mut self, producer: usize, unit: u32) -> Result<(), Error> {
+        let expected = self.unit;
+        if unit != expected {
+            return self.wrong(producer, format!("the end of unit {unit} came in unit {expected}"));
+        }
+        self.producers[producer].ended = true;
+        self.release(producer)
+    }
+
+    /// Waits for a parcel.
+    fn pull(&mut self) -> Result<(), Error> {
+        match self.inbox.recv_timeout(SLICE) {
+            Ok((n, parcel)) => {
+                self.producers[n].waiting.push_back(parcel);
+                if self.producers[n].waiting.len() > self.credits {
+                    return self.wrong(n, "it sent more than its credits".to_owned());
+                }
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => self.query.check(),
+            // Each reader has told why it ended.
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(SLICE);
+                self.query.check()
+            }
+        }
+    }
+
+    fn wrong(&self, producer: usize, why: String) -> Result<(), Error> {
+        Err(match &self.producers[producer].back {
+            Way::Socket(_, peer) => Error::protocol(*peer, why),
+            Way::Local(_) => unreachable!("this process keeps its own protocol: {why}"),
+        })
+    }
+
+    fn release(&mut self, producer: usize) -> Result<(), Error> {
+        match &mut self.producers[producer].back {
+            // A producer that has sent its last marker may be gone. There is room for every credit.
+            Way::Local((back, consumer)) => drop(back.try_send(*consumer)),
+            Way::Socket(stream, peer) => {
+                frame::write(stream, Kind::Credit, &[])
+                    .map_err(|error| self.query.verdict(Error::lost(*peer, error)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a copy of a filter sends its buffers to.
+#[derive(Debug)]
+pub struct Output<'a> {
+    query: &'a Query,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    Stream(Stream),
+    /// The last filter's: what it has sent of this unit's picture, and the picture's size.
+    Picture(Vec<u8>, usize),
+}
+
+#[derive(Debug)]
+struct Stream {
+    distribution: Distribution,
+    credits: usize,
+    largest: usize,
+    producer: usize,
+    consumers: Vec<Consumer>,
+    back: Receiver<usize>,
+    /// Of round robin, and among equals of demand.
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Consumer {
+    way: Way<SyncSender<Arrival>>,
+    /// Payload bytes of the frames under way, oldest first.
+    owed: VecDeque<u64>,
+}
+
+/// What an output is made from.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    pub(crate) distribution: Distribution,
+    pub(crate) credits: usize,
+    /// Of a buffer, in bytes.
+    pub(crate) largest: usize,
+    /// The number of this copy.
+    pub(crate) producer: usize,
+    pub(crate) ways: Vec<Way<SyncSender<Arrival>>>,
+    /// Where the consumer's copies, by number, return credits.
+    pub(crate) back: Receiver<usize>,
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn stream(query: &'a Query, outlet: Outlet) -> Self {
+        let Outlet { distribution, credits, largest, producer, ways, back } = outlet;
+        let consumers = ways.into_iter().map(|way| Consumer { way, owed: VecDeque::new() }).collect();
+        let stream = Stream { distribution, credits, largest, producer, consumers, back, turn: 0 };
+        Output { query, to: To::Stream(stream) }
+    }
+
+    pub(crate) fn picture(query: &'a Query, size: usize) -> Self {
+        Output { query, to: To::Picture(Vec::new(), size) }
+    }
+
+    /// Sends a buffer to one copy of the consumer; waits until a credit allows it.
+    ///
+    /// # Errors
+    /// Where the query ended.
+    ///
+    /// # Panics
+    /// Where the buffer is larger than the filter's stage says: a bug of the filter.
+    pub fn send(&mut self, buffer: Vec<u8>) -> Result<(), Error> {
+        match &mut self.to {
+            To::Picture(picture, size) => {
+                picture.extend(buffer);
+                assert!(picture.len() <= *size, "a picture is as large as its stage says");
+                Ok(())
+            }
+            To::Stream(stream) => {
+                assert!(buffer.len() <= stream.largest, "a buffer is no larger than its stage says");
+                let consumer = stream.choose(self.query)?;
+                stream.post(self.query, consumer, Parcel::Buffer(buffer))
+            }
+        }
+    }
+
+    /// Sends the marker of a unit to every copy of the consumer.
+    pub(crate) fn end(&mut self, unit: u32) -> Result<(), Error> {
+        match &mut self.to {
+            To::Picture(picture, _) => {
+                self.query.finish(std::mem::take(picture));
+                Ok(())
+            }
+            To::Stream(stream) => (0..stream.consumers.len()).try_for_each(|n| {
+                stream.await_credit(self.query, |stream| stream.is_free(n))?;
+                stream.post(self.query, n, Parcel::End(unit))
+            }),
+        }
+    }
+}
+
+impl Stream {
+    fn is_free(&self, n: usize) -> bool {
+        self.consumers[n].owed.len() < self.credits
+    }
+
+    /// The copy that gets the next buffer.
+    fn choose(&mut self, query: &Query) -> Result<usize, Error> {
+        let copies = self.consumers.len();
+        let first = self.turn;
+        let chosen = match self.distribution {
+            Distribution::RoundRobin => {
+                self.await_credit(query, |stream| stream.is_free(first))?;
+                first
+            }
+            Distribution::Demand => {
+                self.await_credit(query, |stream| (0..copies).any(|n| stream.is_free(n)))?;
+                let around = (first..first + copies).map(|n| n % copies);
+                around.min_by_key(|n| self.consumers[*n].owed.len()).unwrap_or(first)
+            }
+        };
+        self.turn = (chosen + 1) % copies;
+        Ok(chosen)
+    }
+
+    /// Takes credits back until `enough`.
+    fn await_credit(&mut self, query: &Query, enough: impl Fn(&Self) -> bool) -> Result<(), Error> {
+        loop {
+            match self.back.try_recv() {
+                Ok(consumer) => self.credited(query, consumer)?,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) if enough(self) => return Ok(()),
+                Err(_) => match self.back.recv_timeout(SLICE) {
+                    Ok(consumer) => self.credited(query, consumer)?,
+                    Err(RecvTimeoutError::Timeout) => query.check()?,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        std::thread::sleep(SLICE);
+                        query.check()?;
+                    }
+                },
+            }
+        }
+    }
+
+    fn credited(&mut self, query: &Query, consumer: usize) -> Result<(), Error> {
+        let consumer = &mut self.consumers[consumer];
+        match (consumer.owed.pop_front(), &consumer.way) {
+            (Some(bytes), _) => query.used(bytes),
+            (None, Way::Socket(_, peer)) => {
+                return Err(Error::protocol(*peer, "it returned a credit too many"));
+            }
+            (None, Way::Local(_)) => {}
+        }
+        Ok(())
+    }
+
+    fn post(&mut self, query: &Query, n: usize, parcel: Parcel) -> Result<(), Error> {
+        let consumer = &mut self.consumers[n];
+        let is_remote = matches!(consumer.way, Way::Socket(..));
+        if let Parcel::Buffer(buffer) = &parcel {
+            let bytes = buffer.len() as u64;
+            query.sent(bytes, if is_remote { bytes + HEADER as u64 } else { 0 });
+            consumer.owed.push_back(bytes);
+        } else {
+            consumer.owed.push_back(0);
+        }
+        match &mut consumer.way {
+            // A consumer that ended has told why; the inbox has room for every credit.
+            Way::Local(inbox) => match inbox.try_send((self.producer, parcel)) {
+                Ok(()) => Ok(()),
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => query.check(),
+            },
+            Way::Socket(stream, peer) => {
+                let sent = match &parcel {
+                    Parcel::Buffer(buffer) => frame::write(stream, Kind::Buffer, buffer),
+                    Parcel::End(unit) => frame::write(stream, Kind::End, &unit.to_le_bytes()),
+                };
+                sent.map_err(|error| query.verdict(Error::lost(*peer, error)))
+            }
+        }
+    }
+}
+
+/// Reads what one producer's copy sends, until the query ends.
+pub(crate) fn receive(
+    query: &Query,
+    (mut stream, peer): (TcpStream, Peer),
+    largest: usize,
+    (inbox, producer): (SyncSender<Arrival>, usize),
+) {
+    let error = loop {
+        let parcel = match frame::read(&mut stream, largest.max(4)) {
+            Ok(Frame { kind: Kind::Buffer, body }) if body.len() <= largest => Parcel::Buffer(body),
+            Ok(Frame { kind: Kind::End, body }) if body.len() == 4 => {
+                Parcel::End(u32::from_le_bytes([body[0], body[1], body[2], body[3]]))
+            }
+            Ok(Frame { kind, body }) => {
+                break Error::protocol(peer, format!("{kind:?} of {} bytes on a stream", body.len()));
+            }
+            Err(Wrong::Io(error)) => return query.suspect(Error::lost(peer, error)),
+            Err(wrong) => break Error::protocol(peer, wrong),
+        };
+        match inbox.try_send((producer, parcel)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => break Error::protocol(peer, "it sent more than its credits"),
+            Err(TrySendError::Disconnected(_)) => return,
+        }
+    };
+    query.fail(error);
+}
+
+/// Reads the credits that one consumer's copy returns, until the query ends.
+pub(crate) fn receive_credits(
+    query: &Query,
+    (mut stream, peer): (TcpStream, Peer),
+    (back, consumer): (SyncSender<usize>, usize),
+) {
+    loop {
+        match frame::read(&mut stream, 0) {
+            Ok(Frame { kind: Kind::Credit, .. }) => match back.try_send(consumer) {
+                Err(TrySendError::Full(_)) => {
+                    return query.fail(Error::protocol(peer, "it returned a credit too many"));
+                }
+                Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            },
+            Ok(Frame { kind, .. }) => {
+                return query.fail(Error::protocol(peer, format!("{kind:?} instead of a credit")));
+            }
+            Err(Wrong::Io(error)) => return query.suspect(Error::lost(peer, error)),
+            Err(wrong) => return query.fail(Error::protocol(peer, wrong)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

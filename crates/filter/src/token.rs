@@ -1,0 +1,210 @@
+//! The secret that all hosts of a group share, and the proof of it that opens each connection.
+
+use std::env;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use blake3::Hash;
+
+use crate::Error;
+
+/// The environment variable that holds the token.
+pub const TOKEN: &str = "LANDSPEED_TOKEN";
+
+/// How long a peer may take to prove itself.
+const PROOF_TIME: Duration = Duration::from_secs(5);
+
+/// Bytes of a hello ([`crate::plan::Hello`]).
+pub(crate) const HELLO: usize = 45;
+
+/// Any text that is not empty. `Debug` hides it.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// From a text.
+    ///
+    /// # Errors
+    /// [`Error::Token`] where the text is empty.
+    pub fn new(text: impl Into<String>) -> Result<Self, Error> {
+        Some(text.into()).filter(|text| !text.is_empty()).map(Token).ok_or(Error::Token)
+    }
+
+    /// From the environment variable [`TOKEN`].
+    ///
+    /// # Errors
+    /// [`Error::Token`] where it is not set, or empty.
+    pub fn from_env() -> Result<Self, Error> {
+        Token::new(env::var(TOKEN).map_err(|_| Error::Token)?)
+    }
+
+    /// Of one end, over both ends' nonces and the hello (BLAKE3 paper, sections 2.3 and 6.2).
+    fn mac(&self, side: Side, nonces: &[[u8; 32]; 2], hello: &[u8; HELLO]) -> Hash {
+        let context = match side {
+            Side::Connects => "landspeed filter streams 1: token, proven by the end that connects",
+            Side::Accepts => "landspeed filter streams 1: token, proven by the end that accepts",
+        };
+        let key = blake3::derive_key(context, self.0.as_bytes());
+        let mut hasher = blake3::Hasher::new_keyed(&key);
+        hasher.update(nonces.as_flattened()).update(hello);
+        hasher.finalize()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// A proof of one side is none of the other's, so none can be sent back.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Connects,
+    Accepts,
+}
+
+/// What the accepting end answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Answer {
+    Welcome = 0,
+    /// The token is another one.
+    Refused = 1,
+    /// Proven, but the hello is not one that is waited for.
+    Differs = 2,
+}
+
+/// The end that connects: proves the token, says `hello`, and hears whether the other end knows the token too.
+pub(crate) fn connect(stream: &TcpStream, token: &Token, hello: &[u8; HELLO]) -> io::Result<Answer> {
+    let mut timed = Timed { stream, until: Instant::now() + PROOF_TIME };
+    let mut nonces = [[0; 32]; 2];
+    timed.read_exact(&mut nonces[0])?;
+    nonces[1] = nonce()?;
+    let proof = token.mac(Side::Connects, &nonces, hello);
+    timed.write_all(&[hello.as_slice(), &nonces[1], proof.as_bytes()].concat())?;
+    let mut answer = [0; 33];
+    timed.read_exact(&mut answer)?;
+    let [word, proof @ ..] = answer;
+    // Hashes compare in constant time.
+    let is_proven = Hash::from_bytes(proof) == token.mac(Side::Accepts, &nonces, hello);
+    Ok(match word {
+        0 if is_proven => Answer::Welcome,
+        2 if is_proven => Answer::Differs,
+        _ => Answer::Refused,
+    })
+}
+
+/// The end that accepts: hears a hello with its proof, and answers. `judge` sees proven hellos only.
+pub(crate) fn accept(
+    stream: &TcpStream,
+    token: &Token,
+    judge: impl FnOnce(&[u8; HELLO]) -> Answer,
+) -> io::Result<([u8; HELLO], Answer)> {
+    let mut timed = Timed { stream, until: Instant::now() + PROOF_TIME };
+    let mut nonces = [nonce()?, [0; 32]];
+    timed.write_all(&nonces[0])?;
+    let (mut hello, mut proof) = ([0; HELLO], [0; 32]);
+    timed.read_exact(&mut hello)?;
+    timed.read_exact(&mut nonces[1])?;
+    timed.read_exact(&mut proof)?;
+    if Hash::from_bytes(proof) != token.mac(Side::Connects, &nonces, &hello) {
+        timed.write_all(&[Answer::Refused as u8; 33])?;
+        return Ok((hello, Answer::Refused));
+    }
+    let answer = judge(&hello);
+    let own = token.mac(Side::Accepts, &nonces, &hello);
+    timed.write_all(&[&[answer as u8], own.as_bytes().as_slice()].concat())?;
+    Ok((hello, answer))
+}
+
+fn nonce() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+/// A socket on which all reads and writes together end in time, however slowly the peer trickles.
+struct Timed<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    fn answers(ours: &str, theirs: &str, judged: Answer) -> (Answer, Answer, bool) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let theirs = Token::new(theirs).unwrap();
+        let other = thread::spawn(move || {
+            let stream = TcpStream::connect(address).unwrap();
+            connect(&stream, &theirs, &[7; HELLO]).unwrap()
+        });
+        let mut was_asked = false;
+        let judge = |hello: &[u8; HELLO]| {
+            was_asked = true;
+            assert_eq!(*hello, [7; HELLO]);
+            judged
+        };
+        let stream = listener.accept().unwrap().0;
+        let (_, here) = accept(&stream, &Token::new(ours).unwrap(), judge).unwrap();
+        (here, other.join().unwrap(), was_asked)
+    }
+
+    #[test]
+    fn only_the_same_token_opens_and_nothing_unproven_is_judged() {
+        use Answer::{Differs, Refused, Welcome};
+        assert_eq!(answers("salt", "salt", Welcome), (Welcome, Welcome, true));
+        assert_eq!(answers("salt", "salt", Differs), (Differs, Differs, true));
+        assert_eq!(answers("salt", "sand", Welcome), (Refused, Refused, false));
+        assert!(matches!(Token::new(""), Err(Error::Token)));
+        assert_eq!(format!("{:?}", Token::new("salt").unwrap()), "Token(..)");
+    }
+
+    #[test]
+    fn an_end_that_accepts_without_the_token_is_not_believed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let other = thread::spawn(move || {
+            let stream = TcpStream::connect(address).unwrap();
+            connect(&stream, &Token::new("salt").unwrap(), &[7; HELLO]).unwrap()
+        });
+        let mut stream = listener.accept().unwrap().0;
+        stream.write_all(&[0; 32]).unwrap();
+        stream.read_exact(&mut [0; HELLO + 64]).unwrap();
+        stream.write_all(&[Answer::Welcome as u8; 33]).unwrap();
+        assert_eq!(other.join().unwrap(), Answer::Refused);
+    }
+}

@@ -1,0 +1,247 @@
+//! Virtual Microscope: a slide in compressed chunks, of which each unit of work shows a window on a coarser grid.
+//! read -> decompress -> clip -> subsample -> view.
+
+mod slide;
+
+use slide::{Area, compress, decompress, most, pixels};
+
+use crate::application::{Application, Filter, Place, Stage};
+use crate::words::{mixed, word};
+use crate::{Error, Input, Output, Update};
+
+/// Bytes before a buffer's pixels: the area.
+const HEADER: usize = 16;
+
+/// The slide's edge is so many times that of a view.
+const ZOOM: u32 = 8;
+
+/// The application, with its parameters.
+#[derive(Debug)]
+pub struct Vm {
+    size: u32,
+    chunk: u32,
+    seed: u64,
+    update: Update,
+    stages: [Stage; 5],
+}
+
+impl Vm {
+    /// A slide of `size` x `size` grey pixels from `seed`, in chunks of `chunk` x `chunk`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where one is out of its range.
+    pub fn new(size: u32, chunk: u32, seed: u64, update: Update) -> Result<Self, Error> {
+        if !(64..=16384).contains(&size) || !size.is_multiple_of(ZOOM) {
+            return Err(Error::Parameter(format!(
+                "a slide of {size} pixels: give a multiple of 8, 64 to 16384"
+            )));
+        }
+        if !(8..=1024).contains(&chunk) {
+            return Err(Error::Parameter(format!("chunks of {chunk} pixels: give 8 to 1024")));
+        }
+        let most_pixels = chunk.min(size).pow(2) as usize;
+        let raw = HEADER + most_pixels;
+        let stages = [
+            Stage { name: "read", is_varied: false, largest: 4 + most(most_pixels) },
+            Stage { name: "decompress", is_varied: true, largest: raw },
+            Stage { name: "clip", is_varied: false, largest: raw },
+            // A chunk may touch a grid point more along each axis than it has room for.
+            Stage {
+                name: "subsample",
+                is_varied: false,
+                largest: HEADER + 2 * (chunk.min(size) as usize / 2 + 2).pow(2),
+            },
+            Stage { name: "view", is_varied: false, largest: (size / ZOOM).pow(2) as usize },
+        ];
+        Ok(Vm { size, chunk, seed, update, stages })
+    }
+
+    /// Of the pictures, in pixels.
+    pub(crate) fn edge(&self) -> usize {
+        (self.size / ZOOM) as usize
+    }
+
+    /// What a unit shows, and how many pixels along each axis are one grid point. A partial update's window,
+    /// a quarter of the slide's edge, is anywhere.
+    fn window(&self, unit: u32) -> (Area, u32) {
+        let (wide, factor) = match self.update {
+            Update::Complete => (self.size, ZOOM),
+            Update::Partial => (self.size / 4, ZOOM / 4),
+        };
+        let place = |axis: u64| {
+            (mixed(self.seed ^ mixed(u64::from(unit) << 1 | axis)) % u64::from(self.size - wide + 1)) as u32
+        };
+        (Area { x: place(0), y: place(1), wide, high: wide }, factor)
+    }
+
+    /// Of a buffer: its area and what follows; `None` where the area is not on the slide, or too large.
+    fn opened<'b>(&self, buffer: &'b [u8]) -> Option<(Area, &'b [u8])> {
+        let area =
+            Area { x: word(buffer, 0), y: word(buffer, 1), wide: word(buffer, 2), high: word(buffer, 3) };
+        let fits = |first: u32, length: u32| {
+            length <= self.chunk && first <= self.size && first + length <= self.size
+        };
+        (fits(area.x, area.wide) && fits(area.y, area.high)).then_some((area, buffer.get(HEADER..)?))
+    }
+
+    /// The same, with a pixel for each byte.
+    fn pixels<'b>(&self, filter: &'static str, buffer: &'b [u8]) -> Result<(Area, &'b [u8]), Error> {
+        let opened = self.opened(buffer).filter(|(area, pixels)| pixels.len() == area.pixels());
+        opened.ok_or(Error::Buffer { filter, why: "no part of the slide has such pixels" })
+    }
+}
+
+fn closed(area: Area, rest: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let words = [area.x, area.y, area.wide, area.high];
+    words.into_iter().flat_map(u32::to_le_bytes).chain(rest).collect()
+}
+
+impl Application for Vm {
+    fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    fn filter(&self, place: Place) -> Box<dyn Filter + '_> {
+        match place.stage {
+            0 => Box::new(Read::new(self, place)),
+            1 => Box::new(Decompress { vm: self }),
+            2 => Box::new(Clip { vm: self }),
+            3 => Box::new(Subsample { vm: self }),
+            _ => Box::new(View { vm: self }),
+        }
+    }
+
+    fn plain(&self, unit: u32) -> Vec<u8> {
+        let (window, factor) = self.window(unit);
+        let grey = pixels(self.seed, window);
+        let edge = window.wide / factor;
+        let points = (0..edge).flat_map(|y| (0..edge).map(move |x| (x * factor, y * factor)));
+        let mean = |(x, y): (u32, u32)| {
+            let square = Area { x, y, wide: factor, high: factor };
+            let sum: u32 =
+                square.places().map(|(x, y)| u32::from(grey[(y * window.wide + x) as usize])).sum();
+            (sum / (factor * factor)) as u8
+        };
+        points.map(mean).collect()
+    }
+}
+
+/// Keeps its compressed chunks, as a disk would.
+struct Read<'a> {
+    vm: &'a Vm,
+    chunks: Vec<(Area, Vec<u8>)>,
+}
+
+impl<'a> Read<'a> {
+    /// Copy c of n has every n-th chunk, from chunk c.
+    fn new(vm: &'a Vm, place: Place) -> Self {
+        let numbers = (place.copy as u32..).step_by(place.copies);
+        let chunks = numbers.map_while(|n| {
+            let area = Area::chunk(vm.size, vm.chunk, n)?;
+            let packed = compress(&pixels(vm.seed, area));
+            Some((area, n.to_le_bytes().into_iter().chain(packed).collect()))
+        });
+        Read { vm, chunks: chunks.collect() }
+    }
+}
+
+impl Filter for Read<'_> {
+    fn work(&mut self, unit: u32, _: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+        let (window, _) = self.vm.window(unit);
+        let seen = self.chunks.iter().filter(|(area, _)| area.common(&window).is_some());
+        seen.map(|(_, chunk)| chunk).try_for_each(|chunk| output.send(chunk.clone()))
+    }
+}
+
+struct Decompress<'a> {
+    vm: &'a Vm,
+}
+
+impl Filter for Decompress<'_> {
+    fn work(&mut self, _: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+        while let Some(buffer) = input.take()? {
+            let area = Area::chunk(self.vm.size, self.vm.chunk, word(buffer, 0));
+            let grey = area.and_then(|area| Some((area, decompress(buffer.get(4..)?, area.pixels())?)));
+            let wrong = Error::Buffer { filter: "decompress", why: "no chunk of the slide has such bytes" };
+            let (area, grey) = grey.ok_or(wrong)?;
+            output.send(closed(area, grey))?;
+        }
+        Ok(())
+    }
+}
+
+struct Clip<'a> {
+    vm: &'a Vm,
+}
+
+impl Filter for Clip<'_> {
+    fn work(&mut self, unit: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+        let (window, _) = self.vm.window(unit);
+        while let Some(buffer) = input.take()? {
+            let (area, grey) = self.vm.pixels("clip", buffer)?;
+            let Some(kept) = area.common(&window) else { continue };
+            let rows =
+                grey.chunks(area.wide as usize).skip((kept.y - area.y) as usize).take(kept.high as usize);
+            let first = (kept.x - area.x) as usize;
+            let part = rows.flat_map(|row| &row[first..first + kept.wide as usize]).copied();
+            output.send(closed(kept, part))?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the pixels that fall on one grid point. A point may have pixels of several chunks, so that only the
+/// view can divide.
+struct Subsample<'a> {
+    vm: &'a Vm,
+}
+
+impl Filter for Subsample<'_> {
+    fn work(&mut self, unit: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+        let (window, factor) = self.vm.window(unit);
+        while let Some(buffer) = input.take()? {
+            let (area, grey) = self.vm.pixels("subsample", buffer)?;
+            let inside = area.common(&window) == Some(area);
+            if !inside {
+                return Err(Error::Buffer { filter: "subsample", why: "pixels are not in the window" });
+            }
+            let point = |x: u32, y: u32| ((x - window.x) / factor, (y - window.y) / factor);
+            let (x, y) = point(area.x, area.y);
+            let (right, bottom) = point(area.x + area.wide - 1, area.y + area.high - 1);
+            let grid = Area { x, y, wide: right - x + 1, high: bottom - y + 1 };
+            let mut sums = vec![0_u16; grid.pixels()];
+            for ((px, py), grey) in area.places().zip(grey) {
+                let (px, py) = point(px, py);
+                // At most 64 pixels of 255.
+                sums[((py - y) * grid.wide + px - x) as usize] += u16::from(*grey);
+            }
+            output.send(closed(grid, sums.into_iter().flat_map(u16::to_le_bytes)))?;
+        }
+        Ok(())
+    }
+}
+
+struct View<'a> {
+    vm: &'a Vm,
+}
+
+impl Filter for View<'_> {
+    fn work(&mut self, unit: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+        let (_, factor) = self.vm.window(unit);
+        let edge = self.vm.edge();
+        let mut sums = vec![0_u32; edge * edge];
+        while let Some(buffer) = input.take()? {
+            let whole = Area { x: 0, y: 0, wide: edge as u32, high: edge as u32 };
+            let opened = self.vm.opened(buffer).filter(|(grid, parts)| {
+                grid.common(&whole) == Some(*grid) && parts.len() == 2 * grid.pixels()
+            });
+            let wrong = Error::Buffer { filter: "view", why: "there are no such grid points" };
+            let (grid, parts) = opened.ok_or(wrong)?;
+            for ((x, y), part) in grid.places().zip(parts.as_chunks::<2>().0) {
+                let sum = &mut sums[y as usize * edge + x as usize];
+                *sum = sum.saturating_add(u32::from(u16::from_le_bytes(*part)));
+            }
+        }
+        output.send(sums.into_iter().map(|sum| (sum / (factor * factor)) as u8).collect())
+    }
+}

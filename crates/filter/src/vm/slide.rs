@@ -1,0 +1,126 @@
+//! The slide: a picture of grey tissue with cells in it, made from a seed with integers alone.
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+use crate::words::mixed;
+
+/// Pixels between the corners of the tissue's pattern.
+const LATTICE: u32 = 64;
+
+/// Pixels along an edge of the square that has one cell.
+const CELL: u32 = 48;
+
+/// A square of the slide's pixels, or the part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Area {
+    pub(super) x: u32,
+    pub(super) y: u32,
+    pub(super) wide: u32,
+    pub(super) high: u32,
+}
+
+impl Area {
+    pub(super) fn pixels(&self) -> usize {
+        self.wide as usize * self.high as usize
+    }
+
+    /// What both have, or nothing.
+    pub(super) fn common(&self, other: &Area) -> Option<Area> {
+        let (x, y) = (self.x.max(other.x), self.y.max(other.y));
+        let right = (self.x + self.wide).min(other.x + other.wide);
+        let bottom = (self.y + self.high).min(other.y + other.high);
+        (right > x && bottom > y).then(|| Area { x, y, wide: right - x, high: bottom - y })
+    }
+
+    /// Chunk `n` of a slide of `size` x `size` pixels; `None` after the last.
+    pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<Area> {
+        let along = size.div_ceil(edge);
+        // A peer may name any number.
+        let (x, y) = (n % along * edge, (n / along).checked_mul(edge)?);
+        (y < size).then(|| Area { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
+    }
+
+    /// Where each of its pixels is on the slide, row by row.
+    pub(super) fn places(self) -> impl Iterator<Item = (u32, u32)> {
+        (self.y..self.y + self.high).flat_map(move |y| (self.x..self.x + self.wide).map(move |x| (x, y)))
+    }
+}
+
+/// The grey of one pixel.
+fn grey(seed: u64, x: u32, y: u32) -> u8 {
+    let random =
+        |kind: u64, x: u32, y: u32| mixed(seed ^ mixed(kind << 60 | u64::from(x) << 30 | u64::from(y)));
+    // Tissue: between the four corners around.
+    let (column, row, dx, dy) = (x / LATTICE, y / LATTICE, x % LATTICE, y % LATTICE);
+    let corner = |x: u32, y: u32| 120 + (random(1, x, y) % 100) as u32;
+    let along = |y: u32| corner(column, y) * (LATTICE - dx) + corner(column + 1, y) * dx;
+    let tissue = (along(row) * (LATTICE - dy) + along(row + 1) * dy) / (LATTICE * LATTICE);
+    // A dark cell.
+    let cell = random(2, x / CELL, y / CELL);
+    let (cx, cy, radius) = (16 + cell % 16, 16 + (cell >> 8) % 16, 6 + (cell >> 16) % 10);
+    let far = u64::from(x % CELL).abs_diff(cx).pow(2) + u64::from(y % CELL).abs_diff(cy).pow(2);
+    let shadow = if far < radius * radius { 90 } else { 0 };
+    // The camera's noise, so that it compresses as photographs do.
+    let noise = (random(3, x, y) % 8) as u32;
+    (tissue - shadow + noise) as u8
+}
+
+/// The pixels of an area, row by row.
+pub(super) fn pixels(seed: u64, area: Area) -> Vec<u8> {
+    area.places().map(|(x, y)| grey(seed, x, y)).collect()
+}
+
+/// Most bytes that [`compress`] makes of `pixels` bytes (RFC 1950 and 1951: stored blocks have at most 5
+/// bytes in 16 KiB more).
+pub(super) fn most(pixels: usize) -> usize {
+    pixels + pixels / 1024 + 64
+}
+
+pub(super) fn compress(pixels: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(pixels).and_then(|()| encoder.finish()).expect("a vector takes every write")
+}
+
+/// The `pixels` bytes that were compressed; `None` where it is any other number, or no such stream. Reads no
+/// more than that.
+pub(super) fn decompress(bytes: &[u8], pixels: usize) -> Option<Vec<u8>> {
+    let mut found = Vec::with_capacity(pixels);
+    ZlibDecoder::new(bytes).take(pixels as u64 + 1).read_to_end(&mut found).ok()?;
+    (found.len() == pixels).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_the_slide_and_come_back_from_compression() {
+        let whole = pixels(5, Area { x: 0, y: 0, wide: 100, high: 100 });
+        let mut covered = 0;
+        for chunk in (0..).map_while(|n| Area::chunk(100, 32, n)) {
+            let own = pixels(5, chunk);
+            let same = chunk.places().map(|(x, y)| whole[(y * 100 + x) as usize]);
+            assert!(own.iter().copied().eq(same));
+            let packed = compress(&own);
+            assert!(packed.len() < most(own.len()));
+            assert_eq!(decompress(&packed, own.len()).as_ref(), Some(&own));
+            assert_eq!(decompress(&packed, own.len() - 1), None);
+            assert_eq!(decompress(&packed, own.len() + 1), None);
+            assert_eq!(decompress(&packed[..packed.len() / 2], own.len()), None);
+            covered += own.len();
+        }
+        assert_eq!(covered, whole.len());
+        assert_eq!((Area::chunk(100, 32, 16), Area::chunk(64, 64, u32::MAX)), (None, None));
+        assert_ne!(whole, pixels(6, Area { x: 0, y: 0, wide: 100, high: 100 }));
+    }
+
+    #[test]
+    fn what_cannot_be_compressed_fits_too() {
+        let noise: Vec<u8> = (0..1_u64 << 18).map(|n| mixed(n) as u8).collect();
+        assert!(compress(&noise).len() <= most(noise.len()));
+    }
+}

@@ -1,0 +1,192 @@
+//! A group of three hosts, each a thread with its own loopback address, against the plain computation.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use landspeed_filter::{Args, Error, ISO_PLACEMENT, Outcome, Query, Token, Update, VM_PLACEMENT, run};
+
+/// 127.0.0.1 to 127.0.0.3.
+fn hosts() -> Vec<IpAddr> {
+    (1..=3).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect()
+}
+
+/// Ports that nothing listens at, below those that the kernel hands out.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 1000) as u16 * 20;
+    loop {
+        let port = first + NEXT.fetch_add(3, Ordering::Relaxed) % 2000;
+        let is_free = |(n, host): (u16, IpAddr)| TcpListener::bind((host, port + n)).is_ok();
+        if (0..).zip(hosts()).all(is_free) {
+            return port;
+        }
+    }
+}
+
+fn args(query: Query, size: u32, chunk: u32) -> Args {
+    Args {
+        query,
+        host: 0,
+        hosts: hosts(),
+        port: free_port(),
+        placement: None,
+        copies: None,
+        size,
+        chunk,
+        seed: 42,
+        units: 3,
+        ahead: 2,
+        token: Token::new("a shared secret").unwrap(),
+        picture: None,
+        verify: true,
+        join: Duration::from_secs(60),
+        limit: Duration::from_secs(120),
+    }
+}
+
+/// What each host's part comes to. `change` makes one host's arguments.
+fn run_all(args: &Args, change: impl Fn(&mut Args)) -> Vec<Result<Outcome, Error>> {
+    let parts = (0..args.hosts.len()).map(|host| {
+        let mut own = Args { host, ..args.clone() };
+        change(&mut own);
+        thread::spawn(move || run(&own))
+    });
+    let parts: Vec<_> = parts.collect();
+    parts.into_iter().map(|part| part.join().unwrap()).collect()
+}
+
+/// The first host's outcome, where all hosts ended well.
+fn outcome(args: &Args) -> Outcome {
+    let mut all: Vec<Outcome> = run_all(args, |_| {}).into_iter().map(Result::unwrap).collect();
+    let first = all.swap_remove(0);
+    assert_eq!(first.is_equal, Some(true));
+    assert_eq!(first.seconds.len(), args.units as usize);
+    assert!(first.peak <= first.bound, "{:?} of {:?}", first.peak, first.bound);
+    assert!(first.peak.0 > 0 && first.network.0 > 0 && first.buffers > 0);
+    first
+}
+
+/// The placement with all buffers shared out in turn.
+fn in_turn(placement: &str) -> String {
+    placement.replace("[[filter]]", "[[filter]]\ndistribution = 'round-robin'")
+}
+
+#[test]
+fn the_surface_is_the_same_with_any_number_of_copies() {
+    let mut hashes = Vec::new();
+    for copies in [1, 2, 4] {
+        for placement in [ISO_PLACEMENT.to_owned(), in_turn(ISO_PLACEMENT)] {
+            let one = Args { copies: Some(copies), placement: Some(placement), ..args(Query::Iso, 32, 8) };
+            hashes.push(outcome(&one).hash);
+        }
+    }
+    hashes.dedup();
+    assert_eq!(hashes.len(), 1);
+}
+
+#[test]
+fn the_view_is_the_same_with_any_number_of_copies() {
+    for update in [Update::Complete, Update::Partial] {
+        let mut hashes = Vec::new();
+        for (copies, placement) in
+            [(1, VM_PLACEMENT.to_owned()), (2, in_turn(VM_PLACEMENT)), (4, VM_PLACEMENT.to_owned())]
+        {
+            let one =
+                Args { copies: Some(copies), placement: Some(placement), ..args(Query::Vm(update), 256, 24) };
+            hashes.push(outcome(&one).hash);
+        }
+        hashes.dedup();
+        assert_eq!(hashes.len(), 1);
+    }
+}
+
+#[test]
+fn a_group_of_one_host_needs_no_network() {
+    let placement = ISO_PLACEMENT.replace("[1, 2]", "[0, 0]");
+    let hosts = vec![Ipv4Addr::LOCALHOST.into()];
+    let one = Args { hosts, placement: Some(placement), units: 1, ..args(Query::Iso, 20, 4) };
+    let outcome = run(&one).unwrap();
+    assert_eq!((outcome.is_equal, outcome.network.0), (Some(true), 0));
+}
+
+#[test]
+fn the_picture_is_written() {
+    let path = std::env::temp_dir().join(format!("landspeed-filter-{}.png", std::process::id()));
+    outcome(&Args { picture: Some(path.clone()), ..args(Query::Vm(Update::Complete), 128, 32) });
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn strangers_at_the_door_change_nothing() {
+    let one = args(Query::Vm(Update::Partial), 128, 32);
+    let addresses: Vec<_> = (0..).zip(hosts()).map(|(n, host)| (host, one.port + n)).collect();
+    let stranger = thread::spawn(move || {
+        let mut held = Vec::new();
+        for address in addresses {
+            // A host may not listen yet.
+            let mut stream = (0..1000).find_map(|_| {
+                TcpStream::connect(address).map_err(|_| thread::sleep(Duration::from_millis(1))).ok()
+            });
+            stream.iter_mut().for_each(|stream| drop(stream.write_all(&[0; 200])));
+            held.extend(stream);
+        }
+        held
+    });
+    outcome(&one);
+    drop(stranger.join().unwrap());
+}
+
+/// Every host fails and names another. Who connects first says `why`; who comes later may find that host gone.
+fn assert_joining_failed(ended: Vec<Result<Outcome, Error>>, why: &str) {
+    let texts: Vec<String> = ended.into_iter().map(|ended| ended.unwrap_err().to_string()).collect();
+    assert!(texts.iter().any(|text| text.contains(why)), "{texts:?}");
+    assert!(texts.iter().all(|text| text.contains("(127.0.0.")), "{texts:?}");
+}
+
+#[test]
+fn another_token_is_refused() {
+    let one = Args { join: Duration::from_secs(5), ..args(Query::Iso, 16, 4) };
+    let other = Token::new("another secret").unwrap();
+    let ended = run_all(&one, |own| {
+        if own.host == 2 {
+            own.token = other.clone();
+        }
+    });
+    assert_joining_failed(ended, "has another token; set LANDSPEED_TOKEN");
+}
+
+#[test]
+fn hosts_that_were_started_differently_do_not_join() {
+    let one = Args { join: Duration::from_secs(5), ..args(Query::Iso, 16, 4) };
+    let ended = run_all(&one, |own| own.seed += u64::from(own.host == 1));
+    assert_joining_failed(ended, "was started with other parameters");
+}
+
+#[test]
+fn arguments_out_of_range_are_told() {
+    let told = |change: fn(&mut Args)| {
+        let mut one = args(Query::Iso, 16, 4);
+        change(&mut one);
+        run(&one).unwrap_err().to_string()
+    };
+    for (text, part) in [
+        (told(|args| args.host = 3), "there is no host 3; the hosts are 0 to 2"),
+        (told(|args| args.port = 65534), "3 hosts need ports"),
+        (told(|args| args.units = 0), "at least one unit"),
+        (told(|args| args.size = 2), "give 4 to 512"),
+        (told(|args| args.chunk = 65), "give 2 to 64"),
+        (told(|args| args.query = Query::Vm(Update::Complete)), "give a multiple of 8, 64 to 16384"),
+        (told(|args| args.copies = Some(17)), "17 copies of extract: give 1 to 16"),
+        (
+            told(|args| args.placement = Some("color = 1".to_owned())),
+            "placement, line 1: unknown field `color`",
+        ),
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
