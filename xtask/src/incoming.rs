@@ -6,14 +6,16 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Where else JSON may become values, below `crates`. None of it comes from a peer or from a record.
-const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 8] = [
     "record/src/incoming.rs",
     // A value that `decode` made.
     "session/src/hello.rs",
     // From the program that started this one.
     "faults/src/app/mod.rs",
     // From the agent that started this process, and back: what a program printed is kept byte by byte for its figures.
-    "application/src/",
+    "application/src/figure.rs",
+    "application/src/play/",
+    "application/src/role.rs",
     // Root's own files, and the guardian's pipe: what they hold is written back byte by byte.
     "knob/src/journal/",
     "topology/src/lab/",

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,10 @@ const DAEMON: &str = "orted";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a daemon that runs is looked at.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long it may take to end in order.
+const IN_ORDER: Duration = Duration::from_secs(3);
+/// What a client hears once the daemon runs; its exit status follows.
+const STARTED: u8 = b'+';
 /// The longest request.
 const MOST: u32 = 64 << 10;
 /// Requests at once.
@@ -83,12 +87,10 @@ fn answer(mut stream: TcpStream, token: &str, daemon: &str) -> Result<(), String
         .process_group(0)
         .spawn()
         .map_err(|error| format!("cannot run {daemon}: {error}"))?;
+    stream.write_all(&[STARTED]).map_err(failed)?;
     let code = ended(&mut child, &stream);
     let code = code.inspect_err(|_| {
-        if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = child.wait();
+        end(&mut child);
     })?;
     stream.write_all(&[code]).map_err(failed)
 }
@@ -109,6 +111,18 @@ fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
     }
 }
 
+/// Ends a daemon in order, so that it ends its ranks, which are in process groups of their own; then by force.
+fn end(child: &mut Child) {
+    let Some(group) = Pid::from_raw(child.id().cast_signed()) else { return };
+    let until = Instant::now() + IN_ORDER;
+    let _ = kill_process_group(group, Signal::TERM);
+    while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(LOOK);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
 /// Whether two secrets are the same, in a time that does not tell where they differ.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
@@ -126,6 +140,10 @@ pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String
     let request = Request { token: token.to_owned(), words };
     send(&mut stream, &request).map_err(|error| format!("cannot ask {host}: {error}"))?;
     let mut code = [0];
+    let started = stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.read_exact(&mut code));
+    started.map_err(|error| format!("{host} starts nothing for this token: {error}"))?;
+    let waits = stream.set_read_timeout(None);
+    waits.map_err(|error| format!("cannot wait for {host}: {error}"))?;
     stream.read_exact(&mut code).map_err(|error| format!("{host} ended without an answer: {error}"))?;
     Ok(code[0])
 }
@@ -135,6 +153,10 @@ fn plain(words: &[String]) -> Result<Vec<String>, String> {
     let line = words.join(" ");
     let words = shlex::split(&line).ok_or_else(|| format!("the quotes of '{line}' do not match"))?;
     match words.split_first() {
+        // A daemon that leaves its terminal is gone for who waits, while its ranks run.
+        Some((_, rest)) if rest.iter().any(|word| word == "--daemonize") => {
+            Err("mpirun needs --leave-session-attached".to_owned())
+        }
         Some((daemon, rest)) if daemon.rsplit('/').next() == Some(DAEMON) => Ok(rest.to_vec()),
         _ => Err(format!("only {DAEMON} is started on other hosts, not '{line}'")),
     }
@@ -156,7 +178,7 @@ fn receive(stream: &mut TcpStream) -> std::io::Result<Request> {
     }
     let mut text = vec![0; length as usize];
     stream.read_exact(&mut text)?;
-    serde_json::from_slice(&text).map_err(std::io::Error::other)
+    landspeed_record::decode(&text).map_err(std::io::Error::other)
 }
 
 #[cfg(test)]
@@ -183,7 +205,7 @@ mod tests {
         assert!(
             run(at, "another", &words(&["orted", "-c", "'exit 7'"]))
                 .unwrap_err()
-                .contains("without an answer")
+                .contains("starts nothing for this token")
         );
         assert_eq!(run(at, "secret", &words(&["orted -c 'exit 0'"])), Ok(0));
         assert!(run(at, "secret", &words(&["sh", "-c", "true"])).unwrap_err().contains("only orted"));

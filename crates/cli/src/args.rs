@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Starts ranks of MPI on other hosts, for applications: `spawn --listen ADDR:PORT`, or `spawn HOST orted ...`
     #[command(hide = true)]
     Spawn(SpawnArgs),
+    /// Runs one host's filters of Iso-Surface or Virtual Microscope, for applications
+    #[command(hide = true)]
+    Filters(FiltersArgs),
     /// Asks Ganglia's daemons for their state, for applications
     #[command(hide = true)]
     Gather(GatherArgs),
@@ -465,6 +468,54 @@ pub(crate) struct SpawnArgs {
     /// A host, and what to run there
     #[arg(required_unless_present = "listen", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FiltersArgs {
+    /// What runs
+    #[arg(value_enum)]
+    pub(crate) query: FiltersQuery,
+    /// Number of this host, from 1; the first starts the units of work
+    #[arg(long)]
+    pub(crate) host: usize,
+    /// Addresses of all hosts
+    #[arg(long, value_delimiter = ',', required = true)]
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Host n listens at this port + n
+    #[arg(long, default_value_t = 17_000)]
+    pub(crate) port: u16,
+    /// File that says where filters run [default: one for three hosts]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) placement: Option<PathBuf>,
+    /// Copies of the filter that works most
+    #[arg(long, default_value_t = 1)]
+    pub(crate) copies: usize,
+    /// Samples or pixels along an axis
+    #[arg(long)]
+    pub(crate) size: u32,
+    /// The same of a buffer
+    #[arg(long)]
+    pub(crate) chunk: u32,
+    /// Units of work
+    #[arg(long, default_value_t = 10)]
+    pub(crate) units: u32,
+    /// Units in the pipeline at a time
+    #[arg(long, default_value_t = 1)]
+    pub(crate) ahead: u32,
+    /// Compare every picture with the plain computation
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Write the last picture there, as PNG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) picture: Option<PathBuf>,
+}
+
+/// An application of filters, and what a unit of work shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FiltersQuery {
+    Iso,
+    Complete,
+    Partial,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use crate::registry::{About, Plan, Topology};
 
 const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N,port=RATE,trunk=RATE";
-const MOST: u8 = 32;
+const MOST: u8 = 33;
 /// Below it the bucket is the better part of a second; above it no machine fills one.
 const RATES: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 const PORT: &str = "port";
@@ -23,7 +23,7 @@ const DRAWING: &str =
    +----------------------+          | ls-p2 ... p31  |          +----------------------+
                                      +----------------+
                                        || veth
-                                     h2 198.18.0.3 ... h31 198.18.0.32
+                                     h2 198.18.0.3 ... h32 198.18.0.33
 ";
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Topology for Switch {
             name: NAME,
             syntax: SYNTAX,
             examples: &["lab:switch:4", "lab:switch:5,port=1G,trunk=10G"],
-            line: "2 to 32 network namespaces on this machine, each by a veth pair on a bridge in a namespace of its own",
+            line: "2 to 33 network namespaces on this machine, each by a veth pair on a bridge in a namespace of its own",
             drawing: DRAWING,
         }
     }
@@ -70,7 +70,7 @@ impl Topology for Switch {
         let digits = Some(digits).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         let count = digits.and_then(|text| text.parse().ok()).filter(|count| (2..=MOST).contains(count));
         let count = count.ok_or_else(|| {
-            lab::no_lab(words, "lab:switch:N or lab:switch:N,port=RATE,trunk=RATE with N from 2 to 32")
+            lab::no_lab(words, "lab:switch:N or lab:switch:N,port=RATE,trunk=RATE with N from 2 to 33")
         })?;
         let rates = given.map(rates).transpose()?.unwrap_or_default();
         let hosts = (0..count).map(|n| format!("h{n}")).collect();
@@ -150,14 +150,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_to_thirty_two_hosts_are_a_switch() {
+    fn two_to_thirty_three_hosts_are_a_switch() {
         let plan = |text: &str| Switch.plan(&[text.to_owned()]);
-        for text in ["lab:switch:2", "lab:switch:32"] {
+        for text in ["lab:switch:2", "lab:switch:33"] {
             assert_eq!(plan(text).unwrap().label(), text);
         }
-        for bad in ["lab:switch", "lab:switch:1", "lab:switch:33", "lab:switch:+4", "lab:switch:4x"] {
+        for bad in ["lab:switch", "lab:switch:1", "lab:switch:34", "lab:switch:+4", "lab:switch:4x"] {
             let error = plan(bad).unwrap_err().to_string();
-            assert!(error.contains(bad) && error.contains("2 to 32"), "{error}");
+            assert!(error.contains(bad) && error.contains("2 to 33"), "{error}");
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
             ("lab:switch:4,trunk=10G", "give port=RATE too"),
             ("lab:switch:4,port=none,trunk=10G", "give port=RATE too"),
             ("lab:switch:4,port=1G,port=2G", "port is given twice"),
-            ("lab:switch:port=1G", "2 to 32"),
+            ("lab:switch:port=1G", "2 to 33"),
         ] {
             let error = Switch.plan(&[text.to_owned()]).unwrap_err().to_string();
             assert!(error.contains(words) && error.lines().count() == 1, "{text}: {error}");

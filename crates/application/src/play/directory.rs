@@ -16,8 +16,8 @@ use crate::{Content, Fixture, Order};
 
 /// Where the file system is mounted that holds the role's directory: it is on every Linux, and no program lies there.
 const ROOM: &str = "/dev/shm";
-/// Beside what the file asks for: this program, where the role needs it.
-const BESIDE: Bytes = Bytes::mib(64);
+/// Beside what the file asks for, and beside this program, where the role needs it.
+const BESIDE: Bytes = Bytes::mib(16);
 
 /// Mounts what the role sees, and fills its directory.
 pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
@@ -27,7 +27,8 @@ pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("proc", "/proc", "proc", flags | MountFlags::NOEXEC, None)
         .map_err(|error| format!("cannot mount /proc for the program: {error}"))?;
-    let room = format!("size={},mode=1777", order.disk.0 + BESIDE.0);
+    let own = if needs_own(order) { fs::metadata("/proc/self/exe").map_or(0, |own| own.len()) } else { 0 };
+    let room = format!("size={},mode=1777", order.disk.0 + BESIDE.0 + own);
     tmpfs(ROOM, flags, &room)?;
     for hidden in &order.hides {
         let path = Path::new(hidden);

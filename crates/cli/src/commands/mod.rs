@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod faults;
+pub(crate) mod filters;
 pub(crate) mod generate;
 pub(crate) mod grid;
 pub(crate) mod knobs;

@@ -196,13 +196,13 @@ impl Cast<'_> {
         stage.ready();
         let hosts = self.program.hosts.len() - 1;
         self.together(trial, &stage, "while the other hosts got ready", |stage| stage.are_ready(hosts))?;
+        let mut is_waited_for = self.has_clients_beyond();
         let (mark, ran) = if self.program.other == 2 {
-            self.lead(trial, &stage, cancelled)?
+            self.lead(trial, (&stage, &mut is_waited_for), cancelled)?
         } else {
             self.together(trial, &stage, "while the clients got ready", Stage::has_begun)?;
             (self.begin(trial)?, Vec::new())
         };
-        let mut is_waited_for = self.has_clients_beyond();
         self.until(trial, "while the clients ran", |_, said| {
             is_waited_for &= said != Some(Signal::Ready(1));
             if stage.has_failed() {
@@ -221,11 +221,11 @@ impl Cast<'_> {
         self.application.roles.iter().any(|role| role.on.holds(other) && !role.is_service())
     }
 
-    /// Runs host 1's own roles.
+    /// Runs host 1's own roles. The other host of the pair may tell meanwhile that its clients have ended.
     fn lead(
         &self,
         trial: &mut Trial<'_, '_>,
-        stage: &Stage,
+        (stage, is_waited_for): (&Stage, &mut bool),
         cancelled: Cancelled<'_>,
     ) -> Result<(Mark, Vec<Ran>), Error> {
         let roles: Vec<_> = self.own(true).collect();
@@ -234,7 +234,8 @@ impl Cast<'_> {
         stage.begin();
         let mark = self.begin(trial)?;
         go(&mut clients);
-        self.until(trial, "while the clients ran", |_, _| {
+        self.until(trial, "while the clients ran", |_, said| {
+            *is_waited_for &= said != Some(Signal::Ready(1));
             services.iter().try_for_each(Role::serves)?;
             have_ended(&mut clients)
         })?;

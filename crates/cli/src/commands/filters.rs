@@ -1,0 +1,84 @@
+//! `landspeed filters`: one host's part of Iso-Surface or of Virtual Microscope.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use landspeed_filter::{Args, Outcome, Query, Token, Update, run as run_filters};
+use serde::Serialize;
+
+use crate::args::{FiltersArgs, FiltersQuery};
+use crate::output::out;
+
+/// How long hosts wait for each other, and how long all units may take.
+const JOIN: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(600);
+/// The data are always the same.
+const SEED: u64 = 1;
+
+/// What the first host prints, a line of JSON.
+#[derive(Serialize)]
+struct Told {
+    units: usize,
+    /// Mean time of a unit.
+    unit_ms: f64,
+    /// Of all units, between hosts.
+    network_mb: f64,
+    buffers: u64,
+    /// Payload in flight at most, and what was allowed.
+    peak_bytes: u64,
+    bound_bytes: u64,
+    /// BLAKE3 of the pictures.
+    hash: String,
+    /// Whether they equal the plain computation; null where that was not asked for.
+    is_equal: Option<bool>,
+}
+
+pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
+    let placement = args
+        .placement
+        .as_ref()
+        .map(|path| std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())));
+    let asked = Args {
+        query: match args.query {
+            FiltersQuery::Iso => Query::Iso,
+            FiltersQuery::Complete => Query::Vm(Update::Complete),
+            FiltersQuery::Partial => Query::Vm(Update::Partial),
+        },
+        host: args.host.checked_sub(1).context("hosts have numbers from 1")?,
+        hosts: args.addresses,
+        port: args.port,
+        placement: placement.transpose()?,
+        copies: Some(args.copies),
+        size: args.size,
+        chunk: args.chunk,
+        seed: SEED,
+        units: args.units,
+        ahead: args.ahead,
+        token: Token::from_env()?,
+        picture: args.picture,
+        verify: args.verify,
+        join: JOIN,
+        limit: LIMIT,
+    };
+    let outcome = run_filters(&asked)?;
+    if args.host == 1 {
+        out(&format!("{}\n", serde_json::to_string(&told(&outcome))?))?;
+        ensure!(outcome.is_equal != Some(false), "a picture differs from the plain computation");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(outcome: &Outcome) -> Told {
+    let units = outcome.seconds.len();
+    Told {
+        units,
+        unit_ms: outcome.seconds.iter().sum::<f64>() / units.max(1) as f64 * 1e3,
+        network_mb: outcome.network.0 as f64 / 1e6,
+        buffers: outcome.buffers,
+        peak_bytes: outcome.peak.0,
+        bound_bytes: outcome.bound.0,
+        hash: outcome.hash.clone(),
+        is_equal: outcome.is_equal,
+    }
+}
