@@ -44,7 +44,9 @@ fn shown() -> Command {
 
 /// The page of a command, and those of its subcommands.
 fn pages(command: &Command, folder: &Path) -> io::Result<()> {
-    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+    // An application's page is its file: `landspeed app show NAME`.
+    let has_page = |command: &&Command| !command.is_hide_set() && !command.get_name().contains(':');
+    for subcommand in command.get_subcommands().filter(has_page) {
         pages(subcommand, folder)?;
     }
     // An empty date would be left out, and what follows it take its place.

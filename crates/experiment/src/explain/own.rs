@@ -3,7 +3,7 @@
 use landspeed_analysis::figures;
 use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
 use landspeed_units::Nanos;
-use landspeed_workload::stream;
+use landspeed_workload::{lasts, stream};
 
 use super::effect::{self, Traced, trace};
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
@@ -77,7 +77,11 @@ pub(crate) fn watched_program(
     flow: &Settings,
     program: &Workload,
 ) -> Result<[EndpointOutcome; 2], Error> {
-    let watching = Watching { observers: observers(false), interval: INTERVAL, ..Watching::default() };
+    // Programs may be done in a fraction of a second; of those that take long, no more samples than a trial may have.
+    const OFTEN: Nanos = Nanos::millis(10);
+    const SAMPLES: u64 = 20_000;
+    let interval = OFTEN.max(Nanos(lasts(program, Nanos(0)).0 / SAMPLES));
+    let watching = Watching { observers: observers(false), interval, ..Watching::default() };
     pair.run_watched(program.clone(), flow, Nanos(0), &watching)
 }
 

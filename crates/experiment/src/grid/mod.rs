@@ -102,6 +102,10 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
         grid.warm_up_ns = timing.warm_up;
     }
     grid.program = program_of(&grid.workload);
+    if grid.program.is_some() && turns_knobs(&grid) && ground.pairs().len() > 1 {
+        let why = "settings of hosts are of two hosts alone: vary the program's parameters and the lab, or name two hosts";
+        return Err(Error::Other(why.to_owned()));
+    }
     if grid.program.is_some() {
         grid.trial_ns = time_of_program(&grid, ground)?;
         return Ok(grid);
