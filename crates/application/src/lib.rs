@@ -20,6 +20,7 @@ mod error;
 mod figure;
 mod file;
 mod fill;
+mod framed;
 pub mod gather;
 mod model;
 pub mod play;

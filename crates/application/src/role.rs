@@ -10,8 +10,8 @@ use landspeed_units::{Nanos, Text};
 
 use crate::figure::tail;
 use crate::fill::{DIR, OWN};
-use crate::play::Said;
-use crate::{Application, Error, Order, Places, RoleSpec, fill};
+use crate::play::{PATH, Said};
+use crate::{Application, Error, Order, Places, RoleSpec, fill, framed};
 
 /// How often whoever waits looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(20);
@@ -68,7 +68,7 @@ impl Role {
             .map_err(failed)?;
         let mut orders = process.stdin.take().expect("piped");
         let said = listen(process.stdout.take().expect("piped"));
-        let sent = send(&mut orders, &order);
+        let sent = framed::send(&mut orders, &order);
         let role = Role {
             name: role.name.clone(),
             within: role.within,
@@ -263,20 +263,10 @@ fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
 }
 
 fn is_there(program: &str) -> bool {
-    const FOLDERS: [&str; 6] =
-        ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     // One that is relative lies in the role's directory, which is made later.
     program.contains('/')
         && (!program.starts_with('/') || std::path::Path::new(program).exists() || program.starts_with(DIR))
-        || FOLDERS.iter().any(|folder| std::path::Path::new(folder).join(program).exists())
-}
-
-fn send(orders: &mut ChildStdin, order: &Order) -> std::io::Result<()> {
-    let text = serde_json::to_vec(order).map_err(std::io::Error::other)?;
-    let length = u32::try_from(text.len()).map_err(std::io::Error::other)?;
-    orders.write_all(&length.to_be_bytes())?;
-    orders.write_all(&text)?;
-    orders.flush()
+        || PATH.split(':').any(|folder| std::path::Path::new(folder).join(program).exists())
 }
 
 /// What the init says, as it comes; closed once the init has gone.

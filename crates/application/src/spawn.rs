@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use crate::framed;
+
 /// The one program that is started.
 const DAEMON: &str = "orted";
 /// How long a request may take to arrive.
@@ -138,7 +140,7 @@ pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String
         format!("cannot connect to {host}, where `landspeed spawn --listen` must run: {error}")
     })?;
     let request = Request { token: token.to_owned(), words };
-    send(&mut stream, &request).map_err(|error| format!("cannot ask {host}: {error}"))?;
+    framed::send(&mut stream, &request).map_err(|error| format!("cannot ask {host}: {error}"))?;
     let mut code = [0];
     let started = stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.read_exact(&mut code));
     started.map_err(|error| format!("{host} starts nothing for this token: {error}"))?;
@@ -162,23 +164,8 @@ fn plain(words: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-fn send(stream: &mut TcpStream, request: &Request) -> std::io::Result<()> {
-    let text = serde_json::to_vec(request).map_err(std::io::Error::other)?;
-    let length = u32::try_from(text.len()).map_err(std::io::Error::other)?;
-    stream.write_all(&length.to_be_bytes())?;
-    stream.write_all(&text)
-}
-
 fn receive(stream: &mut TcpStream) -> std::io::Result<Request> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > MOST {
-        return Err(std::io::Error::other("it is too long"));
-    }
-    let mut text = vec![0; length as usize];
-    stream.read_exact(&mut text)?;
-    landspeed_record::decode(&text).map_err(std::io::Error::other)
+    landspeed_record::decode(&framed::receive(stream, MOST)?).map_err(std::io::Error::other)
 }
 
 #[cfg(test)]
@@ -217,7 +204,7 @@ mod tests {
         let file = folder.path().join("pid");
         let line = format!("echo $$ > {}; exec sleep 60", file.display());
         let mut stream = TcpStream::connect(at).unwrap();
-        send(&mut stream, &Request { token: "secret".into(), words: words(&["-c", &line]) }).unwrap();
+        framed::send(&mut stream, &Request { token: "secret".into(), words: words(&["-c", &line]) }).unwrap();
         let pid = || std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
         let until = |holds: &dyn Fn() -> bool| {
             (0..1000).any(|_| {

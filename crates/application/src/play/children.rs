@@ -15,7 +15,7 @@ use crate::play::capture::Capture;
 use crate::play::user::User;
 
 /// Where programs are looked for.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A program that runs.
 pub(super) struct Program {

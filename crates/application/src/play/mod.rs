@@ -16,13 +16,14 @@ mod init;
 mod namespace;
 mod user;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
+pub(crate) use children::PATH;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::Order;
+use crate::{Order, framed};
 
 /// The longest order that is read.
 const MOST_ORDER: u32 = 64 << 20;
@@ -87,14 +88,6 @@ fn begin() -> Result<ExitCode, String> {
 }
 
 fn order() -> std::io::Result<Order> {
-    let mut input = std::io::stdin().lock();
-    let mut length = [0; 4];
-    input.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > MOST_ORDER {
-        return Err(std::io::Error::other("it is too long"));
-    }
-    let mut order = vec![0; length as usize];
-    input.read_exact(&mut order)?;
+    let order = framed::receive(&mut std::io::stdin().lock(), MOST_ORDER)?;
     serde_json::from_slice(&order).map_err(std::io::Error::other)
 }
