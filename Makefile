@@ -95,16 +95,19 @@ bench-udp: build
 	@.ci/install ip:iproute2 iperf3 nuttcp sockperf taskset:util-linux timeout:coreutils sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench-udp --rounds $(ROUNDS)
 
-# Every application that ships, in labs, on its real programs, five times each: figures, no verdict. It installs the programs,
-# and starts none of them as a service.
+# Every application that ships, in labs, on its real programs, five times each: figures, no verdict.
+applications: build install-applications
+	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- applications
+
+# The programs of all applications. None of them starts as a service.
 MPI := /usr/local/lib/landspeed/mpi
-applications: build
+.PHONY: install-applications
+install-applications:
 	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light wrk iperf3 sockperf rsync \
 		pgbench:postgresql /usr/lib/postgresql:postgresql mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver \
 		mfsmount:moosefs-client mpirun:openmpi-bin mpicc:libopenmpi-dev gmond:ganglia-monitor ip:iproute2
 	$(SUDO) mkdir -p $(MPI)
 	for one in file tile mpi; do $(SUDO) mpicc -O2 -o $(MPI)/$$one apps/mpi/$$one.c || exit; done
-	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- applications
 
 # Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
 # pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.
@@ -164,7 +167,7 @@ agree: build
 
 # Every experiment of the papers in its short version, beside what they published (an hour, on a machine left alone; a page each
 # in target/experiments). ONLY=cottrell takes those with that in their names, FULL=--full all at full size.
-experiments: build
+experiments: build install-applications
 	$(CARGO) build --release --locked -p xtask
 	$(SUDO) target/release/xtask experiments --only "$(ONLY)" $(FULL)
 

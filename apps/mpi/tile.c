@@ -15,14 +15,21 @@
  * The picture starts OFFSET_MIB MiB (default 0) after the start of the file: on
  * MooseFS, which puts each 64 MiB of a file on one server, 40 (one) or 16
  * (array) make two servers hold one half each.
- * ACCESS is `collective` (MPI_File_write_at_all) or `independent`
- * (MPI_File_write_at). Rank 0 prints one line of JSON; the exit status is not 0
+ * ACCESS is `collective` (MPI_File_write_at_all), `independent`
+ * (MPI_File_write_at), or `contiguous`: independent too, but the parts of the
+ * processes lie one after the other, each in one piece. Rank 0 prints one line of JSON; the exit status is not 0
  * if a byte is wrong. */
 #include "common.h"
 
-#define USAGE "tile FILE one|array collective|independent [OFFSET_MIB]"
+#define USAGE "tile FILE one|array collective|independent|contiguous [OFFSET_MIB]"
 
 enum { WIDTH = 1024, HEIGHT = 768, ELEMENT = 32 };
+
+/* Which row of a part, counted through the whole file, row y of `part` is. */
+static uint64_t place(int contiguous, int ranks, int part, int y)
+{
+    return contiguous ? (uint64_t)part * HEIGHT + y : (uint64_t)y * ranks + part;
+}
 
 int main(int argc, char **argv)
 {
@@ -39,7 +46,10 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     int array = strcmp(argv[2], "array") == 0;
     int collective = strcmp(argv[3], "collective") == 0;
-    if ((!array && strcmp(argv[2], "one")) || (!collective && strcmp(argv[3], "independent")))
+    int contiguous = strcmp(argv[3], "contiguous") == 0;
+    if (!array && strcmp(argv[2], "one"))
+        stop("usage", USAGE);
+    if (!collective && !contiguous && strcmp(argv[3], "independent"))
         stop("usage", USAGE);
     MPI_Offset offset = (MPI_Offset)number_of(argc == 5 ? argv[4] : "0", "OFFSET_MIB") << 20;
 
@@ -63,15 +73,16 @@ int main(int argc, char **argv)
         /* Reading the part of another process asks for bytes that came over
          * the file system, not out of one's own memory. */
         int part = reading ? (rank + 1) % ranks : rank;
-        int sizes[2] = {HEIGHT, ranks * width}, own[2] = {HEIGHT, width};
-        int from[2] = {0, part * width};
+        int own[2] = {HEIGHT, width};
+        int sizes[2] = {contiguous ? ranks * HEIGHT : HEIGHT, contiguous ? width : ranks * width};
+        int from[2] = {contiguous ? part * HEIGHT : 0, contiguous ? 0 : part * width};
         MPI_Type_create_subarray(2, sizes, own, from, MPI_ORDER_C, pixel, &view);
         MPI_Type_commit(&view);
 
         /* What the process has in row y starts at this word of the file. */
         for (int y = 0; y < HEIGHT && !reading; y++)
             fill(buffer + (size_t)y * width * ELEMENT, (size_t)width * ELEMENT,
-                 ((uint64_t)y * ranks + part) * width * ELEMENT / 8, 0);
+                 place(contiguous, ranks, part, y) * width * ELEMENT / 8, 0);
         if (reading)
             memset(buffer, 0, bytes);
 
@@ -96,7 +107,7 @@ int main(int argc, char **argv)
 
         for (int y = 0; y < HEIGHT && reading; y++)
             wrong += wrong_bytes(buffer + (size_t)y * width * ELEMENT, (size_t)width * ELEMENT,
-                                 ((uint64_t)y * ranks + part) * width * ELEMENT / 8, 0);
+                                 place(contiguous, ranks, part, y) * width * ELEMENT / 8, 0);
         together();
     }
     wrong = total(wrong);

@@ -48,6 +48,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("String", "string"),
     ("str", "string"),
     ("IpAddr", "string"),
+    ("Png", "array of strings: pieces of a PNG file in Base64"),
     ("SocketAddr", "string"),
     ("CostClass", "string"),
     ("Protocol", "string"),

@@ -11,10 +11,10 @@ use toml::Spanned;
 
 use crate::FileError;
 use crate::file::{
-    EndFile, FigureFile, File, FixtureFile, Is, More, OnFile, ParameterFile, ReadyFile, RoleFile,
+    EndFile, FigureFile, File, FixtureFile, Is, More, OnFile, ParameterFile, PictureFile, ReadyFile, RoleFile,
 };
 use crate::fill::unknown;
-use crate::model::{Application, Content, End, Figure, Fixture, Lives, On, Ready, RoleSpec, Source};
+use crate::model::{Application, Content, End, Figure, Fixture, Lives, On, Picture, Ready, RoleSpec, Source};
 
 /// A mistake at a place of the file's text.
 type Mistake = (Option<Range<usize>>, String);
@@ -33,7 +33,7 @@ const MOST_DISK: Bytes = Bytes::mib(16 * 1024);
 const MOST_HOSTS: usize = 64;
 
 /// Name of the parameter by which a user says which figure decides.
-pub(crate) const METRIC: &str = "metric";
+pub const METRIC: &str = "metric";
 /// Parameters that every application has.
 const PORT: Factor = Factor {
     name: "port",
@@ -84,9 +84,12 @@ fn application(name: String, file: File) -> Result<Application, Mistake> {
         let why = "no role runs to its end: add a [[role]] without `ready`, such as the client that measures";
         return Err((file.role.last().map(|role| role.name.span()), why.to_owned()));
     };
-    let figures = figures(&file.figure, &roles, &client.0.name)?;
+    let outputs = Outputs { roles: &roles, usual: client.0.name.get_ref() };
+    let figures = figures(&file.figure, &outputs)?;
+    let picture = file.picture.as_ref().map(|picture| outputs.picture(picture)).transpose()?;
     let title = file.title.into_inner();
-    Ok(Application { name, title, source: file.source, hosts, needs: file.needs, parameters, roles, figures })
+    let (source, needs) = (file.source, file.needs);
+    Ok(Application { name, title, source, hosts, needs, parameters, roles, figures, picture })
 }
 
 fn hosts(file: &File) -> Result<[usize; 2], Mistake> {
@@ -391,69 +394,75 @@ fn expression(text: &Spanned<String>) -> Result<Regex, Mistake> {
         .map_err(|error| here(text)(format!("'{}' is no regular expression: {error}", text.get_ref())))
 }
 
-fn figures(
-    files: &[FigureFile],
-    roles: &[RoleSpec],
-    usual: &Spanned<String>,
-) -> Result<Vec<Figure>, Mistake> {
+fn figures(files: &[FigureFile], outputs: &Outputs<'_>) -> Result<Vec<Figure>, Mistake> {
     once(files.iter().map(|figure| &figure.name))?;
-    files.iter().map(|file| figure(file, roles, usual)).collect()
+    files.iter().map(|file| outputs.figure(file)).collect()
 }
 
-fn figure(file: &FigureFile, roles: &[RoleSpec], usual: &Spanned<String>) -> Result<Figure, Mistake> {
-    let role = file.role.get_ref();
-    let names = || roles.iter().map(|role| role.name.as_str());
-    match roles.iter().find(|one| one.name == *role) {
-        None => {
-            let near = did_you_mean(role, names());
-            return Err(here(&file.role)(format!(
-                "no role is called '{role}'{near}; there are {}",
+/// What the roles that run to their ends print.
+struct Outputs<'a> {
+    roles: &'a [RoleSpec],
+    /// The first of those roles.
+    usual: &'a str,
+}
+
+impl Outputs<'_> {
+    /// A role whose output is read.
+    fn role(&self, role: &Spanned<String>) -> Result<String, Mistake> {
+        let name = role.get_ref();
+        let names = || self.roles.iter().map(|role| role.name.as_str());
+        match self.roles.iter().find(|one| one.name == *name) {
+            None => Err(here(role)(format!(
+                "no role is called '{name}'{}; there are {}",
+                did_you_mean(name, names()),
                 names().collect::<Vec<_>>().join(", ")
-            )));
+            ))),
+            Some(service) if service.is_service() => Err(here(role)(format!(
+                "{name} is a service, whose output is not read: take a role that ends, such as {}",
+                self.usual
+            ))),
+            Some(_) => Ok(name.clone()),
         }
-        Some(service) if service.is_service() => {
-            let usual = usual.get_ref();
-            return Err(here(&file.role)(format!(
-                "{role} is a service, whose output is not read: take a role that ends, such as {usual}"
-            )));
-        }
-        Some(_) => {}
     }
-    let source = match (&file.line, &file.json, file.wall_time) {
-        (Some(line), None, false) => {
-            let found = expression(line)?;
-            if found.captures_len() != 2 {
-                return Err(here(line)(
-                    "the expression needs one group around the number: \"([0-9.]+) requests\"".to_owned(),
+
+    fn figure(&self, file: &FigureFile) -> Result<Figure, Mistake> {
+        let role = self.role(&file.role)?;
+        let source = match (&file.line, &file.json, file.wall_time) {
+            (Some(line), None, false) => Source::Line(one_group(line)?),
+            (None, Some(json), false) => Source::Json(pointer(json)?),
+            (None, None, true) => Source::WallTime,
+            _ => {
+                return Err(here(&file.name)(
+                    "a figure is one of: line = \"REGEX\", json = \"/POINTER\", wall-time = true".to_owned(),
                 ));
             }
-            Source::Line(found)
+        };
+        let scale = file.scale.unwrap_or(1.0);
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(here(&file.name)("scale is a number above 0".to_owned()));
         }
-        (None, Some(pointer), false) if pointer.get_ref().starts_with('/') => {
-            Source::Json(pointer.get_ref().clone())
-        }
-        (None, Some(pointer), false) => {
-            return Err(here(pointer)(
-                "a JSON pointer begins with '/': \"/end/sum_received/bits_per_second\"".to_owned(),
-            ));
-        }
-        (None, None, true) => Source::WallTime,
-        _ => {
-            return Err(here(&file.name)(
-                "a figure is one of: line = \"REGEX\", json = \"/POINTER\", wall-time = true".to_owned(),
-            ));
-        }
-    };
-    let scale = file.scale.unwrap_or(1.0);
-    if !(scale.is_finite() && scale > 0.0) {
-        return Err(here(&file.name)("scale is a number above 0".to_owned()));
+        let (name, unit) = (file.name.get_ref().clone(), file.unit.clone());
+        Ok(Figure { name, unit, more_is_better: file.more == More::Better, role, source, scale })
     }
-    Ok(Figure {
-        name: file.name.get_ref().clone(),
-        unit: file.unit.clone(),
-        more_is_better: file.more == More::Better,
-        role: role.clone(),
-        source,
-        scale,
-    })
+
+    fn picture(&self, file: &PictureFile) -> Result<Picture, Mistake> {
+        Ok(Picture { role: self.role(&file.role)?, json: pointer(&file.json)? })
+    }
+}
+
+fn one_group(line: &Spanned<String>) -> Result<Regex, Mistake> {
+    let found = expression(line)?;
+    if found.captures_len() == 2 {
+        return Ok(found);
+    }
+    let why = "the expression needs one group around the number: \"([0-9.]+) requests\"";
+    Err(here(line)(why.to_owned()))
+}
+
+fn pointer(json: &Spanned<String>) -> Result<String, Mistake> {
+    if json.get_ref().starts_with('/') {
+        return Ok(json.get_ref().clone());
+    }
+    let why = "a JSON pointer begins with '/': \"/end/sum_received/bits_per_second\"";
+    Err(here(json)(why.to_owned()))
 }

@@ -1,6 +1,6 @@
 //! The figures in what programs printed.
 
-use landspeed_record::{ProgramFigure, ProgramFigures, Settings};
+use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
 use landspeed_units::{Nanos, Text};
 use serde_json::Value;
 
@@ -33,6 +33,20 @@ pub fn figures(
     Ok(ProgramFigures { asked: chosen.map_or("", |one| one.of(parameters)).to_owned(), all })
 }
 
+/// The picture that the first of the roles with one made; `None` where none of them ran here.
+///
+/// # Errors
+/// A picture that is not where the file says, or that is no PNG file in Base64.
+pub fn picture(application: &Application, ran: &[Ran]) -> Result<Option<Png>, Error> {
+    let Some(asked) = &application.picture else { return Ok(None) };
+    let Some(ran) = ran.iter().find(|one| one.role == asked.role) else { return Ok(None) };
+    let png = at(&asked.json, ran).and_then(|found| match found.as_str() {
+        Some(text) => Png::from_base64(text).map_err(|error| format!("what is at {} is {error}", asked.json)),
+        None => Err(format!("what is at {} is no text", asked.json)),
+    });
+    png.map(Some).map_err(|why| Error::Figure { figure: "picture".to_owned(), why })
+}
+
 /// A figure of all hosts whose role prints it: rates add up, and of times the longest counts.
 fn found(figure: &Figure, ran: &[Ran]) -> Result<ProgramFigure, Error> {
     let of_role = ran.iter().filter(|one| one.role == figure.role);
@@ -47,13 +61,16 @@ fn found(figure: &Figure, ran: &[Ran]) -> Result<ProgramFigure, Error> {
 
 fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
     let wrong = |why: String| Error::Figure { figure: figure.name.clone(), why };
-    let said = || tail(&ran.output);
     let number = match &figure.source {
         Source::WallTime => ran.took.as_secs_f64(),
         Source::Line(expression) => {
             let last = expression.captures_iter(&ran.output).last().and_then(|groups| groups.get(1));
             let text = last.ok_or_else(|| {
-                wrong(format!("{} printed nothing that matches '{expression}'{}", ran.role, said()))
+                wrong(format!(
+                    "{} printed nothing that matches '{expression}'{}",
+                    ran.role,
+                    tail(&ran.output)
+                ))
             })?;
             let plain = text.as_str().replace(',', "");
             plain
@@ -62,11 +79,7 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
                 .map_err(|_| wrong(format!("'{}' is no number", Text::from(text.as_str()))))?
         }
         Source::Json(pointer) => {
-            let all: Value = serde_json::from_str(ran.output.trim())
-                .map_err(|error| wrong(format!("{} printed no JSON: {error}{}", ran.role, said())))?;
-            let value = all
-                .pointer(pointer)
-                .ok_or_else(|| wrong(format!("the JSON of {} has nothing at {pointer}", ran.role)))?;
+            let value = at(pointer, ran).map_err(wrong)?;
             value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number")))?
         }
     };
@@ -75,6 +88,14 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
         return Ok(number);
     }
     Err(wrong(format!("{number} is no figure that can be compared: it must be above 0")))
+}
+
+/// What a JSON pointer finds in an output, or why there is nothing.
+fn at(pointer: &str, ran: &Ran) -> Result<Value, String> {
+    let mut all: Value = serde_json::from_str(ran.output.trim())
+        .map_err(|error| format!("{} printed no JSON: {error}{}", ran.role, tail(&ran.output)))?;
+    let found = all.pointer_mut(pointer).map(Value::take);
+    found.ok_or_else(|| format!("the JSON of {} has nothing at {pointer}", ran.role))
 }
 
 /// The end of an output, for an error: its last lines, without what a terminal would obey.

@@ -27,6 +27,8 @@ pub(crate) struct File {
     pub(crate) role: Vec<RoleFile>,
     #[serde(default)]
     pub(crate) figure: Vec<FigureFile>,
+    #[serde(default)]
+    pub(crate) picture: Option<PictureFile>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -123,6 +125,14 @@ pub(crate) struct EndFile {
     pub(crate) signal: Spanned<String>,
     #[serde(default)]
     pub(crate) within: Option<Spanned<String>>,
+}
+
+/// A picture that a role prints.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct PictureFile {
+    pub(crate) role: Spanned<String>,
+    pub(crate) json: Spanned<String>,
 }
 
 /// A figure: exactly one of `line`, `json` and `wall-time`.

@@ -29,12 +29,12 @@ mod role;
 mod shipped;
 pub mod spawn;
 
-pub use check::read;
+pub use check::{METRIC, read};
 pub use error::{Error, FileError};
-pub use figure::{Ran, figures};
+pub use figure::{Ran, figures, picture};
 pub use fill::{Places, fill};
 pub use model::{
-    Application, Content, End, Figure, Fixture, Lives, Need, On, Order, Ready, RoleSpec, Source,
+    Application, Content, End, Figure, Fixture, Lives, Need, On, Order, Picture, Ready, RoleSpec, Source,
 };
 pub use quick::quick;
 pub use role::{Ended, Role};

@@ -23,6 +23,8 @@ pub struct Application {
     pub roles: Vec<RoleSpec>,
     /// The first is the one that it is about.
     pub figures: Vec<Figure>,
+    /// Where its picture is; most have none.
+    pub picture: Option<Picture>,
 }
 
 /// A program, and the package that has it.
@@ -185,6 +187,15 @@ pub struct Figure {
     pub source: Source,
     /// What the number that is found is multiplied with.
     pub scale: f64,
+}
+
+/// Where the picture of an application is.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// The role whose output holds it.
+    pub role: String,
+    /// A JSON pointer (RFC 6901) to a PNG file in Base64.
+    pub json: String,
 }
 
 /// What the process of a role is told to do: everything filled in.

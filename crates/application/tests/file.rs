@@ -44,6 +44,10 @@ unit = "answers/s"
 more = "better"
 role = "client"
 line = "([0-9]+) answers"
+
+[picture]
+role = "client"
+json = "/drawn"
 "#;
 
 fn mistake(text: &str) -> String {
@@ -104,6 +108,8 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
         ("([0-9]+) answers", "[0-9]+ answers", 40, "needs one group"),
         ("line = \"([0-9]+) answers\"", "json = \"rate\"", 40, "begins with '/'"),
         ("line = \"([0-9]+) answers\"", "", 36, "a figure is one of"),
+        ("role = \"client\"\njson", "role = \"server\"\njson", 43, "is a service, whose output is not read"),
+        ("json = \"/drawn\"", "json = \"drawn\"", 44, "begins with '/'"),
         (
             "[[role]]\nname = \"client\"\non = \"client\"",
             "[[role]]\nname = \"client\"\nready = { line = \"x\" }\non = \"client\"",

@@ -505,9 +505,9 @@ pub(crate) struct FiltersArgs {
     /// Compare every picture with the plain computation
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Write the last picture there, as PNG
-    #[arg(long, value_name = "FILE")]
-    pub(crate) picture: Option<PathBuf>,
+    /// Print the last picture too, as PNG in Base64
+    #[arg(long)]
+    pub(crate) picture: bool,
 }
 
 /// An application of filters, and what a unit of work shows.

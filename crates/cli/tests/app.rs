@@ -79,6 +79,33 @@ fn a_program_is_a_workload_and_its_figure_is_told() {
     nothing_is_left(&place, "sleep 1010$");
 }
 
+/// A grey pixel as a PNG file, in Base64.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
+#[test]
+fn what_a_program_drew_is_on_the_page_of_a_grid_once_for_each_cell() {
+    needs_root!();
+    let place = Place::new();
+    let drawn =
+        |picture: &str| format!("echo '{{{{\"drawn\": \"{picture}\", \"said\": \"answers: {{copies}}\"}}'");
+    let more = "[parameter.copies]\nabout = \"any\"\nis = \"number\"\ndefault = \"1\"\nbetween = [\"1\", \"9\"]\n\
+                [picture]\nrole = \"client\"\njson = \"/drawn\"";
+    let file = application(&place, &server(1011), &drawn(PIXEL), more);
+    let (app, page) = (format!("app:{}", file.display()), place.path().join("page.html"));
+    let page = page.to_str().expect("text");
+    let args = ["measure", &app, "--vary", "copies=1,2", "--blocks", "3", "--html", page];
+    let found = place.landspeed(&args).output().expect("landspeed runs");
+    assert!(found.status.success(), "{}", text(&found).1);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert_eq!(page.matches(&format!("data:image/png;base64,{PIXEL}\"")).count(), 2);
+
+    // What is no picture never gets that far.
+    let file = application(&place, &server(1011), &drawn("PHN2Zz4="), more);
+    let (_, err) = text(&measured(&place, &file));
+    assert!(err.contains("what is at /drawn is no PNG file"), "{err}");
+}
+
 #[test]
 fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
     needs_root!();

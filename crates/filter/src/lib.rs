@@ -34,6 +34,7 @@ pub use error::{Error, Peer};
 pub use host::{Outcome, run_job};
 pub use iso::Iso;
 pub use landspeed_units::Bytes;
+pub use picture::png;
 pub use placement::{Distribution, MOST_COPIES, MOST_CREDITS, Placed, Placement};
 pub use plan::{Job, MOST_HOSTS};
 pub use run::{Args, ISO_PLACEMENT, Query, Update, VM_PLACEMENT, run};

@@ -1,21 +1,18 @@
 //! A grey picture as a file (PNG, third edition, W3C 2025, sections 5 and 11).
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-/// Writes edge x edge pixels of 8 bits.
-pub(crate) fn write(path: &Path, pixels: &[u8], edge: usize) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(&png(pixels, edge)?)
-}
-
-fn png(pixels: &[u8], edge: usize) -> io::Result<Vec<u8>> {
+/// A PNG file of a square picture of 8 bits a pixel, as [`Outcome::picture`](crate::Outcome::picture) has it.
+///
+/// # Errors
+/// Where memory is short.
+pub fn png(pixels: &[u8]) -> io::Result<Vec<u8>> {
+    let edge = pixels.len().isqrt();
     let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
-    for row in pixels.chunks(edge) {
+    for row in pixels.chunks_exact(edge.max(1)) {
         // Filter type 0: none.
         rows.write_all(&[0])?;
         rows.write_all(row)?;
@@ -46,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_picture_begins_and_ends_as_png_does() {
-        let bytes = png(&[0, 100, 200, 255], 2).unwrap();
+        let bytes = png(&[0, 100, 200, 255]).unwrap();
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x02\x08\0\0\0\0"));
         // The checksum of every PNG's last chunk.
         assert!(bytes.ends_with(b"\0\0\0\0IEND\xae\x42\x60\x82"));

@@ -1,12 +1,11 @@
 //! The way in: one host's part of a query of one of the two applications.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::host::{Outcome, run_job};
 use crate::plan::Job;
-use crate::{Application, Error, Iso, Placement, Token, Vm, picture};
+use crate::{Application, Error, Iso, Placement, Token, Vm};
 
 /// Where Iso-Surface's filters run on three hosts, unless the caller says otherwise.
 pub const ISO_PLACEMENT: &str = include_str!("../placements/iso.toml");
@@ -33,7 +32,7 @@ pub enum Update {
     Partial,
 }
 
-/// One host's part of a query. All hosts have the same, but for `host`, `token`'s source, `picture` and `verify`.
+/// One host's part of a query. All hosts have the same, but for `host`, `token`'s source and `verify`.
 #[derive(Debug, Clone)]
 pub struct Args {
     /// Which application.
@@ -60,8 +59,6 @@ pub struct Args {
     pub ahead: u32,
     /// The secret that all hosts share.
     pub token: Token,
-    /// Where the first host writes the last unit's picture, as PNG.
-    pub picture: Option<PathBuf>,
     /// Whether the first host computes each picture again, without filters, and compares.
     pub verify: bool,
     /// How long hosts wait for each other at the start.
@@ -78,21 +75,16 @@ pub fn run(args: &Args) -> Result<Outcome, Error> {
     match args.query {
         Query::Iso => {
             let iso = Iso::new(args.size, args.chunk, args.seed)?;
-            run_application(args, &iso, ISO_PLACEMENT, iso.edge())
+            run_application(args, &iso, ISO_PLACEMENT)
         }
         Query::Vm(update) => {
             let vm = Vm::new(args.size, args.chunk, args.seed, update)?;
-            run_application(args, &vm, VM_PLACEMENT, vm.edge())
+            run_application(args, &vm, VM_PLACEMENT)
         }
     }
 }
 
-fn run_application(
-    args: &Args,
-    application: &dyn Application,
-    placement: &str,
-    edge: usize,
-) -> Result<Outcome, Error> {
+fn run_application(args: &Args, application: &dyn Application, placement: &str) -> Result<Outcome, Error> {
     let text = args.placement.as_deref().unwrap_or(placement);
     let job = Job {
         host: args.host,
@@ -106,10 +98,5 @@ fn run_application(
         join: args.join,
         limit: args.limit,
     };
-    let outcome = run_job(application, &job, args.verify)?;
-    if let Some(path) = args.picture.as_ref().filter(|_| args.host == 0) {
-        let what = || format!("write {}", path.display());
-        picture::write(path, &outcome.picture, edge).map_err(|error| Error::io(what(), error))?;
-    }
-    Ok(outcome)
+    run_job(application, &job, args.verify)
 }

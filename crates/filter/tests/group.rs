@@ -40,7 +40,6 @@ fn args(query: Query, size: u32, chunk: u32) -> Args {
         units: 3,
         ahead: 2,
         token: Token::new("a shared secret").unwrap(),
-        picture: None,
         verify: true,
         join: Duration::from_secs(60),
         limit: Duration::from_secs(120),
@@ -110,15 +109,6 @@ fn a_group_of_one_host_needs_no_network() {
     let one = Args { hosts, placement: Some(placement), units: 1, ..args(Query::Iso, 20, 4) };
     let outcome = run(&one).unwrap();
     assert_eq!((outcome.is_equal, outcome.network.0), (Some(true), 0));
-}
-
-#[test]
-fn the_picture_is_written() {
-    let path = std::env::temp_dir().join(format!("landspeed-filter-{}.png", std::process::id()));
-    outcome(&Args { picture: Some(path.clone()), ..args(Query::Vm(Update::Complete), 128, 32) });
-    let bytes = std::fs::read(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
-    assert!(bytes.starts_with(b"\x89PNG"));
 }
 
 #[test]

@@ -112,6 +112,10 @@ impl Details {
         self.0.insert(T::NAME.to_owned(), Entry::of(detail));
     }
 
+    pub fn remove<T: Detail>(&mut self) {
+        self.0.remove(T::NAME);
+    }
+
     /// A detail to change, at first as [`Details::get`] has it.
     pub fn get_mut<T: Detail>(&mut self) -> &mut T {
         let absent = || Entry::of(T::absent().clone());

@@ -29,6 +29,8 @@ mod measure;
 mod observe;
 mod outcome;
 mod outline;
+mod picture;
+mod pieces;
 mod reader;
 mod record_run;
 mod summary;
@@ -75,6 +77,7 @@ pub use outcome::{
     ZeroCopied,
 };
 pub use outline::{Outline, count_runs, outline, read_header};
+pub use picture::{NoPng, Png};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{

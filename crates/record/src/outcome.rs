@@ -4,7 +4,7 @@ use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;
-use crate::{DatagramCounts, Detail, Details, LatencyHistogram, Observations};
+use crate::{DatagramCounts, Detail, Details, LatencyHistogram, Observations, Png};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -74,6 +74,7 @@ impl ProgramFigures {
 
 details!(KNOWN {
     "program" => ProgramFigures;
+    "picture" => Png;
     "datagrams" => Vec<DatagramCounts>;
     "sweep" => Vec<SweepPoint>;
     "sweep_datagrams" => SweepDatagrams;

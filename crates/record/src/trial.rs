@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, EndpointOutcome, Settings};
+use crate::{Cell, EndpointOutcome, Settings, pieces};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -46,7 +46,7 @@ pub struct Program {
     /// Name of its file.
     pub name: String,
     /// Its file, byte for byte: what comes in escapes the ends of lines in a text.
-    #[serde(with = "in_hex")]
+    #[serde(with = "pieces")]
     pub text: String,
     /// Addresses of all hosts, in the order of their numbers.
     pub hosts: Vec<IpAddr>,
@@ -58,28 +58,6 @@ pub struct Program {
     pub epoch: String,
     /// A secret that all roles of a trial know, and that no other trial has.
     pub token: String,
-}
-
-/// A text as pieces of hexadecimal digits, each short enough to come in whole.
-mod in_hex {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    /// Bytes of a piece.
-    const PIECE: usize = 1000;
-
-    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
-        let digits = |piece: &[u8]| piece.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        to.collect_seq(text.as_bytes().chunks(PIECE).map(digits))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-        let digits = Vec::<String>::deserialize(from)?.concat();
-        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        text.ok_or_else(|| D::Error::custom("a text that is no hexadecimal digits of UTF-8"))
-    }
 }
 
 /// Without the secret.

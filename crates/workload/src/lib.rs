@@ -41,6 +41,7 @@ use landspeed_units::Nanos;
 pub use application::{applications, load, program_of, text_of};
 pub use end::TrialEnd;
 pub use error::Error;
+pub use landspeed_application::METRIC;
 pub use port::{ClientPlan, DataPort};
 pub use runner::{Needs, RoleSpec, Runner};
 pub use watch::{Unwatched, Watch, Watched};

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use landspeed_filter::{Args, Outcome, Query, Token, Update, run as run_filters};
+use data_encoding::BASE64;
+use landspeed_filter::{Args, Outcome, Query, Token, Update, png, run as run_filters};
 use serde::Serialize;
 
 use crate::args::{FiltersArgs, FiltersQuery};
@@ -32,6 +33,9 @@ struct Told {
     hash: String,
     /// Whether they equal the plain computation; null where that was not asked for.
     is_equal: Option<bool>,
+    /// The last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<String>,
 }
 
 pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
@@ -56,14 +60,15 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
         units: args.units,
         ahead: args.ahead,
         token: Token::from_env()?,
-        picture: args.picture,
         verify: args.verify,
         join: JOIN,
         limit: LIMIT,
     };
     let outcome = run_filters(&asked)?;
     if args.host == 1 {
-        out(&format!("{}\n", serde_json::to_string(&told(&outcome))?))?;
+        let picture = args.picture.then(|| png(&outcome.picture)).transpose()?;
+        let told = Told { picture: picture.map(|file| BASE64.encode(&file)), ..told(&outcome) };
+        out(&format!("{}\n", serde_json::to_string(&told)?))?;
         ensure!(outcome.is_equal != Some(false), "a picture differs from the plain computation");
     }
     Ok(ExitCode::SUCCESS)
@@ -80,5 +85,6 @@ fn told(outcome: &Outcome) -> Told {
         bound_bytes: outcome.bound.0,
         hash: outcome.hash.clone(),
         is_equal: outcome.is_equal,
+        picture: None,
     }
 }

@@ -14,11 +14,11 @@ use landspeed_analysis::grid::{self as order, Precision};
 use landspeed_analysis::{figures, together};
 use landspeed_factor::On;
 use landspeed_record::{
-    Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridSetting, GridTrial, Header, Line,
-    RECORD_FORMAT, Record, Restored, Settings, Side,
+    Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridSetting, GridTrial, Header, Line, Png,
+    ProgramOf, RECORD_FORMAT, Record, Restored, Settings, Side,
 };
 use landspeed_units::Nanos;
-use landspeed_workload::{lasts, program_of};
+use landspeed_workload::{METRIC, lasts, program_of};
 
 use crate::block::refused;
 use crate::trial::Timing;
@@ -101,7 +101,7 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
     if grid.warm_up_ns == Nanos(0) && named.is_some_and(|runner| runner.warm_up() > Nanos(0)) {
         grid.warm_up_ns = timing.warm_up;
     }
-    grid.program = program_of(&grid.workload);
+    grid.program = program(&grid)?;
     if grid.program.is_some() && turns_knobs(&grid) && ground.pairs().len() > 1 {
         let why = "settings of hosts are of two hosts alone: vary the program's parameters and the lab, or name two hosts";
         return Err(Error::Other(why.to_owned()));
@@ -115,6 +115,30 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
     let all: Nanos = times.iter().copied().sum();
     grid.trial_ns = all.0.checked_div(times.len() as u64).map_or(BESIDE, Nanos);
     Ok(grid)
+}
+
+/// What decides of the grid's program. Figures beside each other must be of one kind.
+fn program(grid: &Grid) -> Result<Option<ProgramOf>, Error> {
+    let Some(program) = program_of(&grid.workload) else { return Ok(None) };
+    let Some(figures) = grid.factors.iter().find(|factor| factor.name == METRIC) else {
+        return Ok(Some(program));
+    };
+    let of = |figure: &String| {
+        let mut workload = grid.workload.clone();
+        workload.parameters.insert(METRIC.to_owned(), figure.clone());
+        program_of(&workload)
+    };
+    let kind = |one: &ProgramOf| (one.unit.clone(), one.less_is_better);
+    let each: Vec<ProgramOf> = figures.levels.iter().filter_map(of).collect();
+    if each.iter().any(|one| kind(one) != kind(&each[0])) {
+        let units: Vec<_> = each.iter().map(|one| format!("{} ({})", one.figure, one.unit)).collect();
+        return Err(Error::Other(format!(
+            "figures of several kinds cannot be compared: {}",
+            units.join(", ")
+        )));
+    }
+    let first = each.into_iter().next().unwrap_or(program);
+    Ok(Some(ProgramOf { figure: "figure".to_owned(), ..first }))
 }
 
 /// What the baseline sets, without what these hosts lack and what the grid sets itself.
@@ -252,7 +276,16 @@ pub fn run_grid(
     let first = done.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let earlier = done.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default();
     let precision = Precision::of(grid, done);
-    let mut run = Run { grid, ground, sink, began: Instant::now(), earlier, precision, turned: false };
+    let mut run = Run {
+        grid,
+        ground,
+        sink,
+        began: Instant::now(),
+        earlier,
+        precision,
+        turned: false,
+        pictured: BTreeSet::new(),
+    };
     let result = run.blocks(first);
     let restored = run.restore();
     if let Some(restored) = &restored {
@@ -282,6 +315,8 @@ struct Run<'a> {
     precision: Precision,
     /// Whether the hosts at hand are reserved, and so to be put back.
     turned: bool,
+    /// Cells with a picture in the record: one is enough.
+    pictured: BTreeSet<u32>,
 }
 
 impl Run<'_> {
@@ -363,11 +398,18 @@ impl Run<'_> {
                 let mut pairs = pairs.into_iter();
                 [trial.a, trial.b] = pairs.next().unwrap_or_default();
                 (trial.others, trial.figures) = (pairs.collect(), figures);
+                self.keep_first_picture(&mut trial);
             }
             Err(why) => trial.failed = Some(why),
         }
         self.precision.take(&trial);
         Ok(self.sink.line(&Line::GridTrial(Box::new(trial)))?)
+    }
+
+    fn keep_first_picture(&mut self, trial: &mut GridTrial) {
+        if trial.picture().is_some() && !self.pictured.insert(trial.cell) {
+            trial.ends_mut().for_each(|end| end.details.remove::<Png>());
+        }
     }
 
     fn measured(&mut self, cell: u32) -> Result<(Vec<[EndpointOutcome; 2]>, Figures), Error> {

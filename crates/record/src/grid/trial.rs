@@ -4,7 +4,7 @@ use landspeed_units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, ProgramFigures, SnmpCounts, TcpSample,
+    DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, Png, ProgramFigures, SnmpCounts, TcpSample,
 };
 
 /// A figure of a trial that grids compare.
@@ -154,6 +154,16 @@ impl GridTrial {
     /// Both ends of each pair.
     fn pairs(&self) -> impl Iterator<Item = [&EndpointOutcome; 2]> {
         std::iter::once([&self.a, &self.b]).chain(self.others.iter().map(|[a, b]| [a, b]))
+    }
+
+    /// What the program of the trial drew.
+    pub fn picture(&self) -> Option<&Png> {
+        self.ends().find_map(|end| end.details.find().ok()?)
+    }
+
+    /// Every end of every pair.
+    pub fn ends_mut(&mut self) -> impl Iterator<Item = &mut EndpointOutcome> {
+        [&mut self.a, &mut self.b].into_iter().chain(self.others.iter_mut().flatten())
     }
 
     fn ends(&self) -> impl Iterator<Item = &EndpointOutcome> {

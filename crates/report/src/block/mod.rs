@@ -79,6 +79,9 @@ impl Section {
 
     /// The same for a page, and for a terminal that says everything.
     pub(crate) fn in_full(self) -> Self {
+        if self.blocks.is_empty() {
+            return self;
+        }
         let blocks = vec![Block::Only(Seen::InFull, self.blocks)];
         Section { blocks, ..self }
     }

@@ -1,6 +1,7 @@
 //! The report of `landspeed measure --vary`: what is best and which factor matters, then every cell, drawn and in figures.
 
 mod chart;
+mod pictures;
 mod tables;
 mod words;
 
@@ -21,6 +22,7 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     }
     sections.push(factorial(report));
     sections.push(neighbours(report));
+    sections.push(Section::new("pictures", "What the program drew").all(pictures::pictures(report, record)));
     sections.push(Section::new("trials", "Every trial").all(tables::trials(report, record)).in_full());
     sections.push(
         Section::new("notes", "").all(Block::asides(report.notes.iter().map(|n| format!("note: {n}")))),

@@ -2,10 +2,12 @@
 //!
 //! Host 1 is the client's end of every pair, so that all pairs of a trial meet there; the first of them, to host 2, leads. In a
 //! trial
-//! 1. every other host starts its services, prepares its own clients and says `Ready(0)`;
-//! 2. once all have, host 1 starts its services and prepares its clients, and says `Count(0)` to every host;
-//! 3. all clients run to their ends, with the windows open; a host that has clients says `Ready(1)` when they have ended;
-//! 4. the windows close, and what does not live on ends.
+//! 1. every other host ends the services that do not live on from the trial before, and says `Ready(CLEARED)`; once all have, host 1
+//!    answers each with `Count(CLEARED)`. No new service meets an old one so;
+//! 2. they start their services, prepare their own clients and say `Ready(READY)`;
+//! 3. once all have, host 1 starts its services and prepares its clients, and says `Count(READY)` to every host;
+//! 4. all clients run to their ends, with the windows open; a host that has clients says `Ready(ENDED)` when they have ended;
+//! 5. the windows close, and what does not live on ends.
 
 mod run;
 mod stage;
@@ -14,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use landspeed_application::{Application, FileError, read, shipped};
+use landspeed_application::{Application, FileError, METRIC, read, shipped};
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramOf, Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -113,7 +115,7 @@ pub fn text_of(workload: &str) -> Option<(String, String)> {
 pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramOf> {
     let name = find(&workload.name)?.name();
     let application = all_read().iter().rev().find(|one| one.name == name)?.application;
-    let chosen = application.parameters.iter().find(|one| one.name == "metric")?.of(&workload.parameters);
+    let chosen = application.parameters.iter().find(|one| one.name == METRIC)?.of(&workload.parameters);
     let figure = application.figures.iter().find(|figure| figure.name == chosen)?;
     Some(ProgramOf {
         workload: workload.name.clone(),

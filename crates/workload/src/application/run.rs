@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_application::{Application, Error as RoleError, Lives, Places, Ran, Role, RoleSpec, figures};
+use landspeed_application::{
+    Application, Error as RoleError, Lives, METRIC, Places, Ran, Role, RoleSpec, figures, picture,
+};
 use landspeed_record::{EndpointOutcome, Program, TrialSpec};
 use landspeed_units::Nanos;
 
@@ -19,6 +21,11 @@ use crate::{Error, TrialEnd};
 const LOOK: Duration = Duration::from_millis(2);
 /// What the ends of a trial need beside the programs.
 const BESIDE: Duration = Duration::from_secs(10);
+
+/// Points to which the hosts of a trial come together: see the module's own text.
+const CLEARED: u64 = 0;
+const READY: u64 = 1;
+const ENDED: u64 = 2;
 
 /// Services that live through a block, at the end that accepts.
 #[derive(Default)]
@@ -77,9 +84,14 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
         }
     };
     let ((mut measured, ran), _) = workers::run::<(), _>(&[], &[], Vec::new(), lead)?;
-    let figures = figures(application, &ran, &spec.workload.parameters)?;
-    let outcome = outcome(&mut measured, &[]);
-    Ok(if ran.is_empty() { outcome } else { outcome.with(figures) })
+    let mut outcome = outcome(&mut measured, &[]);
+    if !ran.is_empty() {
+        outcome.details.put(figures(application, &ran, &spec.workload.parameters)?);
+    }
+    if let Some(picture) = picture(application, &ran)? {
+        outcome.details.put(picture);
+    }
+    Ok(outcome)
 }
 
 /// Who plays what, and where.
@@ -148,14 +160,15 @@ impl Cast<'_> {
         let epoch = self.epoch();
         let (lasting, brief): (Vec<_>, Vec<_>) =
             self.own(true).partition(|role| role.lives == Lives::Block && !self.program.epoch.is_empty());
-        let lasting = match living.take(&epoch) {
+        let kept = living.take(&epoch);
+        self.arrive(trial, CLEARED, "while the other hosts ended what they had")?;
+        let lasting = match kept {
             Some(roles) => roles,
             None => self.serve(&lasting, cancelled)?,
         };
         let brief = self.serve(&brief, cancelled)?;
         let mut clients = self.clients(cancelled)?;
-        trial.say(Signal::Ready(0))?;
-        self.until(trial, "while the other hosts got ready", |_, said| Ok(said == Some(Signal::Count(0))))?;
+        self.arrive(trial, READY, "while the other hosts got ready")?;
         let mark = trial.open();
         go(&mut clients);
         let mut has_said = clients.is_empty();
@@ -163,7 +176,7 @@ impl Cast<'_> {
             lasting.iter().chain(&brief).try_for_each(Role::serves)?;
             if have_ended(&mut clients)? && !has_said {
                 has_said = true;
-                trial.say(Signal::Ready(1))?;
+                trial.say(Signal::Ready(ENDED))?;
             }
             Ok(said == Some(Signal::Closed))
         })?;
@@ -175,9 +188,16 @@ impl Cast<'_> {
         Ok((measured, ran(clients)))
     }
 
-    /// What must stay the same for services to live on.
+    /// Comes to a point, and waits until all hosts have.
+    fn arrive(&self, trial: &mut Trial<'_, '_>, point: u64, phase: &'static str) -> Result<(), Error> {
+        trial.say(Signal::Ready(point))?;
+        self.until(trial, phase, |_, said| Ok(said == Some(Signal::Count(point))))
+    }
+
+    /// What must stay the same for services to live on. Which figure decides is no matter to them.
     fn epoch(&self) -> String {
-        let parameters = &self.spec.workload.parameters;
+        let parameters: Vec<_> =
+            self.spec.workload.parameters.iter().filter(|(name, _)| *name != METRIC).collect();
         format!(
             "{} {} {:?} {:?} {}",
             self.program.epoch, self.program.number, parameters, self.spec.cores, self.program.text
@@ -192,10 +212,9 @@ impl Cast<'_> {
     ) -> Result<(Measured, Vec<Ran>), Error> {
         let stage = Stage::of(&self.program.token);
         let mut failing = Failing { stage: Arc::clone(&stage), is_done: false };
-        self.until(trial, "while its services started", |_, said| Ok(said == Some(Signal::Ready(0))))?;
-        stage.ready();
-        let hosts = self.program.hosts.len() - 1;
-        self.together(trial, &stage, "while the other hosts got ready", |stage| stage.are_ready(hosts))?;
+        self.gather(trial, &stage, CLEARED, "while it ended what it had")?;
+        trial.say(Signal::Count(CLEARED))?;
+        self.gather(trial, &stage, READY, "while its services started")?;
         let mut is_waited_for = self.has_clients_beyond();
         let (mark, ran) = if self.program.other == 2 {
             self.lead(trial, (&stage, &mut is_waited_for), cancelled)?
@@ -204,7 +223,7 @@ impl Cast<'_> {
             (self.begin(trial)?, Vec::new())
         };
         self.until(trial, "while the clients ran", |_, said| {
-            is_waited_for &= said != Some(Signal::Ready(1));
+            is_waited_for &= said != Some(Signal::Ready(ENDED));
             if stage.has_failed() {
                 return Err(Error::PeerGone { phase: "while the clients ran" });
             }
@@ -235,7 +254,7 @@ impl Cast<'_> {
         let mark = self.begin(trial)?;
         go(&mut clients);
         self.until(trial, "while the clients ran", |_, said| {
-            *is_waited_for &= said != Some(Signal::Ready(1));
+            *is_waited_for &= said != Some(Signal::Ready(ENDED));
             services.iter().try_for_each(Role::serves)?;
             have_ended(&mut clients)
         })?;
@@ -245,8 +264,24 @@ impl Cast<'_> {
     }
 
     fn begin(&self, trial: &mut Trial<'_, '_>) -> Result<Mark, Error> {
-        trial.say(Signal::Count(0))?;
+        trial.say(Signal::Count(READY))?;
         Ok(trial.open())
+    }
+
+    /// Waits until the other hosts of all pairs have come to a point.
+    fn gather(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        stage: &Stage,
+        point: u64,
+        phase: &'static str,
+    ) -> Result<(), Error> {
+        self.until(trial, phase, |_, said| Ok(said == Some(Signal::Ready(point))))?;
+        stage.arrive(point);
+        let hosts = self.program.hosts.len() - 1;
+        self.together(trial, stage, "while the other hosts got ready", |stage| {
+            stage.have_arrived(point, hosts)
+        })
     }
 
     /// Waits for the other pairs of the trial.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How far the pairs of a trial are, as host 1 sees it.
 #[derive(Debug, Default)]
 struct Far {
-    /// Pairs whose other host is ready.
-    ready: usize,
+    /// How many pairs' other hosts have come to each point.
+    at: BTreeMap<u64, usize>,
     /// The clients begin now.
     has_begun: bool,
     /// Host 1's clients have ended.
@@ -40,14 +40,14 @@ impl Stage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another host is ready.
-    pub(super) fn ready(&self) {
-        self.far().ready += 1;
+    /// Another host has come to this point.
+    pub(super) fn arrive(&self, point: u64) {
+        *self.far().at.entry(point).or_default() += 1;
     }
 
-    /// Whether so many hosts are.
-    pub(super) fn are_ready(&self, hosts: usize) -> bool {
-        self.far().ready >= hosts
+    /// Whether so many hosts have.
+    pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
+        self.far().at.get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
 
     /// Lets the clients begin.
@@ -85,10 +85,10 @@ mod tests {
     #[test]
     fn a_stage_is_one_for_all_pairs_of_a_trial_and_goes_with_them() {
         let (one, other) = (Stage::of("a"), Stage::of("a"));
-        one.ready();
-        other.ready();
-        assert!(one.are_ready(2) && !Stage::of("b").are_ready(1));
+        one.arrive(0);
+        other.arrive(0);
+        assert!(one.have_arrived(0, 2) && !one.have_arrived(1, 1) && !Stage::of("b").have_arrived(0, 1));
         drop((one, other));
-        assert!(!Stage::of("a").are_ready(1));
+        assert!(!Stage::of("a").have_arrived(0, 1));
     }
 }

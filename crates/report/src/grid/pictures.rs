@@ -1,0 +1,34 @@
+//! What programs drew: a picture for each cell that has one, on the page.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{GridReport, GridTrial, Line, Png, Record};
+use maud::html;
+
+use super::words;
+use crate::block::Chart;
+
+/// Most pictures on a page: each may take half a megabyte.
+const MOST: usize = 24;
+
+pub(super) fn pictures(report: &GridReport, record: &Record) -> Option<Chart> {
+    let cells = &report.figures.first()?.cells;
+    let pictured = |trial: &GridTrial| Some((trial.cell, trial.picture()?.clone()));
+    let all = record.lines.iter().filter_map(|line| match line {
+        Line::GridTrial(trial) => pictured(trial),
+        _ => None,
+    });
+    // A grid that went on has one more of a cell: the last counts.
+    let found: BTreeMap<u32, Png> = all.collect();
+    let of_cell = |(cell, png): (&u32, &Png)| {
+        let name = words::cell(report, cells.get(*cell as usize)?);
+        Some(html! {
+            figure {
+                img alt={ "picture that the program drew with " (name) } src={ "data:image/png;base64," (png.to_base64()) };
+                figcaption { (name) }
+            }
+        })
+    };
+    let drawn: Vec<_> = found.iter().filter_map(of_cell).take(MOST).collect();
+    (!drawn.is_empty()).then(|| Chart(html! { div class="pictures" { @for one in &drawn { (one) } } }))
+}
