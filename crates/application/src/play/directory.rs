@@ -8,7 +8,9 @@ use std::path::Path;
 use landspeed_units::Bytes;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
 
 use crate::fill::{DIR, OWN, mentions};
 use crate::play::user::User;
@@ -45,6 +47,20 @@ pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
         bring_own().map_err(|error| failed(OWN, error))?;
     }
     order.files.iter().try_for_each(|file| write(file, user))
+}
+
+/// Ends the file systems of programs below the role's directory. A thread of such a program may wait for an answer of its own
+/// program, and no signal ends that wait (fuse(4), "Interrupting filesystem operations"): with the program the namespace would stay.
+pub(super) fn abort_fuse() {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let below = format!("{DIR}/");
+    let is_fuse = |line: &&str| line.split(" - ").nth(1).is_some_and(|rest| rest.starts_with("fuse"));
+    for at in mounts.lines().filter(is_fuse).filter_map(|line| line.split(' ').nth(4)) {
+        if at.starts_with(&below) {
+            // It may be gone already.
+            let _ = unmount(at, UnmountFlags::FORCE | UnmountFlags::DETACH);
+        }
+    }
 }
 
 fn tmpfs(at: &str, flags: MountFlags, options: &str) -> Result<(), String> {

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::figure::tail;
 use crate::play::Said;
 use crate::play::children::{self, Program};
-use crate::play::directory::furnish;
+use crate::play::directory::{self, furnish};
 use crate::play::user::User;
 use crate::{Order, Ready};
 
@@ -31,6 +31,7 @@ pub(super) fn run(order: &Order) {
     if let Err(why) = Init::prepared(order).and_then(Init::play) {
         Said::Failed { why }.say();
     }
+    directory::abort_fuse();
 }
 
 struct Init<'a> {
