@@ -126,6 +126,7 @@ KILLS ?= 200
 kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) LANDSPEED_TOTAL_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test kills -- --nocapture
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test app -- what_a_killed_run
+	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test path -- whoever_is_killed
 
 # Our turns and others' writes in any order: 10,000 stories on a model of a host, and 200 on real hosts beside a twin on
 # which we never were (a quarter of an hour); make test plays 1,000 and 3. Another SEED draws other stories.

@@ -7,9 +7,11 @@ mod measure;
 mod run;
 mod tune;
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use landspeed_topology::{HostSpec, TOPOLOGIES};
 use landspeed_units::{Nanos, parse_duration};
@@ -92,6 +94,16 @@ pub(crate) enum Command {
     /// Starts ranks of MPI on other hosts, for applications: `spawn --listen ADDR:PORT`, or `spawn HOST orted ...`
     #[command(hide = true)]
     Spawn(SpawnArgs),
+    /// Run a program over another path below its sockets: landspeed exec --path local -- redis-server
+    Exec(ExecArgs),
+    /// Answers for a program once `exec` has gone
+    #[command(hide = true)]
+    KeepPath {
+        /// Which path
+        path: String,
+        /// Process number of `exec`
+        supervisor: u32,
+    },
     /// Runs one host's filters of Iso-Surface or Virtual Microscope, for applications
     #[command(hide = true)]
     Filters(FiltersArgs),
@@ -565,4 +577,37 @@ pub(crate) struct GenerateArgs {
     /// Write below this folder, laid out as /usr/share is
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+}
+
+/// Why `exec` explains what it explains.
+const PATHS_HELP: &str = "\
+A program that runs over a path is not changed and not told. `local` carries connections between two programs that both run over it, on one
+host, as the same user:
+
+  landspeed exec --path local -- redis-server --port 6400
+  landspeed exec --path local -- redis-benchmark -p 6400
+
+A connection that cannot be carried stays on TCP. At the end, landspeed says how many were carried, and why others were not.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = PATHS_HELP)]
+pub(crate) struct ExecArgs {
+    /// What carries the program's connections
+    #[arg(long, value_name = "NAME", value_parser = paths())]
+    pub(crate) path: String,
+    /// Fail where a connection stayed on TCP, or where there was none
+    #[arg(long)]
+    pub(crate) require: bool,
+    /// Print the counts as JSON, on standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+fn paths() -> PossibleValuesParser {
+    let named =
+        landspeed_path::PATHS.iter().map(|path| PossibleValue::new(path.name()).help(path.describe()));
+    PossibleValuesParser::new(named.collect::<Vec<_>>())
 }

@@ -5,6 +5,7 @@ pub(crate) mod app;
 pub(crate) mod cc;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod faults;
 pub(crate) mod filters;

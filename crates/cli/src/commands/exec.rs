@@ -1,0 +1,71 @@
+//! `landspeed exec`: a program over another path below its sockets.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::{Context, Result};
+use landspeed_path::{Counts, Path, find};
+use serde::Serialize;
+
+use crate::args::ExecArgs;
+
+/// What --json prints.
+#[derive(Serialize)]
+struct Told<'a> {
+    path: &'a str,
+    #[serde(flatten)]
+    counts: &'a Counts,
+}
+
+pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
+    let path = path(&args.path)?;
+    let (program, rest) = args.program.split_first().context("clap asks for a program")?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    let mut keeper = Command::new("/proc/self/exe");
+    keeper.arg("keep-path").arg(path.name()).arg(std::process::id().to_string());
+    let ended = landspeed_path::exec(path, command, keeper)?;
+    if args.json {
+        eprintln!("{}", serde_json::to_string(&Told { path: path.name(), counts: &ended.counts })?);
+    } else if !path.rules().is_empty() {
+        told(path, &ended.counts).iter().for_each(|line| eprintln!("landspeed: {line}"));
+    }
+    let is_carried = ended.counts.carried > 0 && ended.counts.left.is_empty();
+    if args.require && !is_carried && ended.status.success() {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(code(ended.status))
+}
+
+/// Answers for a program whose `exec` has gone.
+pub(crate) fn keep(name: &str, supervisor: u32) -> Result<ExitCode> {
+    let [listener, shared, pidfd] =
+        [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()].map(|fd| fd.try_clone_to_owned());
+    let fds: [OwnedFd; 3] = [listener?, shared?, pidfd?];
+    landspeed_path::keep(path(name)?, supervisor, fds)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn path(name: &str) -> Result<&'static dyn Path> {
+    find(name).context("clap takes the names of the table")
+}
+
+/// "local carried 12 of 14 connections", and why it did not carry the others.
+fn told(path: &dyn Path, counts: &Counts) -> Vec<String> {
+    let all = counts.all();
+    let connections = if all == 1 { "connection" } else { "connections" };
+    let mut lines = vec![match all {
+        0 => format!("{} saw no connection over TCP", path.name()),
+        _ => format!("{} carried {} of {all} {connections}", path.name(), counts.carried),
+    }];
+    lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
+    lines
+}
+
+/// The program's own exit status; that of a shell where a signal ended it.
+fn code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}

@@ -1,0 +1,387 @@
+//! Programs over paths below their sockets: real programs, on loopback and between network namespaces.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::ours::{signal, within};
+use support::{LANDSPEED, text};
+
+/// What the test's own program does, where it is run as one: a word and its arguments.
+const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
+/// Nothing here takes longer.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The programs that run over paths. As a test it does nothing.
+#[test]
+fn program() {
+    let Ok(does) = std::env::var(PROGRAM) else { return };
+    let words: Vec<&str> = does.split(' ').collect();
+    let number = |at: usize| words[at].parse::<usize>().expect("a number");
+    match words[0] {
+        "serve" => serve(number(1)),
+        "ask" => (0..number(2)).for_each(|_| ask(number(1), number(3))),
+        "ask-in-epoll" => entangled(number(1), true),
+        "ask-duplicated" => entangled(number(1), false),
+        "ask-slowly" => ask_slowly(number(1)),
+        "ask-on" => ask_on(number(1)),
+        other => panic!("{other}"),
+    }
+    std::process::exit(0);
+}
+
+/// Sends back what comes, connection after connection. Says its port first.
+fn serve(connections: usize) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    println!("\nport {}", listener.local_addr().expect("an address").port());
+    for _ in 0..connections {
+        let (mut stream, from) = listener.accept().expect("a connection");
+        assert_eq!(stream.peer_addr().expect("an address"), from);
+        stream.set_nodelay(true).expect("an option of TCP");
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count) = stream.read(&mut bytes)
+                && count > 0
+                && stream.write_all(&bytes[..count]).is_ok()
+            {}
+        });
+    }
+    // The last answers are still under way.
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+fn connected(port: usize) -> TcpStream {
+    let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16));
+    let stream = TcpStream::connect(to).expect("a connection");
+    stream.set_read_timeout(Some(LIMIT)).expect("an option");
+    assert_eq!(stream.peer_addr().expect("an address"), to);
+    assert_eq!(stream.local_addr().expect("an address").ip(), to.ip());
+    stream
+}
+
+/// Sends bytes, and wants the same ones back, and then the end.
+fn ask(port: usize, bytes: usize) {
+    let mut stream = connected(port);
+    let sent: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect();
+    let writer = stream.try_clone().expect("a socket");
+    let came = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            (&writer).write_all(&sent).expect("sent");
+            writer.shutdown(Shutdown::Write).expect("half closed");
+        });
+        let mut came = Vec::new();
+        stream.read_to_end(&mut came).expect("all of it");
+        came
+    });
+    assert!(came == sent, "{} of {} bytes", came.len(), sent.len());
+}
+
+/// A byte there and back, each time that a line comes in.
+fn ask_slowly(port: usize) {
+    let mut stream = connected(port);
+    for line in std::io::stdin().lines() {
+        let line = line.expect("a line");
+        stream.write_all(line.as_bytes()).expect("sent");
+        let mut came = vec![0; line.len()];
+        stream.read_exact(&mut came).expect("came");
+        connected(port);
+        println!(
+            "\ncame {} from {}",
+            String::from_utf8_lossy(&came),
+            stream.peer_addr().expect("an address").port()
+        );
+    }
+}
+
+/// Asks until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
+fn ask_on(port: usize) {
+    let (ended, until) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        drop(ended);
+    });
+    let mut asked = 0_u32;
+    while until.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+        match try_ask(port) {
+            Ok(()) => asked += 1,
+            Err(why) => println!("\nfailed: after {asked}: {why}"),
+        }
+    }
+    println!("\nasked {asked}");
+}
+
+fn try_ask(port: usize) -> std::io::Result<()> {
+    let sent: Vec<u8> = (0..5000).map(|at| (at * 7 + at / 251) as u8).collect();
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port as u16))?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.write_all(&sent)?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut came = Vec::new();
+    let end = stream.read_to_end(&mut came);
+    assert!(sent.starts_with(&came), "other bytes");
+    match end {
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("it hangs"),
+        Err(error) => Err(error),
+        Ok(_) if came.len() < sent.len() => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Connects a socket that is more than one descriptor.
+fn entangled(port: usize, in_epoll: bool) {
+    use rustix::event::epoll;
+    use rustix::net::{AddressFamily, SocketType, connect, socket};
+    let fd = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll set");
+    let mut other = None;
+    if in_epoll {
+        epoll::add(&set, &fd, epoll::EventData::new_u64(7), epoll::EventFlags::IN).expect("added");
+    } else {
+        other = Some(fd.try_clone().expect("a descriptor"));
+    }
+    connect(&fd, &SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16))).expect("a connection");
+    let mut stream = TcpStream::from(other.unwrap_or(fd));
+    stream.write_all(b"x").expect("sent");
+    stream.read_exact(&mut [0]).expect("came");
+    let _ = stream.as_raw_fd();
+}
+
+/// One of the programs, alone or over a path.
+fn command(over: Option<&str>, does: &str) -> Command {
+    let own = std::env::current_exe().expect("this program");
+    let mut command = match over {
+        Some(path) => {
+            let mut command = Command::new(LANDSPEED);
+            command.args(["exec", "--json", "--path", path, "--"]).arg(own);
+            command
+        }
+        None => Command::new(own),
+    };
+    command.args(["--exact", "program", "--nocapture", "--quiet"]).env(PROGRAM, does);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A server that runs; it is killed in the end, whatever happens.
+struct Server {
+    child: Child,
+    port: u16,
+    out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(over: Option<&str>, connections: usize) -> Self {
+        let mut child = command(over, &format!("serve {connections}")).spawn().expect("it runs");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let port = said(&mut out, "port ").parse().expect("a port");
+        Server { child, port, out }
+    }
+
+    /// What its path counted, once it has ended.
+    fn counts(mut self) -> Value {
+        assert!(within_mut(|| self.child.try_wait().expect("a child").is_some()), "the server goes on");
+        let mut err = String::new();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+        counts(&err)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn within_mut(mut holds: impl FnMut() -> bool) -> bool {
+    let until = std::time::Instant::now() + LIMIT;
+    while std::time::Instant::now() < until {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// The rest of the first line that begins like this.
+fn said(out: &mut impl BufRead, begin: &str) -> String {
+    let mut lines = out.lines().map(|line| line.expect("a line"));
+    lines.find_map(|line| line.strip_prefix(begin).map(str::to_owned)).expect("it is said")
+}
+
+fn counts(err: &str) -> Value {
+    let line = err.lines().find(|line| line.starts_with("{\"path\"")).unwrap_or_else(|| panic!("{err}"));
+    serde_json::from_str(line).expect("JSON")
+}
+
+/// A client that ends well, and what its path counted.
+fn client(over: Option<&str>, does: &str) -> Value {
+    let out = run(over, does);
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    over.map(|_| counts(&err)).unwrap_or_default()
+}
+
+fn run(over: Option<&str>, does: &str) -> Output {
+    command(over, does).output().expect("it runs")
+}
+
+/// Whether the kernel lets programs have their calls answered by others.
+fn carries() -> bool {
+    let carries = run(Some("local"), "ask 1 0 0").status.success();
+    if !carries {
+        support::skip("this kernel does not hand system calls to another program");
+    }
+    carries
+}
+
+#[test]
+fn programs_that_both_run_over_the_path_are_carried_and_see_the_addresses_of_tcp() {
+    if !carries() {
+        return;
+    }
+    let server = Server::start(Some("local"), 20);
+    let port = server.port;
+    let seen = client(Some("local"), &format!("ask {port} 20 300000"));
+    assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
+    let seen = server.counts();
+    assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
+}
+
+#[test]
+fn a_connection_without_a_peer_on_the_path_stays_on_tcp_and_is_counted_with_the_reason() {
+    if !carries() {
+        return;
+    }
+    let server = Server::start(None, 3);
+    let does = format!("ask {} 3 100000", server.port);
+    let seen = client(Some("local"), &does);
+    assert_eq!((&seen["carried"], &seen["left"]["no-peer"]), (&0.into(), &3.into()), "{seen}");
+
+    let server = Server::start(Some("local"), 3);
+    client(None, &format!("ask {} 3 100000", server.port));
+    let seen = server.counts();
+    assert_eq!((&seen["carried"], &seen["left"]["stranger"]), (&0.into(), &3.into()), "{seen}");
+}
+
+#[test]
+fn a_socket_that_is_more_than_one_descriptor_stays_on_tcp() {
+    if !carries() {
+        return;
+    }
+    let server = Server::start(Some("local"), 2);
+    for (does, why) in [("ask-in-epoll", "in-epoll"), ("ask-duplicated", "duplicated")] {
+        let seen = client(Some("local"), &format!("{does} {}", server.port));
+        assert_eq!((&seen["carried"], &seen["left"][why]), (&0.into(), &1.into()), "{seen}");
+    }
+}
+
+#[test]
+fn require_fails_where_a_connection_stayed_on_tcp() {
+    if !carries() {
+        return;
+    }
+    let server = Server::start(None, 1);
+    let own = std::env::current_exe().expect("this program");
+    let mut required = Command::new(LANDSPEED);
+    required.args(["exec", "--path", "local", "--require", "--"]).arg(own);
+    required.args(["--exact", "program", "--nocapture"]).env(PROGRAM, format!("ask {} 1 10", server.port));
+    let out = required.output().expect("it runs");
+    let (_, err) = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("local carried 0 of 1 connection\n"), "{err}");
+    assert!(
+        err.contains("1 stayed on TCP: no program on this host that runs over this path listens there"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
+    if !carries() {
+        return;
+    }
+    let mut server = Server::start(Some("local"), 100);
+    let mut asking = command(Some("local"), &format!("ask-slowly {}", server.port));
+    let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut to = asking.stdin.take().expect("a pipe");
+    let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+    let mut ask = |word: &str| {
+        writeln!(to, "{word}").expect("a line");
+        assert_eq!(said(&mut from, "came "), format!("{word} from {}", server.port));
+    };
+    ask("before");
+    for (number, supervisor) in [asking.id(), server.child.id()].into_iter().enumerate() {
+        signal(supervisor as i32, Signal::KILL);
+        ask(&format!("after-{number}"));
+    }
+    drop(to);
+    asking.wait().expect("a child");
+    // The server's own program goes on too, until it is ended by its port.
+    assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_ok());
+    for _ in 0..100 {
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port));
+    }
+    let gone = || TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_err();
+    assert!(within(LIMIT, gone), "the server goes on");
+    let mut rest = String::new();
+    server.out.read_to_string(&mut rest).expect("text");
+}
+
+/// The program that a supervisor runs.
+fn program_of(supervisor: u32) -> i32 {
+    let children = format!("/proc/{supervisor}/task/{supervisor}/children");
+    let read = || std::fs::read_to_string(&children).unwrap_or_default();
+    let is_program = |pid: &i32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.starts_with(b"/proc/self/exe"))
+    };
+    let found = || read().split_whitespace().filter_map(|pid| pid.parse().ok()).find(is_program);
+    assert!(within(LIMIT, || found().is_some()), "it has no program");
+    found().expect("a program")
+}
+
+#[test]
+fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
+    if !carries() {
+        return;
+    }
+    // `make kills` draws more of them.
+    let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
+    for number in 0..count {
+        let mut server = Server::start(Some("local"), 1_000_000);
+        let mut asking = command(Some("local"), &format!("ask-on {}", server.port));
+        let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
+        let (own, others) = (asking.id(), server.child.id());
+        let programs = [program_of(own), program_of(others)];
+        // The moments of one victim are spread over a good many connections.
+        std::thread::sleep(Duration::from_micros(5_000 + number * 7_919 % 60_000));
+        let victim = number % 4;
+        let killed = [own as i32, others as i32, programs[0], programs[1]][victim as usize];
+        signal(killed, Signal::KILL);
+        std::thread::sleep(Duration::from_millis(60));
+        drop(asking.stdin.take());
+        if victim == 2 {
+            ask(server.port.into(), 5000);
+        }
+        let mut said = String::new();
+        asking.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        asking.wait().expect("a child");
+        programs.iter().for_each(|pid| signal(*pid, Signal::KILL));
+        let mut err = String::new();
+        let mut from = server.child.stderr.take().expect("a pipe");
+        from.read_to_string(&mut err).expect("text");
+        let failed = said.lines().filter(|line| line.starts_with("failed")).count();
+        match victim {
+            // What the supervisor was accepting at that moment is reset.
+            0 | 1 => assert!(failed <= 1 && said.contains("\nasked "), "{victim}: {said}{err}"),
+            _ => assert!(victim == 2 || said.contains("\nasked "), "{said}{err}"),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Why a program did not run over a path.
+
+use std::io;
+
+/// Why a program did not run over a path.
+#[allow(missing_docs, reason = "each text says what its variant is")]
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot run {program}: {source}")]
+    Start { program: String, source: io::Error },
+    #[error(
+        "this kernel cannot hand system calls to another program: {0}; it takes Linux 5.14 with CONFIG_SECCOMP_FILTER, and a \
+         container whose own filter allows seccomp()"
+    )]
+    Notify(io::Error),
+    #[error("cannot {what}: {source}")]
+    Refused { what: String, source: io::Error },
+    #[error(
+        "{0} belongs to another user or is open to others: remove it, or set XDG_RUNTIME_DIR to a directory of your own"
+    )]
+    Directory(String),
+}
+
+impl Error {
+    pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Error::Refused { what, source }
+    }
+}

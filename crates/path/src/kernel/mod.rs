@@ -1,0 +1,43 @@
+//! TCP as it is.
+
+use std::sync::Arc;
+
+use crate::notify::{Answer, Call, Rule};
+use crate::{Carrier, Counts, Error, Path, Shared};
+
+/// The plain path.
+pub(crate) struct Kernel;
+
+impl Path for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn describe(&self) -> &'static str {
+        "TCP as it is, to compare with"
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+
+    fn carrier(&self, _shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error> {
+        Ok(Box::new(Plain))
+    }
+
+    fn alone(&self, _shared: &Arc<Shared>) -> Box<dyn Carrier> {
+        Box::new(Plain)
+    }
+}
+
+struct Plain;
+
+impl Carrier for Plain {
+    fn answer(&self, _call: &Call<'_>) -> Answer {
+        Answer::Continue
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+}

@@ -1,0 +1,78 @@
+//! Paths: what carries the bytes of a program's sockets below the sockets API.
+//!
+//! A program calls socket(2), connect(2) and accept(2) as ever. A [`Path`] puts something else below a TCP connection where it can:
+//! the program is not changed, not linked again and not told. A connection that cannot be carried stays on TCP and is counted with
+//! the reason.
+//!
+//! | module | is |
+//! |---|---|
+//! | `kernel` | TCP as it is |
+//! | `local` | an AF_UNIX socket in the place of a connection between two programs of one host |
+//! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
+//! | `supervisor` | the threads that answer them, and the process that answers once these have gone |
+//! | `exec` | a program run over a path |
+//!
+//! A new path is a folder and a row of [`PATHS`].
+
+#![warn(missing_docs)]
+
+mod count;
+mod error;
+mod exec;
+mod kernel;
+mod local;
+mod notify;
+mod shared;
+mod socket;
+mod supervisor;
+
+pub use count::{Count, Counts, Why};
+pub use error::Error;
+pub use exec::{Ended, exec};
+pub use shared::Shared;
+pub use supervisor::keep;
+
+use std::sync::Arc;
+
+pub use notify::{Answer, Call, Rule, When};
+
+/// What carries a socket's bytes.
+pub trait Path: Sync {
+    /// "local".
+    fn name(&self) -> &'static str;
+
+    /// What it does, one line.
+    fn describe(&self) -> &'static str;
+
+    /// System calls that it answers in the program's place; none where the program runs as it is.
+    fn rules(&self) -> &'static [Rule];
+
+    /// Begins to carry.
+    ///
+    /// # Errors
+    /// What it needs and cannot have.
+    fn carrier(&self, shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error>;
+
+    /// What answers once the supervisor has gone: it looks after what is carried, and carries nothing new.
+    fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;
+
+    /// Removes what a killed supervisor has left in files.
+    fn clear(&self, _supervisor: u32) {}
+}
+
+/// A path at work.
+pub trait Carrier: Send + Sync {
+    /// Answers a system call. It may wait as long as the call itself would.
+    fn answer(&self, call: &Call<'_>) -> Answer;
+
+    /// What has been carried so far.
+    fn counts(&self) -> Counts;
+}
+
+/// Every path, the plain one first.
+pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local];
+
+/// The path with this name.
+pub fn find(name: &str) -> Option<&'static dyn Path> {
+    PATHS.iter().copied().find(|path| path.name() == name)
+}

@@ -1,0 +1,34 @@
+//! The addresses that a carried socket tells: those of TCP.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use super::Carried;
+use crate::notify::{Answer, Call};
+use crate::socket::{Kind, cookie, kind, to_bytes};
+
+impl Carried {
+    /// Notes the addresses of an end of a pair, own and peer's.
+    pub(super) fn keep_names(&self, fd: impl AsFd, own: SocketAddr, peer: SocketAddr) {
+        if let Some(cookie) = cookie(fd) {
+            self.shared.keep_names(cookie, own, peer);
+        }
+    }
+
+    /// The addresses of what a call's first argument is, where it is carried.
+    pub(super) fn names(&self, call: &Call<'_>) -> Option<(SocketAddr, SocketAddr)> {
+        let fd = call.descriptor(call.int(0)).ok()?;
+        let cookie = if kind(&fd) == Kind::Unix { cookie(&fd)? } else { return None };
+        self.shared.names(cookie)
+    }
+
+    /// getsockname(2) and getpeername(2).
+    pub(super) fn name(&self, call: &Call<'_>, of_peer: bool) -> Answer {
+        let Some((own, peer)) = self.names(call) else { return Answer::Continue };
+        let address = to_bytes(if of_peer { peer } else { own });
+        match call.write_address((call.address(1), call.address(2)), &address) {
+            Ok(()) => Answer::Return(0),
+            Err(_) => Answer::Errno(libc::EFAULT),
+        }
+    }
+}

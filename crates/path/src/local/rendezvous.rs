@@ -1,0 +1,333 @@
+//! Where the supervisors of one user meet: a directory that only this user can enter, with a datagram socket for each supervisor
+//! and an entry for each address that its programs listen on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketAddrUnix, recvmsg, sendmsg_addr, sockopt,
+};
+
+use crate::Error;
+use crate::notify::Call;
+use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait};
+
+/// How long an accept waits for a connection that is claimed and not yet made.
+const RESOLVES: Duration = Duration::from_millis(20);
+/// How long a claim counts.
+const COUNTS: Duration = Duration::from_secs(1);
+/// Claims that are remembered at most.
+const MOST: usize = 1024;
+/// Bytes of an address in a message: its length, and the longest one.
+const ADDRESS: usize = 29;
+/// Kind, id, namespace, two addresses.
+const MESSAGE: usize = 1 + 16 + 8 + 2 * ADDRESS;
+
+const CLAIM: u8 = 1;
+const CONNECTED: u8 = 2;
+const WITHDRAWN: u8 = 3;
+
+/// A supervisor's place there. It goes with the supervisor.
+pub(super) struct Rendezvous {
+    directory: PathBuf,
+    /// Name of the own socket, without its directory.
+    id: String,
+    socket: Arc<UnixDatagram>,
+    claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
+    entries: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// A connection that another supervisor claims.
+struct Claimed {
+    since: Instant,
+    /// Network namespace of the socket that listens.
+    namespace: u64,
+    to: SocketAddr,
+    made: Option<Handed>,
+}
+
+/// What is handed over once a connection is made.
+pub(super) struct Handed {
+    /// Its own address at the other end.
+    from: SocketAddr,
+    /// The other end's TCP socket.
+    pub(super) tcp: OwnedFd,
+    /// An end of the pair.
+    pub(super) pair: OwnedFd,
+}
+
+/// A program of another supervisor that listens.
+pub(super) struct Peer {
+    socket: PathBuf,
+    namespace: u64,
+    /// The process that listened.
+    pub(super) process: i32,
+    /// Whether its supervisor is this one.
+    pub(super) is_ours: bool,
+}
+
+/// Our claim on a connection. It is withdrawn when it goes.
+pub(super) struct Claim {
+    pub(super) id: [u8; 16],
+    peer: Peer,
+    to: SocketAddr,
+    socket: Arc<UnixDatagram>,
+    is_settled: bool,
+}
+
+impl Rendezvous {
+    pub(super) fn open() -> Result<Self, Error> {
+        let directory = directory()?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
+        let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
+        let path = directory.join(&id);
+        let socket = UnixDatagram::bind(&path).map_err(Error::refused(format!("make {}", path.display())))?;
+        socket.set_nonblocking(true).map_err(Error::refused("use a socket"))?;
+        sockopt::set_socket_passcred(&socket, true)
+            .map_err(|error| Error::refused("see who writes")(error.into()))?;
+        let (claims, entries) = (Mutex::default(), Mutex::default());
+        Ok(Rendezvous { directory, id, socket: Arc::new(socket), claims, entries })
+    }
+
+    /// listen(2): says where the program listens, before it does.
+    pub(super) fn register(&self, call: &Call<'_>) {
+        let Ok(listener) = call.descriptor(call.int(0)) else { return };
+        if kind(&listener) == Kind::Tcp
+            && let Some(at) = socket::own(&listener)
+            && at.port() != 0
+        {
+            self.enter(namespace_of(call.thread), at, call.process());
+        }
+    }
+
+    /// Makes the entry of an address: PORT/ID@NAMESPACE@PROCESS@ADDRESS, which leads to the socket. What it cannot say is not claimed.
+    pub(super) fn enter(&self, namespace: u64, at: SocketAddr, process: i32) {
+        let port = self.directory.join(at.port().to_string());
+        let entry = port.join(format!("{}@{namespace}@{process}@{}", self.id, plain(at).ip()));
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if !entries.contains(&entry) {
+            let _ = DirBuilder::new().mode(0o700).recursive(true).create(&port);
+            // A link that is there is that of a supervisor that was killed, and had this number.
+            let _ = symlink(Path::new("..").join(&self.id), &entry);
+            entries.insert(entry);
+        }
+    }
+
+    /// Who listens on an address, in any network namespace of this host: which one is reached shows later.
+    pub(super) fn peers(&self, to: SocketAddr) -> Vec<Peer> {
+        let to = plain(to);
+        let Ok(all) = fs::read_dir(self.directory.join(to.port().to_string())) else { return Vec::new() };
+        let peer = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let mut words = name.to_str()?.splitn(4, '@');
+            let (id, namespace, process, ip) = (words.next()?, words.next()?, words.next()?, words.next()?);
+            let ip: IpAddr = ip.parse().ok()?;
+            let reached = ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
+            let (namespace, process) = (namespace.parse().ok()?, process.parse().ok()?);
+            reached.then(|| Peer { socket: entry.path(), namespace, process, is_ours: id == self.id })
+        };
+        all.flatten().filter_map(peer).collect()
+    }
+
+    /// Claims the next connection to `to`; `None` where the other supervisor has gone.
+    pub(super) fn claim(&self, peer: Peer, to: SocketAddr) -> Option<Claim> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).ok()?;
+        let claim = Claim { id, peer, to: plain(to), socket: Arc::clone(&self.socket), is_settled: false };
+        if claim.say(CLAIM, claim.to, &[]) {
+            return Some(claim);
+        }
+        // What a killed supervisor has left is cleared by the first who meets it.
+        let _ = fs::remove_file(&claim.peer.socket);
+        None
+    }
+
+    /// The claim on a connection that was accepted, where there is one. It waits a little for those that are being made.
+    pub(super) fn handed(&self, namespace: u64, at: SocketAddr, from: SocketAddr) -> Option<Handed> {
+        let until = Instant::now() + RESOLVES;
+        loop {
+            let mut claims = self.drained();
+            let is_it = |claim: &Claimed| claim.made.as_ref().is_some_and(|made| made.from == from);
+            let found = claims.iter().find(|(_, claim)| is_it(claim)).map(|(id, _)| *id);
+            if let Some(id) = found {
+                return claims.remove(&id)?.made;
+            }
+            let may_come =
+                |claim: &Claimed| claim.made.is_none() && claim.namespace == namespace && claim.to == at;
+            let comes = claims.values().any(may_come);
+            drop(claims);
+            let left = until.saturating_duration_since(Instant::now());
+            if !comes || left.is_zero() {
+                return None;
+            }
+            wait([(self.socket.as_fd(), PollFlags::IN)], Some(left));
+        }
+    }
+
+    /// Claims, with all that has come. What was said before a connection was made is there when the connection is.
+    fn drained(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], Claimed>> {
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some((message, fds)) = receive(&self.socket) {
+            take(&mut claims, &message, fds);
+        }
+        claims.retain(|_, claim| claim.since.elapsed() < COUNTS);
+        claims
+    }
+}
+
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        for entry in self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = fs::remove_file(entry);
+            // The port's directory goes with its last entry.
+            let _ = entry.parent().map(fs::remove_dir);
+        }
+        let _ = fs::remove_file(self.directory.join(&self.id));
+    }
+}
+
+impl Claim {
+    /// Hands over the socket and an end of the pair.
+    pub(super) fn connected(&self, from: SocketAddr, tcp: BorrowedFd<'_>, pair: BorrowedFd<'_>) -> bool {
+        self.say(CONNECTED, plain(from), &[tcp, pair])
+    }
+
+    /// The other supervisor took it.
+    pub(super) fn settle(mut self) {
+        self.is_settled = true;
+    }
+
+    fn say(&self, kind: u8, other: SocketAddr, fds: &[BorrowedFd<'_>]) -> bool {
+        let mut message = vec![kind];
+        message.extend(self.id);
+        message.extend(self.peer.namespace.to_ne_bytes());
+        for address in [self.to, other] {
+            let bytes = to_bytes(address);
+            message.push(bytes.len() as u8);
+            message.extend(&bytes);
+            message.resize(message.len() + ADDRESS - 1 - bytes.len(), 0);
+        }
+        send(&self.socket, &self.peer.socket, &message, fds).is_ok()
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.say(WITHDRAWN, self.to, &[]);
+        }
+    }
+}
+
+fn take(claims: &mut BTreeMap<[u8; 16], Claimed>, message: &[u8], fds: Vec<OwnedFd>) {
+    let Some((kind, id, namespace, to, from)) = parsed(message) else { return };
+    let mut fds = fds.into_iter();
+    match (kind, fds.next(), fds.next(), fds.next()) {
+        (CLAIM, None, ..) if claims.len() < MOST => {
+            claims.insert(id, Claimed { since: Instant::now(), namespace, to, made: None });
+        }
+        (CONNECTED, Some(tcp), Some(pair), None) => {
+            if let Some(claim) = claims.get_mut(&id) {
+                claim.made = Some(Handed { from, tcp, pair });
+            }
+        }
+        // What was made is taken by an accept or not at all: the other end notices.
+        (WITHDRAWN, ..) => {
+            claims.remove(&id);
+        }
+        _ => {}
+    }
+}
+
+fn parsed(message: &[u8]) -> Option<(u8, [u8; 16], u64, SocketAddr, SocketAddr)> {
+    let message: &[u8; MESSAGE] = message.try_into().ok()?;
+    let address = |at: usize| from_bytes(message[at + 1..at + ADDRESS].get(..usize::from(message[at]))?);
+    let id = message[1..17].try_into().ok()?;
+    let namespace = u64::from_ne_bytes(message[17..25].try_into().ok()?);
+    Some((message[0], id, namespace, address(25)?, address(25 + ADDRESS)?))
+}
+
+fn send(from: &UnixDatagram, to: &Path, message: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let to = SocketAddrUnix::new(to)?;
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    sendmsg_addr(from, &to, &[io::IoSlice::new(message)], &mut control, flags).map(drop)
+}
+
+/// The next message of this user's.
+fn receive(socket: &UnixDatagram) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+    loop {
+        let mut bytes = [0; MESSAGE + 1];
+        let mut space =
+            [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8), ScmCredentials(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let got = recvmsg(socket, &mut [io::IoSliceMut::new(&mut bytes)], &mut control, flags).ok()?;
+        let (mut fds, mut is_own) = (Vec::new(), false);
+        for message in control.drain() {
+            match message {
+                RecvAncillaryMessage::ScmRights(got) => fds.extend(got),
+                RecvAncillaryMessage::ScmCredentials(who) => is_own = who.uid == rustix::process::geteuid(),
+                _ => {}
+            }
+        }
+        if is_own {
+            return Some((bytes[..got.bytes].to_vec(), fds));
+        }
+    }
+}
+
+/// The network namespace of a thread, by its inode number; 0 where it cannot be told.
+pub(super) fn namespace_of(thread: i32) -> u64 {
+    fs::metadata(format!("/proc/{thread}/ns/net")).map_or(0, |namespace| namespace.ino())
+}
+
+/// Removes what a supervisor had made that was killed.
+pub(super) fn clear(supervisor: u32) {
+    let (Ok(directory), begin) = (directory(), format!("{supervisor}-")) else { return };
+    let is_its = |path: &Path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&begin))
+    };
+    let inside = |path: &Path| -> Vec<PathBuf> {
+        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    for path in inside(&directory) {
+        for entry in inside(&path).into_iter().chain([path.clone()]).filter(|path| is_its(path)) {
+            let _ = fs::remove_file(entry);
+        }
+        // That of a port goes with its last entry.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// The directory of this user's supervisors.
+fn directory() -> Result<PathBuf, Error> {
+    let user = rustix::process::geteuid();
+    let base = match std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
+        _ if user.is_root() => PathBuf::from("/run"),
+        Some(directory) => PathBuf::from(directory),
+        None => std::env::temp_dir().join(format!("landspeed-{}", user.as_raw())),
+    };
+    let directory = base.join("landspeed-path");
+    let make = DirBuilder::new().mode(0o700).recursive(true).create(&directory);
+    make.map_err(Error::refused(format!("make {}", directory.display())))?;
+    let found =
+        fs::symlink_metadata(&directory).map_err(Error::refused(format!("read {}", directory.display())))?;
+    let is_ours = found.is_dir() && found.uid() == user.as_raw() && found.mode() & 0o077 == 0;
+    if is_ours { Ok(directory) } else { Err(Error::Directory(directory.display().to_string())) }
+}

@@ -1,0 +1,111 @@
+//! The filter that names the calls.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use libc::{
+    BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF,
+    sock_filter, sock_fprog,
+};
+
+/// A system call that is to be answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Its number.
+    pub call: libc::c_long,
+    /// With which arguments: one of these, or any where there are none.
+    pub when: &'static [&'static [When]],
+}
+
+/// An argument's number, from 0, and the value of its lower 32 bits.
+pub type When = (u32, u32);
+
+/// Offsets in `struct seccomp_data` (linux/seccomp.h).
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const ARGS: u32 = 16;
+
+#[cfg(target_arch = "x86_64")]
+const OWN_ARCH: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const OWN_ARCH: u32 = 0xc000_00b7;
+
+fn load(offset: u32) -> sock_filter {
+    sock_filter { code: (BPF_LD | BPF_W | BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
+}
+
+/// Goes on where it is `value`, and skips so many instructions where not.
+fn or_skip(value: u32, skipped: usize) -> sock_filter {
+    let jf = u8::try_from(skipped).expect("filters are short");
+    sock_filter { code: (BPF_JMP | BPF_JEQ | BPF_K) as u16, jt: 0, jf, k: value }
+}
+
+fn end(action: u32) -> sock_filter {
+    sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k: action }
+}
+
+/// Programs for another kind of processor (32 bits) are let through: their calls have other numbers.
+fn program(rules: &[Rule]) -> Vec<sock_filter> {
+    let own = sock_filter { jt: 1, ..or_skip(OWN_ARCH, 0) };
+    let mut all = vec![load(ARCH), own, end(SECCOMP_RET_ALLOW), load(NUMBER)];
+    for rule in rules {
+        let body = body(rule);
+        all.push(or_skip(rule.call as u32, body.len()));
+        all.extend(body);
+    }
+    all.push(end(SECCOMP_RET_ALLOW));
+    all
+}
+
+/// What decides once the call has the rule's number.
+fn body(rule: &Rule) -> Vec<sock_filter> {
+    if rule.when.is_empty() {
+        return vec![end(SECCOMP_RET_USER_NOTIF)];
+    }
+    let mut all = Vec::new();
+    for case in rule.when {
+        for (at, (argument, value)) in case.iter().enumerate() {
+            // To the next case: over the pairs that are left of this one, and its end.
+            let left = 2 * (case.len() - at - 1) + 1;
+            all.extend([load(ARGS + 8 * argument), or_skip(*value, left)]);
+        }
+        all.push(end(SECCOMP_RET_USER_NOTIF));
+    }
+    all.push(end(SECCOMP_RET_ALLOW));
+    all
+}
+
+/// Puts the filter into this process, for good; its listener. Called between fork and exec: it allocates before that only.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn install(rules: &[Rule]) -> impl Fn() -> io::Result<OwnedFd> + use<> {
+    let program = program(rules);
+    move || {
+        let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // The kernel copies it.
+        let all = sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+        // Root's programs keep what set-user-ID programs need; others promise to do without (PR_SET_NO_NEW_PRIVS).
+        set(&all).or_else(|error| match error.raw_os_error() {
+            Some(libc::EACCES) => {
+                // SAFETY: numbers alone.
+                unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+                set(&all)
+            }
+            _ => Err(error),
+        })
+    }
+}
+
+fn set(program: &sock_fprog) -> io::Result<OwnedFd> {
+    // SAFETY: `program` is valid while the call runs; a descriptor that it returns is ours alone.
+    unsafe {
+        let listener = libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const *program,
+        );
+        if listener < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(listener as i32)) }
+    }
+}

@@ -1,0 +1,103 @@
+//! The listener: calls come out, answers go in.
+
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use libc::{seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
+
+use super::{Answer, Call};
+
+/// Wakes the one who answers on the processor of the one who asks (linux/seccomp.h, Linux 6.6).
+const SYNC_WAKE_UP: u64 = 1;
+
+/// Where the calls of a filter come out.
+#[derive(Debug)]
+pub(crate) struct Listener(OwnedFd);
+
+impl Listener {
+    pub(crate) fn new(fd: OwnedFd) -> Self {
+        // SAFETY: the request takes a number by value; an older kernel refuses it, and wakes as ever.
+        unsafe { libc::ioctl(fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
+        Listener(fd)
+    }
+
+    /// Waits for a call; `None` once no process has the filter any more.
+    pub(crate) fn receive(&self) -> Option<Call<'_>> {
+        loop {
+            // SAFETY: the kernel takes zeros alone, and writes no more than the structure's size.
+            let (code, asked) = unsafe {
+                let mut asked: seccomp_notif = zeroed();
+                (libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked), asked)
+            };
+            if code == 0 {
+                return Some(Call::new(self, asked));
+            }
+            match io::Error::last_os_error().raw_os_error() {
+                // The process was killed, or a signal came, before the call was received.
+                Some(libc::EINTR) => {}
+                Some(libc::ENOENT) if !self.is_over() => {}
+                _ => return None,
+            }
+        }
+    }
+
+    /// Whether no process has the filter any more.
+    fn is_over(&self) -> bool {
+        let mut one = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid entry.
+        unsafe { libc::poll(&raw mut one, 1, 0) };
+        one.revents & libc::POLLHUP != 0
+    }
+
+    /// Whether a call still waits.
+    pub(crate) fn waits(&self, id: u64) -> bool {
+        // SAFETY: the kernel reads a number.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+    }
+
+    /// Answers a call. A call that waits no more needs no answer.
+    pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
+        let (val, error, flags) = match answer {
+            Answer::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+            Answer::Return(value) => (value, 0, 0),
+            Answer::Errno(number) => (0, -number, 0),
+            Answer::Gone => return false,
+        };
+        let response = seccomp_notif_resp { id, val, error, flags };
+        // SAFETY: the kernel reads the structure.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) == 0 }
+    }
+
+    /// Gives the program a descriptor; its number there. SECCOMP_ADDFD_FLAG_SEND would answer the call with it in one step, but where this
+    /// process is killed in that step, the call returns 0, without a descriptor (seccomp_notify_addfd()).
+    pub(crate) fn give(&self, id: u64, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
+        self.add(id, fd, None, closes)
+    }
+
+    /// Puts `fd` in the place of the program's descriptor `at`.
+    pub(crate) fn replace(&self, id: u64, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
+        self.add(id, fd, Some(at), closes).map(drop)
+    }
+
+    fn add(&self, id: u64, fd: &OwnedFd, at: Option<RawFd>, closes: bool) -> io::Result<RawFd> {
+        let added = seccomp_notif_addfd {
+            id,
+            flags: at.map_or(0, |_| libc::SECCOMP_ADDFD_FLAG_SETFD as u32),
+            srcfd: fd.as_raw_fd() as u32,
+            newfd: at.unwrap_or(0) as u32,
+            newfd_flags: if closes { libc::O_CLOEXEC as u32 } else { 0 },
+        };
+        // SAFETY: the kernel reads the structure.
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const added) } {
+            -1 => Err(io::Error::last_os_error()),
+            number => Ok(number),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

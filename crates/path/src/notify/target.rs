@@ -1,0 +1,175 @@
+//! A call, and the process that made it.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use libc::{c_long, seccomp_notif};
+
+use super::{Answer, Listener};
+use crate::shared::{CALL, Shared};
+use crate::socket::cookie;
+
+/// A pidfd of one thread, not of its process (pidfd_open(2), Linux 6.9).
+const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
+
+/// A system call that waits for its answer.
+pub struct Call<'a> {
+    listener: &'a Listener,
+    /// As the kernel names it.
+    pub(crate) id: u64,
+    /// The thread that called.
+    pub(crate) thread: i32,
+    /// The call's number.
+    pub(crate) number: c_long,
+    arguments: [u64; 6],
+    noted: Option<(&'a Shared, usize)>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(listener: &'a Listener, asked: seccomp_notif) -> Self {
+        Call {
+            listener,
+            id: asked.id,
+            thread: asked.pid as i32,
+            number: c_long::from(asked.data.nr),
+            arguments: asked.data.args,
+            noted: None,
+        }
+    }
+
+    /// A call that another process has received and not answered.
+    pub(crate) fn left(listener: &'a Listener, id: u64, what: [u64; CALL]) -> Self {
+        let [thread, number, arguments @ ..] = what;
+        Call { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }
+    }
+
+    /// What it is, in numbers.
+    pub(crate) fn what(&self) -> [u64; CALL] {
+        let [a, b, c, d, e, f] = self.arguments;
+        [self.thread as u64, self.number as u64, a, b, c, d, e, f]
+    }
+
+    pub(crate) fn noted_by(&mut self, noted: (&'a Shared, usize)) {
+        self.noted = Some(noted);
+    }
+
+    /// From now on the call has been done: whatever becomes of this process, it returns 0.
+    pub(crate) fn is_done(&self) {
+        if let Some((noted, thread)) = self.noted {
+            noted.done(thread);
+        }
+    }
+
+    /// An argument that is a number.
+    pub(crate) fn int(&self, argument: usize) -> i32 {
+        self.arguments[argument] as i32
+    }
+
+    /// An argument that is an address.
+    pub(crate) fn address(&self, argument: usize) -> u64 {
+        self.arguments[argument]
+    }
+
+    /// Whether it still waits: if not, what was read since may be another process's.
+    pub(crate) fn waits(&self) -> bool {
+        self.listener.waits(self.id)
+    }
+
+    /// Whether it took the answer.
+    pub(crate) fn answer(&self, answer: Answer) -> bool {
+        self.listener.answer(self.id, answer)
+    }
+
+    /// Gives the program a new descriptor; its number there.
+    pub(crate) fn give(&self, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
+        if let (Some((shared, thread)), Some(cookie)) = (self.noted, cookie(fd)) {
+            shared.gives(thread, cookie);
+        }
+        self.listener.give(self.id, fd, closes)
+    }
+
+    /// Puts `fd` in the place of the program's descriptor `at`, as dup2(2) does.
+    pub(crate) fn replace(&self, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
+        self.listener.replace(self.id, fd, at, closes)
+    }
+
+    /// A descriptor of ours for the same as the program's `fd`.
+    pub(crate) fn descriptor(&self, fd: RawFd) -> io::Result<OwnedFd> {
+        let process = self.pidfd()?;
+        // SAFETY: numbers alone; what it returns is ours.
+        let got = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) };
+        if got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it is new, and ours alone.
+        let got = unsafe { OwnedFd::from_raw_fd(got as i32) };
+        if self.waits() { Ok(got) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+    }
+
+    /// The number of the program's descriptor for the socket with this cookie.
+    pub(crate) fn number_of(&self, wanted: u64) -> Option<RawFd> {
+        let all = std::fs::read_dir(format!("/proc/{}/fd", self.thread)).ok()?;
+        let mut numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.find(|number| self.descriptor(*number).ok().and_then(cookie) == Some(wanted))
+    }
+
+    /// Ends to be readable once the process has ended.
+    pub(crate) fn pidfd(&self) -> io::Result<OwnedFd> {
+        open(self.thread, PIDFD_THREAD).or_else(|_| open(self.process(), 0))
+    }
+
+    /// The process of the thread.
+    pub(crate) fn process(&self) -> i32 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+        line.and_then(|id| id.trim().parse().ok()).unwrap_or(self.thread)
+    }
+
+    /// Reads so many bytes of the program's memory.
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let own = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let other = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+        // SAFETY: our side is valid for its length; the kernel checks the other one.
+        let done = unsafe { libc::process_vm_readv(self.thread, &raw const own, 1, &raw const other, 1, 0) };
+        whole(done, bytes.len())
+    }
+
+    /// Writes into the program's memory.
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        let own = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let other = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+        // SAFETY: as above.
+        let done = unsafe { libc::process_vm_writev(self.thread, &raw const own, 1, &raw const other, 1, 0) };
+        whole(done, bytes.len())
+    }
+
+    /// Writes an address and its length as accept(2) does: as much as there is room for.
+    pub(crate) fn write_address(&self, (to, length): (u64, u64), name: &[u8]) -> io::Result<()> {
+        if to == 0 || length == 0 {
+            return Ok(());
+        }
+        let mut room = [0; 4];
+        self.read(length, &mut room)?;
+        let room = usize::try_from(i32::from_ne_bytes(room)).unwrap_or(0);
+        self.write(to, &name[..name.len().min(room)])?;
+        self.write(length, &(name.len() as u32).to_ne_bytes())
+    }
+}
+
+fn whole(done: isize, length: usize) -> io::Result<()> {
+    match usize::try_from(done) {
+        Ok(done) if done == length => Ok(()),
+        Ok(_) => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+fn open(id: i32, flags: u32) -> io::Result<OwnedFd> {
+    // SAFETY: numbers alone; what it returns is ours.
+    unsafe {
+        match libc::syscall(libc::SYS_pidfd_open, id, flags) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd as i32)),
+        }
+    }
+}

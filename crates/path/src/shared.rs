@@ -1,0 +1,239 @@
+//! Memory that a supervisor shares with the process that follows it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use rustix::fs::MemfdFlags;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::socket::{from_bytes, to_bytes};
+
+/// Most threads of a supervisor.
+pub(crate) const THREADS: usize = 1024;
+/// Places for carried sockets, and how many are looked through for one.
+const PLACES: usize = 1 << 16;
+const NEAR: usize = 16;
+/// Words of an address: 28 bytes at most, with its length before it.
+const WORDS: usize = 4;
+
+/// What the memory holds. All zero is empty.
+#[repr(C)]
+struct Layout {
+    /// The call that each thread answers, and how far it is.
+    calls: [Noted; THREADS],
+    names: [Place; PLACES],
+}
+
+/// A call that is being answered.
+#[repr(C)]
+struct Noted {
+    /// As the kernel numbers it; 0 for none.
+    id: AtomicU64,
+    stage: AtomicU64,
+    what: [AtomicU64; CALL],
+}
+
+/// Numbers that say what a call is.
+pub(crate) const CALL: usize = 8;
+
+/// The addresses of a carried socket. Memory of `PLACES` of them is taken as it is used.
+#[repr(C)]
+struct Place {
+    /// What tells the socket from all others (SO_COOKIE); 0 where the place is free, or being written.
+    cookie: AtomicU64,
+    own: [AtomicU64; WORDS],
+    peer: [AtomicU64; WORDS],
+}
+
+/// The memory, mapped.
+pub struct Shared {
+    memory: OwnedFd,
+    at: NonNull<Layout>,
+}
+
+// SAFETY: atomics in shared memory, which lives as long as `Shared`.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing has happened that the program could see.
+    Open,
+    /// It has been done, and returns 0.
+    Done,
+    /// The program gets a descriptor for the socket with this cookie.
+    Gives(u64),
+}
+
+impl Stage {
+    fn to_word(self) -> u64 {
+        match self {
+            Stage::Open => 0,
+            Stage::Done => 1,
+            Stage::Gives(cookie) => cookie << 2 | 2,
+        }
+    }
+
+    fn from_word(word: u64) -> Self {
+        match word & 3 {
+            1 => Stage::Done,
+            2 => Stage::Gives(word >> 2),
+            _ => Stage::Open,
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new() -> io::Result<Self> {
+        let memory = rustix::fs::memfd_create("landspeed-path", MemfdFlags::CLOEXEC)?;
+        rustix::fs::ftruncate(&memory, size_of::<Layout>() as u64)?;
+        Shared::of(memory)
+    }
+
+    pub(crate) fn of(memory: OwnedFd) -> io::Result<Self> {
+        if rustix::fs::fstat(&memory)?.st_size as usize != size_of::<Layout>() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping of the file's whole length.
+        let at =
+            unsafe { mmap(std::ptr::null_mut(), size_of::<Layout>(), flags, MapFlags::SHARED, &memory, 0)? };
+        Ok(Shared { memory, at: NonNull::new(at.cast()).ok_or(io::ErrorKind::InvalidData)? })
+    }
+
+    fn layout(&self) -> &Layout {
+        // SAFETY: the mapping has this length, and goes with `self`; every bit pattern is valid.
+        unsafe { self.at.as_ref() }
+    }
+
+    /// Notes that a thread answers a call.
+    pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
+        let noted = &self.layout().calls[thread];
+        // Whoever reads meanwhile must not take half of it for a call.
+        noted.id.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        noted.stage.store(Stage::Open.to_word(), Ordering::Relaxed);
+        noted.what.iter().zip(what).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
+        noted.id.store(id, Ordering::Release);
+    }
+
+    /// Notes that the call has been done.
+    pub(crate) fn done(&self, thread: usize) {
+        self.layout().calls[thread].stage.store(Stage::Done.to_word(), Ordering::Release);
+    }
+
+    /// Notes that the program is about to get a descriptor.
+    pub(crate) fn gives(&self, thread: usize, cookie: u64) {
+        self.layout().calls[thread].stage.store(Stage::Gives(cookie).to_word(), Ordering::Release);
+    }
+
+    /// The last call of each thread, what it is, and how far.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage)> {
+        let all = self.layout().calls.iter();
+        all.map(|noted| {
+            let id = noted.id.load(Ordering::Acquire);
+            let what = noted.what.each_ref().map(|word| word.load(Ordering::Relaxed));
+            (id, what, Stage::from_word(noted.stage.load(Ordering::Acquire)))
+        })
+        .filter(|(id, ..)| *id != 0)
+    }
+
+    /// Keeps the addresses of a socket. Where all places near its own are taken, an old one goes.
+    pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
+        let near = || self.near(cookie);
+        let free = near().find(|place| place.cookie.load(Ordering::Relaxed) == 0);
+        let Some(place) = free.or_else(|| near().min_by_key(|place| place.cookie.load(Ordering::Relaxed)))
+        else {
+            return;
+        };
+        place.cookie.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        write(&place.own, own);
+        write(&place.peer, peer);
+        place.cookie.store(cookie, Ordering::Release);
+    }
+
+    /// The addresses of a socket, its own and its peer's, where they are kept.
+    pub(crate) fn names(&self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
+        let place = self.near(cookie).find(|place| place.cookie.load(Ordering::Acquire) == cookie)?;
+        let found = (read(&place.own)?, read(&place.peer)?);
+        fence(Ordering::Acquire);
+        (place.cookie.load(Ordering::Relaxed) == cookie).then_some(found)
+    }
+
+    fn near(&self, cookie: u64) -> impl Iterator<Item = &Place> {
+        let first = cookie as usize % PLACES;
+        (0..NEAR).map(move |more| &self.layout().names[(first + more) % PLACES])
+    }
+}
+
+fn write(to: &[AtomicU64; WORDS], address: SocketAddr) {
+    let bytes = to_bytes(address);
+    let mut all = [0; 8 * WORDS];
+    all[0] = bytes.len() as u8;
+    all[1..=bytes.len()].copy_from_slice(&bytes);
+    for (word, bytes) in to.iter().zip(all.as_chunks::<8>().0) {
+        word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+    }
+}
+
+fn read(from: &[AtomicU64; WORDS]) -> Option<SocketAddr> {
+    let mut all = [0; 8 * WORDS];
+    for (word, bytes) in from.iter().zip(all.as_chunks_mut::<8>().0) {
+        *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+    }
+    from_bytes(all[1..].get(..usize::from(all[0]))?)
+}
+
+impl AsFd for Shared {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nothing refers to it any more.
+        let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<Layout>()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_for_whoever_maps_the_memory_and_old_ones_go_first() {
+        let shared = Shared::new().unwrap();
+        let other = Shared::of(shared.as_fd().try_clone_to_owned().unwrap()).unwrap();
+        let (own, peer) = ("10.0.0.1:80".parse().unwrap(), "[fe80::1%2]:9".parse().unwrap());
+        shared.keep_names(7, own, peer);
+        assert_eq!((other.names(7), other.names(8)), (Some((own, peer)), None));
+        // Cookies that all want one place.
+        let places = PLACES as u64;
+        (1..=NEAR as u64).for_each(|round| shared.keep_names(7 + round * places, peer, own));
+        assert_eq!((other.names(7), other.names(7 + places)), (None, Some((peer, own))));
+    }
+
+    #[test]
+    fn calls_are_noted_for_whoever_follows() {
+        let shared = Shared::new().unwrap();
+        let what = [1, 2, 3, 4, 5, 6, 7, 8];
+        shared.note(3, 99, [0; CALL]);
+        shared.note(4, 100, what);
+        shared.done(4);
+        assert_eq!(
+            shared.calls().collect::<Vec<_>>(),
+            [(99, [0; CALL], Stage::Open), (100, what, Stage::Done)]
+        );
+        shared.gives(3, 77);
+        assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77))));
+        shared.note(4, 101, what);
+        assert_eq!(shared.calls().last(), Some((101, what, Stage::Open)));
+    }
+}

@@ -1,0 +1,145 @@
+//! Sockets by their descriptors: kind, addresses, options.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use libc::c_int;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// What a descriptor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A TCP socket.
+    Tcp,
+    /// An AF_UNIX socket of a stream.
+    Unix,
+    /// Anything else.
+    Other,
+}
+
+pub(crate) fn kind(fd: impl AsFd) -> Kind {
+    let option = |name| int(&fd, libc::SOL_SOCKET, name);
+    match option(libc::SO_PROTOCOL) {
+        Ok(libc::IPPROTO_TCP) => Kind::Tcp,
+        Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => Kind::Unix,
+        _ => Kind::Other,
+    }
+}
+
+/// What tells a socket from all others (SO_COOKIE).
+pub(crate) fn cookie(fd: impl AsFd) -> Option<u64> {
+    let mut cookie = [0; 8];
+    option(fd, (libc::SOL_SOCKET, libc::SO_COOKIE), &mut cookie).ok()?;
+    Some(u64::from_ne_bytes(cookie))
+}
+
+pub(crate) fn int(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int> {
+    let mut value = [0; 4];
+    option(fd, (level, name), &mut value)?;
+    Ok(c_int::from_ne_bytes(value))
+}
+
+/// Reads an option of up to so many bytes; how many there were.
+pub(crate) fn option(fd: impl AsFd, (level, name): (c_int, c_int), value: &mut [u8]) -> io::Result<usize> {
+    let mut length = value.len() as libc::socklen_t;
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: `value` is valid for `length` bytes.
+    let code = unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) };
+    if code == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+pub(crate) fn set_option(fd: impl AsFd, (level, name): (c_int, c_int), value: &[u8]) -> io::Result<()> {
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: `value` is valid for its length.
+    let code =
+        unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), value.len() as libc::socklen_t) };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// An address as the kernel writes it (ip(7), ipv6(7)).
+pub(crate) fn to_bytes(address: SocketAddr) -> Vec<u8> {
+    let family = |family: c_int| (family as u16).to_ne_bytes();
+    let port = address.port().to_be_bytes();
+    match address {
+        SocketAddr::V4(v4) => [&family(libc::AF_INET)[..], &port, &v4.ip().octets(), &[0; 8]].concat(),
+        SocketAddr::V6(v6) => [
+            &family(libc::AF_INET6)[..],
+            &port,
+            &v6.flowinfo().to_be_bytes(),
+            &v6.ip().octets(),
+            &v6.scope_id().to_ne_bytes(),
+        ]
+        .concat(),
+    }
+}
+
+/// The same, back. `None` for what is no address of IP.
+pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
+    let family = c_int::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+    let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
+    match family {
+        libc::AF_INET => {
+            let ip: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
+            Some(SocketAddr::new(Ipv4Addr::from(ip).into(), port))
+        }
+        libc::AF_INET6 => {
+            let ip: [u8; 16] = bytes.get(8..24)?.try_into().ok()?;
+            let scope = bytes
+                .get(24..28)
+                .map_or(0, |scope| u32::from_ne_bytes([scope[0], scope[1], scope[2], scope[3]]));
+            Some(std::net::SocketAddrV6::new(Ipv6Addr::from(ip), port, 0, scope).into())
+        }
+        _ => None,
+    }
+}
+
+/// With an IPv4 address in the place of one that is mapped into IPv6: both mean one host.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4),
+        v4 => v4,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Own address of a socket of IP.
+pub(crate) fn own(fd: impl AsFd) -> Option<SocketAddr> {
+    let address = rustix::net::getsockname(fd).ok()?;
+    address.try_into().ok()
+}
+
+/// The peer's address.
+pub(crate) fn peer(fd: impl AsFd) -> Option<SocketAddr> {
+    let address = rustix::net::getpeername(fd).ok()??;
+    address.try_into().ok()
+}
+
+/// Waits until one of the descriptors has something, for so long at most. What each has.
+pub(crate) fn wait<const N: usize>(
+    fds: [(BorrowedFd<'_>, PollFlags); N],
+    time: Option<Duration>,
+) -> [PollFlags; N] {
+    let mut polled = fds.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
+    let timeout = time.and_then(|time| Timespec::try_from(time).ok());
+    match poll(&mut polled, timeout.as_ref()) {
+        Ok(_) => polled.map(|one| one.revents()),
+        Err(_) => [PollFlags::empty(); N],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_go_to_bytes_and_back() {
+        for text in ["10.0.0.1:80", "[fe80::1%3]:65535", "[::ffff:10.0.0.1]:80"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(from_bytes(&to_bytes(address)), Some(address), "{text}");
+        }
+        assert_eq!(plain("[::ffff:10.0.0.1]:80".parse().unwrap()), "10.0.0.1:80".parse().unwrap());
+        assert_eq!(from_bytes(&[1, 0, 5]), None);
+    }
+}
