@@ -15,6 +15,8 @@ use support::{LANDSPEED, text};
 
 /// What the test's own program does, where it is run as one: a word and its arguments.
 const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
+/// Where it listens, or connects to: the host itself, unless this says otherwise.
+const ADDRESS: &str = "LANDSPEED_PATH_ADDRESS";
 /// Nothing here takes longer.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -25,7 +27,7 @@ fn program() {
     let words: Vec<&str> = does.split(' ').collect();
     let number = |at: usize| words[at].parse::<usize>().expect("a number");
     match words[0] {
-        "serve" => serve(number(1)),
+        "serve" => serve(number(1), number(2)),
         "ask" => (0..number(2)).for_each(|_| ask(number(1), number(3))),
         "ask-in-epoll" => entangled(number(1), true),
         "ask-duplicated" => entangled(number(1), false),
@@ -36,9 +38,15 @@ fn program() {
     std::process::exit(0);
 }
 
+fn at(port: usize) -> SocketAddr {
+    let address =
+        std::env::var(ADDRESS).map_or(Ipv4Addr::LOCALHOST, |text| text.parse().expect("an address"));
+    SocketAddr::from((address, port as u16))
+}
+
 /// Sends back what comes, connection after connection. Says its port first.
-fn serve(connections: usize) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+fn serve(connections: usize, port: usize) {
+    let listener = TcpListener::bind(at(port)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
     for _ in 0..connections {
         let (mut stream, from) = listener.accept().expect("a connection");
@@ -57,11 +65,10 @@ fn serve(connections: usize) {
 }
 
 fn connected(port: usize) -> TcpStream {
-    let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16));
-    let stream = TcpStream::connect(to).expect("a connection");
+    let stream = TcpStream::connect(at(port)).expect("a connection");
     stream.set_read_timeout(Some(LIMIT)).expect("an option");
-    assert_eq!(stream.peer_addr().expect("an address"), to);
-    assert_eq!(stream.local_addr().expect("an address").ip(), to.ip());
+    assert_eq!(stream.peer_addr().expect("an address"), at(port));
+    assert!(stream.local_addr().expect("an address").port() > 0);
     stream
 }
 
@@ -118,7 +125,7 @@ fn ask_on(port: usize) {
 
 fn try_ask(port: usize) -> std::io::Result<()> {
     let sent: Vec<u8> = (0..5000).map(|at| (at * 7 + at / 251) as u8).collect();
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port as u16))?;
+    let mut stream = TcpStream::connect(at(port))?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.write_all(&sent)?;
     stream.shutdown(Shutdown::Write)?;
@@ -145,7 +152,7 @@ fn entangled(port: usize, in_epoll: bool) {
     } else {
         other = Some(fd.try_clone().expect("a descriptor"));
     }
-    connect(&fd, &SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16))).expect("a connection");
+    connect(&fd, &at(port)).expect("a connection");
     let mut stream = TcpStream::from(other.unwrap_or(fd));
     stream.write_all(b"x").expect("sent");
     stream.read_exact(&mut [0]).expect("came");
@@ -177,7 +184,11 @@ struct Server {
 
 impl Server {
     fn start(over: Option<&str>, connections: usize) -> Self {
-        let mut child = command(over, &format!("serve {connections}")).spawn().expect("it runs");
+        Server::of(command(over, &format!("serve {connections} 0")))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let port = said(&mut out, "port ").parse().expect("a port");
         Server { child, port, out }
@@ -194,7 +205,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        // Told to end, landspeed tells its program.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            signal(self.child.id() as i32, Signal::TERM);
+        }
         let _ = self.child.wait();
     }
 }
@@ -384,4 +398,75 @@ fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
             _ => assert!(victim == 2 || said.contains("\nasked "), "{said}{err}"),
         }
     }
+}
+
+/// Network namespaces of the test's own, on one network.
+struct Namespaces([String; 2]);
+
+impl Namespaces {
+    fn new() -> Self {
+        let names = ["a", "b"].map(|end| format!("path-{}-{end}", std::process::id()));
+        let [a, b] = &names;
+        for command in [
+            format!("ip netns add {a}"),
+            format!("ip netns add {b}"),
+            format!("ip link add v0 netns {a} type veth peer name v0 netns {b}"),
+            format!("ip -n {a} addr add 10.99.7.1/24 dev v0"),
+            format!("ip -n {b} addr add 10.99.7.2/24 dev v0"),
+        ] {
+            support::sh(&command);
+        }
+        for name in &names {
+            support::sh(&format!("ip -n {name} link set lo up"));
+            support::sh(&format!("ip -n {name} link set v0 up"));
+        }
+        Namespaces(names)
+    }
+
+    /// The program in one of them.
+    fn command(&self, at: usize, address: &str, over: Option<&str>, does: &str) -> Command {
+        let inner = command(over, does);
+        let mut outer = Command::new("ip");
+        outer.args(["netns", "exec", &self.0[at]]).arg(inner.get_program()).args(inner.get_args());
+        outer.env(PROGRAM, does).env(ADDRESS, address);
+        outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        outer
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+    }
+}
+
+#[test]
+fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
+    if !support::root() || !carries() {
+        return;
+    }
+    let namespaces = Namespaces::new();
+    let local = Some("local");
+    let server = Server::of(namespaces.command(0, "10.99.7.1", local, "serve 5 0"));
+    let does = format!("ask {} 5 100000", server.port);
+    let out = namespaces.command(1, "10.99.7.1", local, &does).output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    assert_eq!(counts(&err)["carried"], 5, "{err}");
+    assert_eq!(server.counts()["carried"], 5);
+
+    // Both have a server at one address and port; only that of the other namespace runs over the path.
+    let other = Server::of(namespaces.command(0, "127.0.0.1", local, "serve 100 0"));
+    let own = Server::of(namespaces.command(1, "127.0.0.1", None, &format!("serve 3 {}", other.port)));
+    let does = format!("ask {} 3 100000", own.port);
+    let out = namespaces.command(1, "127.0.0.1", local, &does).output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    assert_eq!(
+        (&counts(&err)["carried"], &counts(&err)["left"]["not-accepted"]),
+        (&0.into(), &3.into()),
+        "{err}"
+    );
 }
