@@ -70,7 +70,7 @@ pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Resul
     supervisor.start().map_err(Error::refused("start a thread"))?;
     pass_on(child.id()).map_err(Error::refused("take signals over"))?;
     let status = child.wait().map_err(Error::refused("wait for the program"))?;
-    Ok(Ended { status, counts: supervisor.carrier().counts() })
+    Ok(Ended { status, counts: supervisor.carrier.counts() })
 }
 
 /// The program is told to end where this process is. What a terminal sends comes to both anyway.

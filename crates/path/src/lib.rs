@@ -9,7 +9,7 @@
 //! | `kernel` | TCP as it is |
 //! | `local` | an AF_UNIX socket in the place of a connection between two programs of one host |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
-//! | `supervisor` | the threads that answer them, and the process that answers once these have gone |
+//! | `supervisor`, `heir` | the threads that answer them, and the process that answers once these have gone |
 //! | `exec` | a program run over a path |
 //!
 //! A new path is a folder and a row of [`PATHS`].
@@ -19,6 +19,7 @@
 mod count;
 mod error;
 mod exec;
+mod heir;
 mod kernel;
 mod local;
 mod notify;
@@ -29,8 +30,8 @@ mod supervisor;
 pub use count::{Count, Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
+pub use heir::keep;
 pub use shared::Shared;
-pub use supervisor::keep;
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ impl Listener {
     }
 
     /// Whether no process has the filter any more.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let mut one = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid entry.
         unsafe { libc::poll(&raw mut one, 1, 0) };
