@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("emulator", &["units", "record", "stats", "netlink"]),
     ("topology", &["units", "record", "netlink", "daemon", "emulator"]),
     ("transport", &["units", "record", "factor"]),
-    ("application", &["units", "record", "factor"]),
+    ("application", &["units", "record", "factor", "path"]),
     ("workload", &["units", "record", "factor", "transport", "application"]),
     ("congestion", &["units", "bpf"]),
     ("knob", &["units", "record", "factor", "netlink", "daemon"]),

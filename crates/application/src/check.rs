@@ -34,6 +34,8 @@ const MOST_HOSTS: usize = 64;
 
 /// Name of the parameter by which a user says which figure decides.
 pub const METRIC: &str = "metric";
+/// Name of the parameter by which a user says what carries the programs' connections.
+pub(crate) const PATH: &str = "path";
 /// Parameters that every application has.
 const PORT: Factor = Factor {
     name: "port",
@@ -42,6 +44,14 @@ const PORT: Factor = Factor {
     default: "17000",
     ..Factor::FLOW
 };
+
+/// The parameter by which a user says what carries the programs' connections.
+fn path() -> Factor {
+    let names: Vec<&'static str> = landspeed_path::PATHS.iter().map(|path| path.name()).collect();
+    let default = names[0];
+    let about = "what carries its connections below the sockets; a trial fails where one stayed on TCP";
+    Factor { name: PATH, about, domain: Domain::OneOf(Vec::leak(names)), default, ..Factor::FLOW }
+}
 
 /// Reads the application of the file `path` from its text. Its name is that of the file.
 ///
@@ -76,6 +86,7 @@ fn application(name: String, file: File) -> Result<Application, Mistake> {
         parameters.push(factor(name, parameter)?);
     }
     parameters.push(PORT);
+    parameters.push(path());
     parameters.push(chosen(&file.figure)?);
     let names = Names { parameters: &parameters, hosts: hosts[1] };
     let roles = file.role.iter().map(|role| names.role(role)).collect::<Result<Vec<_>, _>>()?;
@@ -135,8 +146,19 @@ fn leak(text: &str) -> &'static str {
 }
 
 fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistake> {
-    const TAKEN: &[&str] =
-        &["port", METRIC, "dir", "address", "server", "n", "hosts", "addresses", "token", "landspeed"];
+    const TAKEN: &[&str] = &[
+        "port",
+        "path",
+        METRIC,
+        "dir",
+        "address",
+        "server",
+        "n",
+        "hosts",
+        "addresses",
+        "token",
+        "landspeed",
+    ];
     let word = name.get_ref();
     let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     if !is_word || TAKEN.contains(&word.as_str()) || word.starts_with("host") {

@@ -11,7 +11,7 @@ use landspeed_units::{Nanos, Text};
 use crate::figure::tail;
 use crate::fill::{DIR, OWN};
 use crate::play::{PATH, Said};
-use crate::{Application, Error, Order, Places, RoleSpec, fill, framed};
+use crate::{Application, Error, Order, Places, RoleSpec, check, fill, framed};
 
 /// How often whoever waits looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(20);
@@ -56,6 +56,7 @@ impl Role {
     ) -> Result<Role, Error> {
         let order = order(application, role, places, cores);
         lacks(application, &order)?;
+        let order = over(order, path(application, places), role.is_service());
         let failed = |source| Error::Start { role: role.name.clone(), source };
         let mut process = Command::new("/proc/self/exe")
             .arg0("landspeed")
@@ -248,6 +249,23 @@ fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores:
         cores: cores.to_vec(),
         end: role.end,
     }
+}
+
+/// The path below the role's sockets, as the user chose it.
+fn path<'a>(application: &'a Application, places: &'a Places<'_>) -> &'a str {
+    let parameter = application.parameters.iter().find(|one| one.name == check::PATH);
+    parameter.map_or("", |one| one.of(places.parameters))
+}
+
+/// The same over a path. A role that runs to its end fails where a connection stayed on TCP; of a service, others may connect.
+fn over(order: Order, path: &str, is_service: bool) -> Order {
+    let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
+    if plain {
+        return order;
+    }
+    let require = (!is_service).then_some("--require");
+    let words = [OWN, "exec", "--path", path].into_iter().chain(require).chain(["--"]).map(str::to_owned);
+    Order { command: words.chain(order.command).collect(), ..order }
 }
 
 /// Refuses a role whose program this host lacks, with the package that has it.

@@ -63,7 +63,7 @@ fn a_file_without_a_mistake_is_read() {
     assert_eq!((application.name.as_str(), application.roles.len()), ("echo", 2));
     assert!(application.roles[0].is_service() && !application.roles[1].is_service());
     let names: Vec<_> = application.parameters.iter().map(|one| (one.name, one.default)).collect();
-    assert_eq!(names, [("size", "4096"), ("port", "17000"), ("metric", "answers")]);
+    assert_eq!(names, [("size", "4096"), ("port", "17000"), ("path", "kernel"), ("metric", "answers")]);
 }
 
 #[test]

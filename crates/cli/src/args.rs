@@ -101,8 +101,6 @@ pub(crate) enum Command {
     KeepPath {
         /// Which path
         path: String,
-        /// Process number of `exec`
-        supervisor: u32,
     },
     /// Runs one host's filters of Iso-Surface or Virtual Microscope, for applications
     #[command(hide = true)]

@@ -91,7 +91,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Play => commands::faults::play(),
         Command::Spawn(args) => commands::app::spawn(&args),
         Command::Exec(args) => commands::exec::run(&args),
-        Command::KeepPath { path, supervisor } => commands::exec::keep(&path, supervisor),
+        Command::KeepPath { path } => commands::exec::keep(&path),
         Command::Filters(args) => commands::filters::run(args),
         Command::Gather(args) => commands::app::gather(&args),
         Command::PlayRole => Ok(landspeed_application::play::main()),

@@ -17,14 +17,14 @@ use crate::{Error, Path};
 const UNNOTED: u64 = 64;
 
 /// Waits until the supervisor has gone, and answers in its place as long as a program has the filter. Descriptors: the
-/// listener, the notes, and a pidfd of the supervisor, the process with this number.
+/// listener, the notes, and a pidfd of the supervisor.
 ///
 /// # Errors
 /// Descriptors of another kind.
-pub fn keep(path: &dyn Path, number: u32, [listener, shared, supervisor]: [OwnedFd; 3]) -> Result<(), Error> {
+pub fn keep(path: &dyn Path, [listener, shared, supervisor]: [OwnedFd; 3]) -> Result<(), Error> {
     let shared = Arc::new(Shared::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
     wait([(supervisor.as_fd(), PollFlags::IN)], None);
-    path.clear(number);
+    path.clear();
     let heir = Supervisor::new(listener, path.alone(&shared), shared);
     inherit(&heir, path.rules());
     heir.start().map_err(Error::refused("start a thread"))?;

@@ -58,7 +58,7 @@ pub trait Path: Sync {
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;
 
     /// Removes what a killed supervisor has left in files.
-    fn clear(&self, _supervisor: u32) {}
+    fn clear(&self) {}
 }
 
 /// A path at work.

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let mut command = Command::new(program);
     command.args(rest);
     let mut keeper = Command::new("/proc/self/exe");
-    keeper.arg("keep-path").arg(path.name()).arg(std::process::id().to_string());
+    keeper.arg("keep-path").arg(path.name());
     let ended = landspeed_path::exec(path, command, keeper)?;
     if args.json {
         eprintln!("{}", serde_json::to_string(&Told { path: path.name(), counts: &ended.counts })?);
@@ -40,11 +40,11 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
 }
 
 /// Answers for a program whose `exec` has gone.
-pub(crate) fn keep(name: &str, supervisor: u32) -> Result<ExitCode> {
+pub(crate) fn keep(name: &str) -> Result<ExitCode> {
     let [listener, shared, pidfd] =
         [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()].map(|fd| fd.try_clone_to_owned());
     let fds: [OwnedFd; 3] = [listener?, shared?, pidfd?];
-    landspeed_path::keep(path(name)?, supervisor, fds)?;
+    landspeed_path::keep(path(name)?, fds)?;
     Ok(ExitCode::SUCCESS)
 }
 

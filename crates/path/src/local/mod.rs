@@ -78,8 +78,8 @@ impl Path for Local {
         Box::new(Carried::new(shared, None))
     }
 
-    fn clear(&self, supervisor: u32) {
-        rendezvous::clear(supervisor);
+    fn clear(&self) {
+        rendezvous::clear();
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) struct Claim {
 impl Rendezvous {
     pub(super) fn open() -> Result<Self, Error> {
         let directory = directory()?;
+        sweep(&directory);
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
         let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
@@ -298,20 +299,26 @@ pub(super) fn namespace_of(thread: i32) -> u64 {
 }
 
 /// Removes what a supervisor had made that was killed.
-pub(super) fn clear(supervisor: u32) {
-    let (Ok(directory), begin) = (directory(), format!("{supervisor}-")) else { return };
-    let is_its = |path: &Path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&begin))
-    };
+pub(super) fn clear() {
+    let _ = directory().map(|directory| sweep(&directory));
+}
+
+/// Removes sockets that belong to no process any more, and entries that lead to none.
+fn sweep(directory: &Path) {
     let inside = |path: &Path| -> Vec<PathBuf> {
         fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
-    for path in inside(&directory) {
-        for entry in inside(&path).into_iter().chain([path.clone()]).filter(|path| is_its(path)) {
-            let _ = fs::remove_file(entry);
-        }
-        // That of a port goes with its last entry.
-        let _ = fs::remove_dir(path);
+    let asks = UnixDatagram::unbound();
+    let is_dead = |path: &Path| {
+        let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        asks.as_ref().is_ok_and(|asks| asks.connect(path).err().is_some_and(refused))
+    };
+    let (ports, sockets): (Vec<_>, Vec<_>) = inside(directory).into_iter().partition(|path| path.is_dir());
+    sockets.iter().filter(|path| is_dead(path)).for_each(|path| drop(fs::remove_file(path)));
+    for port in ports {
+        inside(&port).iter().filter(|entry| !entry.exists()).for_each(|entry| drop(fs::remove_file(entry)));
+        // It goes with its last entry.
+        let _ = fs::remove_dir(port);
     }
 }
 
@@ -321,7 +328,8 @@ fn directory() -> Result<PathBuf, Error> {
     let base = match std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
         _ if user.is_root() => PathBuf::from("/run"),
         Some(directory) => PathBuf::from(directory),
-        None => std::env::temp_dir().join(format!("landspeed-{}", user.as_raw())),
+        // Not TMPDIR: both programs must come to one place.
+        None => PathBuf::from(format!("/tmp/landspeed-{}", user.as_raw())),
     };
     let directory = base.join("landspeed-path");
     let make = DirBuilder::new().mode(0o700).recursive(true).create(&directory);
