@@ -579,13 +579,15 @@ pub(crate) struct GenerateArgs {
 
 /// Why `exec` explains what it explains.
 const PATHS_HELP: &str = "\
-A program that runs over a path is not changed and not told. `local` carries connections between two programs that both run over it, on one
-host, as the same user:
+A program that runs over a path is not changed and not told. `local` carries
+connections between two programs that both run over it, on one host, as the
+same user:
 
   landspeed exec --path local -- redis-server --port 6400
   landspeed exec --path local -- redis-benchmark -p 6400
 
-A connection that cannot be carried stays on TCP. At the end, landspeed says how many were carried, and why others were not.";
+A connection that cannot be carried stays on TCP. At the end, landspeed says
+how many were carried, and why others were not.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = PATHS_HELP)]

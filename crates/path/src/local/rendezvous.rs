@@ -339,3 +339,85 @@ fn directory() -> Result<PathBuf, Error> {
     let is_ours = found.is_dir() && found.uid() == user.as_raw() && found.mode() & 0o077 == 0;
     if is_ours { Ok(directory) } else { Err(Error::Directory(directory.display().to_string())) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn bound(at: &Path) -> UnixDatagram {
+        let socket = UnixDatagram::bind(at).unwrap();
+        sockopt::set_socket_passcred(&socket, true).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    }
+
+    #[test]
+    fn what_another_user_writes_is_not_read() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIP what_another_user_writes_is_not_read: needs root to be another user");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().join("socket");
+        let socket = bound(&at);
+        for path in [directory.path(), &at] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let to = at.clone();
+        let other = std::thread::spawn(move || {
+            // SAFETY: numbers alone. The kernel changes this thread's user, and no other's.
+            assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) }, 0);
+            UnixDatagram::unbound().unwrap().send_to(b"another's", &to).unwrap();
+        });
+        other.join().unwrap();
+        UnixDatagram::unbound().unwrap().send_to(b"ours", &at).unwrap();
+        assert_eq!(receive(&socket).map(|(message, _)| message).as_deref(), Some(b"ours".as_slice()));
+        assert!(receive(&socket).is_none());
+    }
+
+    #[test]
+    fn what_is_no_message_claims_nothing() {
+        let mut claims = BTreeMap::new();
+        for message in [&[][..], &[CLAIM; 7], &[0xff; MESSAGE], &[CLAIM; MESSAGE + 1]] {
+            take(&mut claims, message, Vec::new());
+        }
+        // One that hands over what was never claimed.
+        let mut message = vec![CONNECTED; 25];
+        for _ in 0..2 {
+            message.push(16);
+            message.extend(to_bytes("10.0.0.1:80".parse().unwrap()));
+            message.resize(message.len() + ADDRESS - 1 - 16, 0);
+        }
+        assert!(parsed(&message).is_some());
+        let (one, other) = UnixDatagram::pair().unwrap();
+        take(&mut claims, &message, vec![one.into(), other.into()]);
+        assert!(claims.is_empty());
+        // And a flood of claims.
+        message[0] = CLAIM;
+        for number in 0..2 * MOST as u64 {
+            message[1..9].copy_from_slice(&number.to_ne_bytes());
+            take(&mut claims, &message, Vec::new());
+        }
+        assert_eq!(claims.len(), MOST);
+    }
+
+    #[test]
+    fn what_no_process_has_any_more_is_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (live, dead) = (directory.path().join("1-live"), directory.path().join("2-dead"));
+        let _live = bound(&live);
+        drop(bound(&dead));
+        for (port, to) in [("80", "../1-live"), ("81", "../2-dead")] {
+            let port = directory.path().join(port);
+            fs::create_dir(&port).unwrap();
+            symlink(to, port.join("entry")).unwrap();
+        }
+        sweep(directory.path());
+        let mut left: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["1-live", "80"]);
+    }
+}
