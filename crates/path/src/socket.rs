@@ -129,6 +129,25 @@ pub(crate) fn wait<const N: usize>(
     }
 }
 
+/// How long an answer is looked for before this thread sleeps: about what waking up takes.
+const SOON: Duration = Duration::from_micros(50);
+
+/// The same for what another process is about to do: it looks for a while, with other threads before it.
+pub(crate) fn wait_soon<const N: usize>(
+    fds: [(BorrowedFd<'_>, PollFlags); N],
+    time: Duration,
+) -> [PollFlags; N] {
+    let began = std::time::Instant::now();
+    while began.elapsed() < SOON {
+        let found = wait(fds, Some(Duration::ZERO));
+        if found.iter().any(|flags| !flags.is_empty()) {
+            return found;
+        }
+        std::thread::yield_now();
+    }
+    wait(fds, Some(time))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

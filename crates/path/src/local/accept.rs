@@ -15,7 +15,7 @@ use super::rendezvous::{Handed, Rendezvous, namespace_of};
 use super::{Carried, Undelivered, options};
 use crate::Why;
 use crate::notify::{Answer, Call};
-use crate::socket::{Kind, cookie, kind, option, own, peer, plain, to_bytes, wait};
+use crate::socket::{Kind, cookie, kind, option, own, peer, plain, to_bytes, wait, wait_soon};
 
 /// How often a call that waits is asked whether it still does: a signal ends it.
 const LOOK: Duration = Duration::from_millis(200);
@@ -165,8 +165,7 @@ fn agree(tcp: &OwnedFd, handed: Handed, (at, from): (SocketAddr, SocketAddr)) ->
     // While we have the other end too, there is no FIN.
     drop(others);
     send(&pair, &[AGREED], SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
-    let [mut fin, gone] =
-        wait([(tcp.as_fd(), PollFlags::IN), (pair.as_fd(), PollFlags::empty())], Some(ENDS));
+    let [mut fin, gone] = wait_soon([(tcp.as_fd(), PollFlags::IN), (pair.as_fd(), PollFlags::empty())], ENDS);
     // The other program may be done with its new socket before its supervisor has sent the FIN.
     if fin.is_empty() && !gone.is_empty() {
         [fin] = wait([(tcp.as_fd(), PollFlags::IN)], Some(FOLLOWS));

@@ -13,7 +13,7 @@ use super::rendezvous::{Claim, Peer, Rendezvous};
 use super::{Carried, entangled, options};
 use crate::Why;
 use crate::notify::{Answer, Call};
-use crate::socket::{Kind, from_bytes, kind, own, plain, wait};
+use crate::socket::{Kind, from_bytes, kind, own, plain, wait_soon};
 
 /// How long a TCP connection within a host may take before it is left alone.
 const CONNECTS: Duration = Duration::from_millis(200);
@@ -116,7 +116,7 @@ fn made(tcp: &OwnedFd, to: SocketAddr) -> Made {
     match rustix::net::connect(tcp, &to) {
         Ok(()) => Made::Connected,
         Err(Errno::INPROGRESS) => {
-            let [ready] = wait([(tcp.as_fd(), PollFlags::OUT)], Some(CONNECTS));
+            let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
             match rustix::net::sockopt::socket_error(tcp) {
                 _ if ready.is_empty() => Made::Failed(libc::EINPROGRESS),
                 Ok(Ok(())) => Made::Connected,
@@ -151,7 +151,7 @@ fn agreed(tcp: &OwnedFd, claims: Vec<Claim>, prepare: impl Fn(&OwnedFd)) -> Opti
 /// Whether the other supervisor agrees in time.
 fn says_so(pair: &OwnedFd, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
-    let [said] = wait([(pair.as_fd(), PollFlags::IN)], Some(left));
+    let [said] = wait_soon([(pair.as_fd(), PollFlags::IN)], left);
     let mut byte = [0];
     said.contains(PollFlags::IN)
         && recv(pair, &mut byte, RecvFlags::DONTWAIT) == Ok((1, 1))

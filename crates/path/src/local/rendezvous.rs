@@ -20,7 +20,7 @@ use rustix::net::{
 
 use crate::Error;
 use crate::notify::Call;
-use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait};
+use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait_soon};
 
 /// How long an accept waits for a connection that is claimed and not yet made.
 const RESOLVES: Duration = Duration::from_millis(20);
@@ -172,7 +172,7 @@ impl Rendezvous {
             if !comes || left.is_zero() {
                 return None;
             }
-            wait([(self.socket.as_fd(), PollFlags::IN)], Some(left));
+            wait_soon([(self.socket.as_fd(), PollFlags::IN)], left);
         }
     }
 
