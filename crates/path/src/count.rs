@@ -58,7 +58,7 @@ impl Counts {
 
 /// Counts that several threads add to.
 #[derive(Debug, Default)]
-pub struct Count(Mutex<Counts>);
+pub(crate) struct Count(Mutex<Counts>);
 
 impl Count {
     pub(crate) fn carried(&self) {
@@ -70,7 +70,7 @@ impl Count {
     }
 
     /// What was counted so far.
-    pub fn so_far(&self) -> Counts {
+    pub(crate) fn so_far(&self) -> Counts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -27,7 +27,7 @@ mod shared;
 mod socket;
 mod supervisor;
 
-pub use count::{Count, Counts, Why};
+pub use count::{Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
 pub use heir::keep;

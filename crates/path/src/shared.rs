@@ -114,7 +114,7 @@ impl Shared {
     /// Notes that a thread answers a call.
     pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
         let noted = &self.layout().calls[thread];
-        // Whoever reads meanwhile must not take half of it for a call.
+        // A reader must not take half of it for a call.
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.stage.store(Stage::Open.to_word(), Ordering::Relaxed);

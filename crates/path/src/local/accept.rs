@@ -40,26 +40,27 @@ impl Carried {
             return self.deliver(call, &listener, tcp, None);
         };
         let namespace = namespace_of(call.thread);
-        match rendezvous.handed(namespace, plain(at), plain(from)) {
+        let fd = match rendezvous.handed(namespace, plain(at), plain(from)) {
             None => {
                 // One who bound to any port learns it here at the latest.
                 rendezvous.enter(namespace, at, call.process());
                 self.count.left(Why::Stranger);
-                self.deliver(call, &listener, tcp, Some(from))
+                tcp
             }
             Some(handed) => match agree(&tcp, handed, (at, from)) {
                 Some(pair) => {
                     self.count.carried();
                     options::mirror(&tcp, &pair);
                     self.keep_names(&pair, at, from);
-                    self.deliver(call, &listener, pair, Some(from))
+                    pair
                 }
                 None => {
                     self.count.left(Why::NotAccepted);
-                    self.deliver(call, &listener, tcp, Some(from))
+                    tcp
                 }
             },
-        }
+        };
+        self.deliver(call, &listener, fd, Some(from))
     }
 
     /// The next connection, or what accept returns without one.

@@ -22,14 +22,6 @@ const ACCEPTS: Duration = Duration::from_millis(50);
 /// The first byte of a pair: both are agreed.
 pub(super) const AGREED: u8 = b'A';
 
-/// How a connection came out.
-enum Made {
-    /// It is there.
-    Connected,
-    /// It failed with this number, or goes on without us.
-    Failed(i32),
-}
-
 impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
         let Some(to) = destination(call) else { return Answer::Continue };
@@ -64,12 +56,9 @@ impl Carried {
         }
         let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
         let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
-        match made(tcp, to) {
-            Made::Connected => {}
-            Made::Failed(number) => {
-                self.count.left(Why::NotConnected);
-                return Ok(Answer::Errno(number));
-            }
+        if let Err(errno) = make(tcp, to) {
+            self.count.left(Why::NotConnected);
+            return Ok(Answer::Errno(errno.raw_os_error()));
         }
         call.is_done();
         let (fd, closes) = (call.int(0), entangled::closes(call.thread, call.int(0)));
@@ -112,18 +101,14 @@ fn would_wait_for_itself(peer: &Peer, call: &Call<'_>) -> bool {
 }
 
 /// Connects over TCP as the program would. One that does not wait does so for a bounded time: within a host there is little to wait for.
-fn made(tcp: &OwnedFd, to: SocketAddr) -> Made {
+fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
-        Ok(()) => Made::Connected,
         Err(Errno::INPROGRESS) => {
             let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
-            match rustix::net::sockopt::socket_error(tcp) {
-                _ if ready.is_empty() => Made::Failed(libc::EINPROGRESS),
-                Ok(Ok(())) => Made::Connected,
-                Ok(Err(errno)) | Err(errno) => Made::Failed(errno.raw_os_error()),
-            }
+            let is_late = ready.is_empty();
+            if is_late { Err(Errno::INPROGRESS) } else { rustix::net::sockopt::socket_error(tcp)? }
         }
-        Err(errno) => Made::Failed(errno.raw_os_error()),
+        made => made,
     }
 }
 

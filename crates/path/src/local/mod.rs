@@ -24,8 +24,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
+use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Count, Counts, Error, Path, Shared};
+use crate::{Carrier, Counts, Error, Path, Shared};
 use rendezvous::Rendezvous;
 
 /// The path.

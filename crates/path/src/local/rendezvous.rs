@@ -78,7 +78,7 @@ pub(super) struct Peer {
 
 /// Our claim on a connection. It is withdrawn when it goes.
 pub(super) struct Claim {
-    pub(super) id: [u8; 16],
+    id: [u8; 16],
     peer: Peer,
     to: SocketAddr,
     socket: Arc<UnixDatagram>,

@@ -1,8 +1,8 @@
 //! System calls of a program, answered by another one (seccomp_unotify(2)).
 //!
-//! A filter in the program names the calls. Each of them waits until whoever holds the *listener* answers it: go on as if there were no
-//! filter, or return this, or return this new descriptor. What a call's pointers show may change while it waits, so nothing here
-//! protects anybody from the program: it only puts one socket in the place of another.
+//! A filter in the program names the calls. Each of them waits for an answer from the holder of the *listener*. The answer lets the
+//! kernel go on as if there were no filter, or is the number that the call returns. The memory behind a call's pointers may change
+//! while it waits. So nothing here protects a host from the program: it only puts one socket in the place of another.
 
 mod filter;
 mod listener;
