@@ -55,12 +55,12 @@ pub fn together(several: &[Figures]) -> Figures {
     }
 }
 
-/// What a program told, and what that cost: its figure where more is better, else its runs, for a second of processor time.
+/// What a program told, and what that cost: a figure of which more is better, else its runs, for a second of processor time.
 fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramWork> {
     let end = ends.into_iter().find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
-    let figure = end.get::<ProgramFigures>().deciding()?;
-    let seconds = end.window_ns.as_secs_f64();
-    let done = if figure.more_is_better { figure.value } else { 1.0 / seconds };
+    let told = end.get::<ProgramFigures>();
+    let figure = told.deciding()?;
+    let done = told.costed().map_or_else(|| 1.0 / end.window_ns.as_secs_f64(), |figure| figure.value);
     let per_cpu_s = if cores > 0.0 && done.is_finite() { done / cores } else { 0.0 };
     Some(ProgramWork { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }

@@ -5,6 +5,7 @@ mod compare;
 mod grid;
 mod measure;
 mod run;
+mod sockets;
 mod tune;
 
 use std::ffi::OsString;
@@ -20,10 +21,11 @@ use crate::data::RecordArg;
 use crate::exit;
 
 pub(crate) use cc::{CcAction, CcArgs, RecoveryArgs};
-pub(crate) use compare::{AskArg, CompareArgs};
+pub(crate) use compare::{AskArg, CompareArgs, ExchangeArg};
 pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs, is_taken};
 pub(crate) use run::{ExperimentsArgs, RunArgs};
+pub(crate) use sockets::SocketsArgs;
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
 const EXAMPLES: &str = "Examples:\n  \
@@ -105,6 +107,9 @@ pub(crate) enum Command {
     /// Runs one host's filters of Iso-Surface or Virtual Microscope, for applications
     #[command(hide = true)]
     Filters(FiltersArgs),
+    /// Serves and asks through the sockets interface, for applications
+    #[command(hide = true)]
+    Sockets(SocketsArgs),
     /// Asks Ganglia's daemons for their state, for applications
     #[command(hide = true)]
     Gather(GatherArgs),
@@ -606,7 +611,7 @@ pub(crate) struct ExecArgs {
     pub(crate) program: Vec<OsString>,
 }
 
-fn paths() -> PossibleValuesParser {
+pub(crate) fn paths() -> PossibleValuesParser {
     let named =
         landspeed_path::PATHS.iter().map(|path| PossibleValue::new(path.name()).help(path.describe()));
     PossibleValuesParser::new(named.collect::<Vec<_>>())

@@ -93,6 +93,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Exec(args) => commands::exec::run(&args),
         Command::KeepPath { path } => commands::exec::keep(&path),
         Command::Filters(args) => commands::filters::run(args),
+        Command::Sockets(args) => commands::sockets::run(&args),
         Command::Gather(args) => commands::app::gather(&args),
         Command::PlayRole => Ok(landspeed_application::play::main()),
         Command::Lab(args) => commands::lab::run(&args),

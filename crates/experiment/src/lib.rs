@@ -33,8 +33,8 @@ pub use explain::{
 pub use factors::{all_factors, factors, flow, transport_of};
 pub use file::{Experiment, FileError, read_experiment, usual_by};
 pub use grid::{
-    FAN, GridHead, Ground, Names, begin_grid, bundle, check_grid, factor, path_of, planned_blocks, prepare,
-    resume_grid, run_grid, set, turns_knobs, vary,
+    FAN, GridHead, Ground, Names, RanHere, begin_grid, bundle, check_grid, factor, here, path_of,
+    planned_blocks, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
 };
 pub use host::Host;
 pub use measure::{Measurement, measure};

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -27,6 +28,10 @@ pub struct Ended {
     pub status: ExitStatus,
     /// What was carried of it and of what it started, until it ended.
     pub counts: Counts,
+    /// From its start to its end.
+    pub took: Duration,
+    /// Processor time of it, of what it has started and waited for, and of what carried its connections.
+    pub cpu: Duration,
 }
 
 /// Runs `command` over a path until it ends. `keeper` runs [`keep`](crate::keep) for the path, with its standard input, output and
@@ -37,9 +42,12 @@ pub struct Ended {
 pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Result<Ended, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
     let start = |source| Error::Start { program: program.clone(), source };
+    let before = cpu();
     if path.rules().is_empty() {
+        let began = Instant::now();
         let status = command.status().map_err(start)?;
-        return Ok(Ended { status, counts: Counts::default() });
+        let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
+        return Ok(Ended { status, counts: Counts::default(), took, cpu });
     }
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared)?;
@@ -49,6 +57,7 @@ pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Resul
     let hand_over = move || send(&theirs, &install()?);
     // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
     unsafe { command.pre_exec(hand_over) };
+    let began = Instant::now();
     let mut child = command.spawn().map_err(start)?;
     // Our copy of the child's end went into the closure.
     drop(command);
@@ -70,7 +79,23 @@ pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Resul
     supervisor.start().map_err(Error::refused("start a thread"))?;
     pass_on(child.id()).map_err(Error::refused("take signals over"))?;
     let status = child.wait().map_err(Error::refused("wait for the program"))?;
-    Ok(Ended { status, counts: supervisor.carrier.counts() })
+    let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
+    Ok(Ended { status, counts: supervisor.carrier.counts(), took, cpu })
+}
+
+/// Processor time of this process and of the children that it has waited for (getrusage(2)).
+fn cpu() -> Duration {
+    let of = |who| {
+        // SAFETY: zeros are a valid value, and the kernel writes no more than the structure.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(who, &raw mut usage);
+            usage
+        };
+        let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+        time(usage.ru_utime) + time(usage.ru_stime)
+    };
+    of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
 }
 
 /// The program is told to end where this process is. What a terminal sends comes to both anyway.

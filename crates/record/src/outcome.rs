@@ -70,6 +70,11 @@ impl ProgramFigures {
     pub fn deciding(&self) -> Option<&ProgramFigure> {
         self.all.iter().find(|figure| figure.name == self.asked)
     }
+
+    /// The figure whose cost is told: the one that decides, or else the first, of which more is better. A latency has no cost.
+    pub fn costed(&self) -> Option<&ProgramFigure> {
+        self.deciding().into_iter().chain(&self.all).find(|figure| figure.more_is_better)
+    }
 }
 
 details!(KNOWN {

@@ -27,8 +27,8 @@ pub struct ProgramWork {
     pub value: f64,
     /// Whether less of it is better.
     pub less_is_better: bool,
-    /// The figure for a second of processor time over both hosts; where less is better, runs of the program. `None` where it was
-    /// not measured.
+    /// The figure for a second of processor time over both hosts; where less is better, the first figure of which more is, or runs
+    /// of the program. `None` where it was not measured.
     #[serde(with = "unknown::measured")]
     pub per_cpu_s: f64,
 }

@@ -16,7 +16,7 @@ const VAGUE: f64 = 0.35;
 
 pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expected {
     let figure = expectation.figure.unwrap_or(grid.figure);
-    let fitted = Fitted::of(grid, &points(grid, trials.iter().copied(), figure));
+    let fitted = Fitted::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
     let found = match &fitted {
         Ok(fitted) => Judge { grid, fitted }.test(&expectation.test),
         Err(why) => Err((Agreement::Undecided, why.to_string())),

@@ -1,6 +1,6 @@
 //! A grid's trials as statistics sees them, and what is asked of them.
 
-use landspeed_record::{Grid, GridFigure, GridTrial};
+use landspeed_record::{Grid, GridTrial};
 use landspeed_stats::grid::{self, Compared, Contrast, Layout, Refused, Trial};
 
 /// Of every interval.
@@ -88,11 +88,11 @@ pub(super) fn layout(grid: &Grid) -> Layout {
 pub(super) fn points<'a>(
     grid: &Grid,
     trials: impl IntoIterator<Item = &'a GridTrial>,
-    figure: GridFigure,
+    figure: impl Fn(&GridTrial) -> Option<f64>,
 ) -> Vec<Trial> {
     let cells = grid.cells();
     let point = |trial: &GridTrial| {
-        let ln = trial.figure(figure)?.ln();
+        let ln = figure(trial)?.ln();
         let known = trial.cell < cells;
         known.then_some(Trial { block: trial.block, plot: trial.plot, cell: trial.cell, ln })
     };

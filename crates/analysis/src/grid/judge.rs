@@ -2,7 +2,7 @@
 
 use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
-    GridFigure, GridReport, GridTrial, Line, Record, Side,
+    GridFigure, GridReport, GridTrial, Line, ProgramFigure, ProgramOf, Record, Side,
 };
 use landspeed_stats::grid::{Compared, Contrast, Layout};
 use landspeed_stats::ratio_of;
@@ -33,7 +33,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
     let path_facts = lines_of!(record, Line::Path(path) => path.clone()).next().unwrap_or_default();
     let failed = trials.iter().filter(|trial| trial.failed.is_some()).count();
     let blocks = whole_blocks(grid, &trials);
-    let first = figures_of(grid, &trials);
+    let shown = figures_of(grid, &trials);
     Ok(GridReport {
         format: GRID_FORMAT,
         landspeed: record.header.landspeed.clone(),
@@ -51,7 +51,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
         failed: failed as u32,
         took_ns: trials.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default(),
         ended: lines_of!(record, Line::GridEnd(end) => *end).next_back(),
-        figures: first.into_iter().map(|figure| curves(grid, &trials, figure)).collect(),
+        figures: shown.into_iter().map(|curves| fitted(grid, &trials, curves)).collect(),
         title: grid.title.clone(),
         expected: grid.expectations.iter().map(|one| super::expect::judge(grid, &trials, one)).collect(),
         missing: grid.missing.clone(),
@@ -98,19 +98,50 @@ fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     whole.count() as u32
 }
 
-/// The figure that was asked for, then the others that any trial has. What the window model says is of use to those alone who
-/// expect something of it.
-fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFigure> {
+/// The figure that was asked for, then the others that any trial has, with what a program told beside. What the window model says
+/// is of use to those alone who expect something of it.
+fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
     let has = |figure: &GridFigure| trials.iter().any(|trial| trial.figure(*figure).is_some());
     let expected = |figure| grid.expectations.iter().any(|one| one.figure == Some(figure));
     let others = GridFigure::ALL.into_iter().filter(|figure| *figure != grid.figure);
     let others = others.filter(|figure| *figure != GridFigure::WindowShare || expected(*figure));
-    std::iter::once(grid.figure).chain(others).filter(has).collect()
+    let told = trials.iter().find_map(|trial| trial.program());
+    let named = |figure| {
+        let program = grid.program.clone().and_then(|program| match figure {
+            GridFigure::Program => Some(program),
+            GridFigure::ProgramPerCpuS => Some(named_after(told?.costed(), program)),
+            _ => None,
+        });
+        GridCurves { figure, program, ..GridCurves::default() }
+    };
+    let mut all: Vec<GridCurves> =
+        std::iter::once(grid.figure).chain(others).filter(has).map(named).collect();
+    all.splice(all.len().min(1)..all.len().min(1), told_beside(grid, trials));
+    all
 }
 
-fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves {
-    let points = points(grid, trials.iter().copied(), figure);
-    let program = grid.program.clone().filter(|_| figure == GridFigure::Program);
+/// Figures that the program told beside the one that decides; none where the cells differ in which one that is.
+fn told_beside(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
+    let Some(program) = &grid.program else { return Vec::new() };
+    let told = trials.iter().find_map(|trial| trial.program());
+    let others = told.iter().flat_map(|told| &told.all).filter(|one| one.name != program.figure);
+    let is_one = told.is_some_and(|told| told.asked == program.figure);
+    let curves = |one: &ProgramFigure| {
+        let program = Some(named_after(Some(one), program.clone()));
+        GridCurves { figure: GridFigure::Program, program, is_beside: true, ..GridCurves::default() }
+    };
+    others.filter(|_| is_one).map(curves).collect()
+}
+
+fn named_after(figure: Option<&ProgramFigure>, program: ProgramOf) -> ProgramOf {
+    let Some(one) = figure else { return program };
+    let (figure, unit, less_is_better) = (one.name.clone(), one.unit.clone(), !one.more_is_better);
+    ProgramOf { figure, unit, less_is_better, ..program }
+}
+
+/// The curves of a figure, fitted to the trials.
+fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves {
+    let points = points(grid, trials.iter().copied(), |trial| curves.of(trial));
     let fitted = Fitted::of(grid, &points);
     let counted = |cell: u32| points.iter().filter(|point| point.cell == cell).count() as u32;
     let mut cells: Vec<GridCell> = (0..grid.cells())
@@ -124,13 +155,7 @@ fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves 
     let fitted = match fitted {
         Ok(fitted) => fitted,
         Err(why) => {
-            return GridCurves {
-                figure,
-                program,
-                cells,
-                no_intervals: Some(why.to_string()),
-                ..GridCurves::default()
-            };
+            return GridCurves { cells, no_intervals: Some(why.to_string()), ..curves };
         }
     };
     for found in fitted.means() {
@@ -144,14 +169,12 @@ fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves 
     }
     let method = ratios.iter().flatten().next().map(|one| one.method.to_string());
     GridCurves {
-        figure,
-        program,
         cells,
         neighbours: neighbours(grid, &fitted),
         effects: effects(grid, &fitted),
         factorial: if grid.is_factorial { factorial(grid, &fitted) } else { Vec::new() },
         method,
-        no_intervals: None,
+        ..curves
     }
 }
 

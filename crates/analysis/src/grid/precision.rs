@@ -17,14 +17,14 @@ pub struct Precision {
 impl Precision {
     /// Of a grid with the trials that it has already.
     pub fn of(grid: &Grid, done: &[GridTrial]) -> Precision {
-        let trials = points(grid, done, grid.figure);
+        let trials = points(grid, done, |trial| trial.figure(grid.figure));
         let mut precision = Precision { grid: grid.clone(), trials, is_reached: false };
         precision.end_block();
         precision
     }
 
     pub fn take(&mut self, trial: &GridTrial) {
-        self.trials.extend(points(&self.grid, [trial], self.grid.figure));
+        self.trials.extend(points(&self.grid, [trial], |trial| trial.figure(self.grid.figure)));
     }
 
     /// Looks whether every ratio to the reference is known as well as was asked for.

@@ -1,8 +1,10 @@
 //! Arguments of `landspeed compare`.
 
+use std::ffi::OsString;
+
 use clap::{Args, ValueEnum};
 
-use super::{HostArgs, OutputArgs};
+use super::{HostArgs, OutputArgs, paths};
 use crate::data::RecordArg;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,6 +21,28 @@ pub(crate) enum AskArg {
     Streams,
 }
 
+/// landspeed's own exchanges through the sockets interface: applications `sockets-*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExchangeArg {
+    /// One byte there and back, one at a time
+    Pingpong,
+    /// Bytes as fast as they go
+    Stream,
+    /// One connection after the other
+    Connect,
+}
+
+impl ExchangeArg {
+    /// The application that does it.
+    pub(crate) fn application(self) -> &'static str {
+        match self {
+            ExchangeArg::Pingpong => "sockets-pingpong",
+            ExchangeArg::Stream => "sockets-stream",
+            ExchangeArg::Connect => "sockets-connect",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "Four flows enter one region apart, and the last to enter is the first to leave. There are seven regions; the \
@@ -28,7 +52,12 @@ pub(crate) enum AskArg {
              Examples:\n  \
              landspeed compare --simulate                     at the paper's full size, no root\n  \
              sudo landspeed compare -p cubic,bbr --repeats 5  on sockets, over an emulated path\n  \
-             landspeed compare HOST_A HOST_B -p cubic,htcp    between real hosts"
+             landspeed compare HOST_A HOST_B -p cubic,htcp    between real hosts\n\n\
+             With --paths, it compares what carries a program's connections below its sockets. Runs over all paths are interleaved, and \
+             a run whose connections stayed on TCP fails (docs: paths):\n  \
+             sudo landspeed compare --paths kernel,local --app redis\n  \
+             sudo landspeed compare --paths kernel,local --workload pingpong\n  \
+             landspeed compare --paths kernel,local -- ./my-benchmark"
 )]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
@@ -61,6 +90,33 @@ pub(crate) struct CompareArgs {
     /// The simulator runs the C sources that the kernel gets.
     #[arg(long)]
     pub(crate) simulate: bool,
+    /// Compare these paths below a program's sockets instead; the first is the reference
+    ///
+    /// `landspeed exec --help` has their names.
+    #[arg(long, value_name = "PATH,...", value_delimiter = ',', value_parser = paths(), help_heading = "Paths",
+        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "parallel", "flows", "simulate", "resume"])]
+    pub(crate) paths: Vec<String>,
+    /// With --paths: run this application of `landspeed app list`, or of a file, between two hosts
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Paths", requires = "paths", conflicts_with_all = ["workload", "program"])]
+    pub(crate) app: Option<String>,
+    /// With --paths: run landspeed's own exchange between two hosts
+    #[arg(long, value_enum, help_heading = "Paths", requires = "paths", conflicts_with = "program")]
+    pub(crate) workload: Option<ExchangeArg>,
+    /// With --app or --workload: set parameters, such as size=64K
+    #[arg(
+        long,
+        value_name = "NAME=VALUE,...",
+        help_heading = "Paths",
+        requires = "paths",
+        conflicts_with = "program"
+    )]
+    pub(crate) with: Option<String>,
+    /// With --paths: run over each path this many times
+    #[arg(long, value_name = "N", help_heading = "Paths", requires = "paths", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) blocks: u32,
+    /// With --paths: run this program on this host; both ends of its connections are in it
+    #[arg(last = true, value_name = "PROGRAM", requires = "paths", help_heading = "Paths")]
+    pub(crate) program: Vec<OsString>,
     /// Continue the study of this record with its own options
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "seed", "hosts"])]
     pub(crate) resume: Option<RecordArg>,

@@ -18,6 +18,9 @@ use crate::stop::Stop;
 use crate::study::{self, Recorder};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    if !args.paths.is_empty() {
+        return super::paths::run(args);
+    }
     let stop = Stop::on_signals().context("cannot take signals over")?;
     let mut job = match &args.resume {
         Some(record) => Job::resumed(&data::find(record, args.output.data_dir.as_deref())?)?,

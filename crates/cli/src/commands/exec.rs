@@ -6,17 +6,42 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
-use landspeed_path::{Counts, Path, find};
-use serde::Serialize;
+use landspeed_path::{Counts, Ended, Path, find};
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
 
 use crate::args::ExecArgs;
 
 /// What --json prints.
-#[derive(Serialize)]
-struct Told<'a> {
-    path: &'a str,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Told {
+    path: String,
     #[serde(flatten)]
-    counts: &'a Counts,
+    counts: Counts,
+    pub(crate) took_ns: Nanos,
+    /// Processor time of the program and of what carried its connections.
+    pub(crate) cpu_ns: Nanos,
+}
+
+impl Told {
+    fn of(path: &dyn Path, ended: &Ended) -> Told {
+        let (took_ns, cpu_ns) = (ended.took.into(), ended.cpu.into());
+        Told { path: path.name().to_owned(), counts: ended.counts.clone(), took_ns, cpu_ns }
+    }
+
+    /// Why this was no run over the path; `None` where every connection was carried.
+    pub(crate) fn why_not(&self) -> Option<String> {
+        let carries = find(&self.path).is_some_and(|path| !path.rules().is_empty());
+        let (all, left) = (self.counts.all(), self.counts.left.iter().next());
+        match left {
+            _ if !carries => None,
+            Some((why, count)) => {
+                Some(format!("{count} of {all} connections stayed on TCP: {}", why.words()))
+            }
+            None if all == 0 => Some("it made and accepted no connection over TCP".to_owned()),
+            None => None,
+        }
+    }
 }
 
 pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
@@ -28,12 +53,11 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     keeper.arg("keep-path").arg(path.name());
     let ended = landspeed_path::exec(path, command, keeper)?;
     if args.json {
-        eprintln!("{}", serde_json::to_string(&Told { path: path.name(), counts: &ended.counts })?);
+        eprintln!("{}", serde_json::to_string(&Told::of(path, &ended))?);
     } else if !path.rules().is_empty() {
         told(path, &ended.counts).iter().for_each(|line| eprintln!("landspeed: {line}"));
     }
-    let is_carried = ended.counts.carried > 0 && ended.counts.left.is_empty();
-    if args.require && !is_carried && ended.status.success() {
+    if args.require && ended.status.success() && Told::of(path, &ended).why_not().is_some() {
         return Ok(ExitCode::FAILURE);
     }
     Ok(code(ended.status))

@@ -300,7 +300,7 @@ impl Ground for Place<'_> {
 }
 
 /// The record's file first, then the person who watches.
-struct Recorder {
+pub(crate) struct Recorder {
     writer: Writer,
     stop: Stop,
     progress: GridProgress,
@@ -308,7 +308,7 @@ struct Recorder {
 
 impl Recorder {
     /// Says what the grid is about to do.
-    fn new(writer: Writer, stop: Stop, grid: &Grid, done: usize) -> Recorder {
+    pub(crate) fn new(writer: Writer, stop: Stop, grid: &Grid, done: usize) -> Recorder {
         let progress = GridProgress::new(Output::stderr(), grid, planned_blocks(grid), done);
         Recorder { writer, stop, progress }
     }

@@ -3,6 +3,7 @@
 //! What a block visits, and in which order, is `analysis::grid`'s; this is how the hosts get there. Every trial is in the
 //! record before the next begins, so that an interrupted grid goes on where it stopped.
 
+mod here;
 mod run;
 mod setting;
 mod vary;
@@ -28,6 +29,7 @@ use run::run_at_once;
 use setting::{Setting, check_base, knobs, missing, refused as refuses, setting};
 use vary::Settled;
 
+pub use here::{RanHere, here, run_here};
 pub use setting::{check_grid, path_of, turns_knobs};
 pub use vary::{FAN, Names, bundle, factor, set, vary};
 
@@ -244,6 +246,14 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
 
 /// Writes the record's first lines.
 pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Sink) -> Result<(), Error> {
+    begin(grid, head, sink)?;
+    for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
+        sink.line(&Line::Host { side, facts: Box::new(host.facts.clone()) })?;
+    }
+    Ok(sink.line(&Line::Path(pair.path.clone()))?)
+}
+
+fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn Sink) -> Result<(), Error> {
     sink.line(&Line::Header(Header {
         format: RECORD_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),
@@ -255,11 +265,7 @@ pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Sink
         budget_ns: grid.budget_ns,
         ..Header::default()
     }))?;
-    sink.line(&Line::Grid(Box::new(grid.clone())))?;
-    for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
-        sink.line(&Line::Host { side, facts: Box::new(host.facts.clone()) })?;
-    }
-    Ok(sink.line(&Line::Path(pair.path.clone()))?)
+    Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }
 
 /// Measures block after block until the grid's rule ends it, or the user does. What was turned is put back at the end,

@@ -13,7 +13,7 @@ mod report;
 mod trial;
 
 pub use expect::{Agreement, Expectation, ExpectationTest, Expected, Shape};
-pub use plan::{Grid, GridFactor, GridPlace, GridSetting, LevelKind, MissingLevel};
+pub use plan::{Grid, GridFactor, GridPlace, GridSetting, HERE, LevelKind, MissingLevel};
 pub use report::{
     FactorEffect, FactorialEffect, GRID_FORMAT, GridCell, GridContrast, GridCurves, GridReport,
 };

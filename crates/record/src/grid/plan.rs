@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{Expectation, GridFigure};
 use crate::{ProgramOf, Workload, unknown};
 
+/// The workload of a grid whose program runs on the host of the command, as it is.
+pub const HERE: &str = "program";
+
 /// Where the values of a factor go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::{Expected, GridEnd, GridFactor, GridFigure, MissingLevel};
+use super::{Expected, GridEnd, GridFactor, GridFigure, GridTrial, MissingLevel};
 use crate::{Estimate, HostFacts, PathFacts, ProgramOf, Workload};
 
 pub const GRID_FORMAT: u32 = 1;
@@ -59,6 +59,9 @@ pub struct GridCurves {
     pub program: Option<ProgramOf>,
     /// Which; its unit is the end of its name.
     pub figure: GridFigure,
+    /// Whether it is a figure that the program told beside the one that decides.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_beside: bool,
     /// Every cell, by its number.
     pub cells: Vec<GridCell>,
     /// Ratios between neighbouring values of one factor, all else equal.
@@ -71,6 +74,19 @@ pub struct GridCurves {
     pub method: Option<String>,
     /// Why there are no intervals; `None` where there are.
     pub no_intervals: Option<String>,
+}
+
+impl GridCurves {
+    /// What a trial says of it, in its own unit; `None` where it does not.
+    pub fn of(&self, trial: &GridTrial) -> Option<f64> {
+        match &self.program {
+            Some(program) if self.is_beside && trial.failed.is_none() => {
+                let figure = trial.program()?.all.iter().find(|one| one.name == program.figure)?;
+                Some(figure.value).filter(|value| *value > 0.0 && value.is_finite())
+            }
+            _ => trial.figure(self.figure),
+        }
+    }
 }
 
 /// One combination of values.

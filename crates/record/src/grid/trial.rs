@@ -31,10 +31,12 @@ pub enum GridFigure {
     WindowShare,
     /// What a program told of its run, in its own unit: the figure that its file names first, or that was asked for.
     Program,
+    /// That figure, or the first of which more is better, or runs of the program: for a second of processor time over both hosts.
+    ProgramPerCpuS,
 }
 
 impl GridFigure {
-    pub const ALL: [GridFigure; 9] = [
+    pub const ALL: [GridFigure; 10] = [
         GridFigure::GoodputBps,
         GridFigure::BytesPerCpuS,
         GridFigure::P50Ns,
@@ -44,6 +46,7 @@ impl GridFigure {
         GridFigure::CoresPerGbps,
         GridFigure::WindowShare,
         GridFigure::Program,
+        GridFigure::ProgramPerCpuS,
     ];
 
     /// Its name on the command line and in experiment files.
@@ -58,6 +61,7 @@ impl GridFigure {
             GridFigure::CoresPerGbps => "cores-per-gbps",
             GridFigure::WindowShare => "window-share",
             GridFigure::Program => "program",
+            GridFigure::ProgramPerCpuS => "program-per-cpu-second",
         }
     }
 
@@ -73,6 +77,7 @@ impl GridFigure {
             GridFigure::CoresPerGbps => "processors kept busy for each Gb/s",
             GridFigure::WindowShare => "share of a TCP window that whole segments fill",
             GridFigure::Program => "what the program told of its run",
+            GridFigure::ProgramPerCpuS => "what the program did, for a second of processor time",
         }
     }
 
@@ -145,7 +150,8 @@ impl GridTrial {
                 came / (came + self.datagrams(|flow| flow.lost))
             }
             GridFigure::WindowShare => self.ends().find_map(window_share)?,
-            GridFigure::Program => self.ends().find_map(|end| end.get::<ProgramFigures>().deciding())?.value,
+            GridFigure::Program => self.program()?.deciding()?.value,
+            GridFigure::ProgramPerCpuS => self.figures.program?.per_cpu_s,
             _ => return None,
         };
         Some(value).filter(|value| *value > 0.0 && value.is_finite())
@@ -154,6 +160,11 @@ impl GridTrial {
     /// Both ends of each pair.
     fn pairs(&self) -> impl Iterator<Item = [&EndpointOutcome; 2]> {
         std::iter::once([&self.a, &self.b]).chain(self.others.iter().map(|[a, b]| [a, b]))
+    }
+
+    /// What the program of the trial told.
+    pub fn program(&self) -> Option<&ProgramFigures> {
+        self.ends().map(|end| end.get::<ProgramFigures>()).find(|told| !told.all.is_empty())
     }
 
     /// What the program of the trial drew.

@@ -60,7 +60,7 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Section {
     /// The page's anchor.
-    pub(crate) id: &'static str,
+    pub(crate) id: String,
     /// The heading; a terminal does without where it is empty.
     pub(crate) title: Text,
     pub(crate) blocks: Vec<Block>,
@@ -69,8 +69,8 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    pub(crate) fn new(id: &'static str, title: impl Into<Text>) -> Self {
-        Section { id, title: title.into(), ..Section::default() }
+    pub(crate) fn new(id: impl Into<String>, title: impl Into<Text>) -> Self {
+        Section { id: id.into(), title: title.into(), ..Section::default() }
     }
 
     pub(crate) fn minor(self) -> Self {

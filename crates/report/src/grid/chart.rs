@@ -35,7 +35,7 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
     let axis = axis_of(report)?;
     let by = report.by.map(|by| by as usize).filter(|by| *by != axis);
     let others: Vec<usize> = (0..report.factors.len()).filter(|n| *n != axis && Some(*n) != by).collect();
-    let drawing = Drawing { report, curves, axis, by, others, dots: dots(record, curves.figure) };
+    let drawing = Drawing { report, curves, axis, by, others, dots: dots(record, curves) };
     let panels: Vec<Markup> =
         drawing.combinations().iter().take(PANELS).filter_map(|key| drawing.panel(key)).collect();
     (!panels.is_empty()).then(|| html! {
@@ -44,8 +44,8 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
 }
 
 /// Each trial's cell and figure.
-fn dots(record: &Record, figure: GridFigure) -> Vec<(u32, f64)> {
-    let trial = |trial: &GridTrial| Some((trial.cell, trial.figure(figure)?));
+fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
+    let trial = |trial: &GridTrial| Some((trial.cell, curves.of(trial)?));
     let all = record.lines.iter().filter_map(|line| match line {
         Line::GridTrial(one) => trial(one),
         _ => None,
@@ -114,7 +114,7 @@ impl Drawing<'_> {
             html! { p { strong { (about) } } }
         };
         Lines {
-            name: format!("grid-{}-{}", words::id(self.curves.figure), key.join("-")),
+            name: format!("grid-{}-{}", words::id(self.curves), key.join("-")),
             title: figure,
             description: format!(
                 "{figure} over {}, {} cells.",
@@ -216,7 +216,8 @@ impl Drawing<'_> {
             let step = steps.iter().find(|(scale, _)| largest >= *scale).or(steps.last());
             step.map_or((1.0, String::new()), |(scale, name)| (*scale, format!(", {name}")))
         };
-        if let Some(program) = &self.curves.program {
+        let is_told = self.curves.figure == GridFigure::Program;
+        if let Some(program) = self.curves.program.as_ref().filter(|_| is_told) {
             return (1.0, format!(", {}", safe(&program.unit)));
         }
         match self.curves.figure {
@@ -231,7 +232,8 @@ impl Drawing<'_> {
             GridFigure::DeliveredShare
             | GridFigure::CoresPerGbps
             | GridFigure::WindowShare
-            | GridFigure::Program => (1.0, String::new()),
+            | GridFigure::Program
+            | GridFigure::ProgramPerCpuS => (1.0, String::new()),
         }
     }
 }

@@ -5,7 +5,7 @@ mod pictures;
 mod tables;
 mod words;
 
-use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, Record};
+use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, Record};
 
 use crate::block::{Block, Chart, Document, Head, List, Look, Section, Seen, Text};
 use crate::{glossary, safe};
@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("grid.css");
 /// A grid, ready to be printed; its commands call the record `named`, which is a word of a shell. The dots of the drawings
 /// are the trials of `record`.
 pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
-    let mut sections = vec![expected(report)];
+    let mut sections = vec![expected(report), side_by_side(report)];
     for (number, curves) in report.figures.iter().enumerate() {
         sections.push(figure(report, record, curves, number > 0));
     }
@@ -75,6 +75,11 @@ fn effects(effects: &[FactorEffect]) -> List {
     List { items, ..List::default() }
 }
 
+/// Every figure at a glance, where there are few cells.
+fn side_by_side(report: &GridReport) -> Section {
+    Section::new("side-by-side", "Side by side").minor().all(tables::side_by_side(report))
+}
+
 /// A figure: drawn on the page, and every cell in a table.
 fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> Section {
     let drawn = chart::panels(report, record, curves).map(Chart);
@@ -85,7 +90,7 @@ fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: b
             safe(method)
         ))
     });
-    let section = Section::new(words::id(curves.figure), words::title(curves.figure)).minor();
+    let section = Section::new(words::id(curves), words::heading(curves)).minor();
     let section = section.all(drawn).with(tables::cells(report, curves)).all(how).all(why);
     if is_other { section.in_full() } else { section }
 }
@@ -103,7 +108,10 @@ fn neighbours(report: &GridReport) -> Section {
 /// What to type next.
 fn next(report: &GridReport, named: &str) -> Section {
     let page = format!("landspeed show {named} --html report.html");
-    let resume = format!("landspeed measure {} --resume {named} --blocks 20", report.workload.name);
+    let resume = match report.workload.name.as_str() {
+        HERE => report.command.clone(),
+        name => format!("landspeed measure {name} --resume {named} --blocks 20"),
+    };
     let commands = vec![("page".into(), page), ("more".into(), resume)];
     let again = vec![Block::Commands(vec![("Run it again".into(), report.command.clone())])];
     Section::new("next", "How to go on")

@@ -9,6 +9,8 @@ use crate::words::times;
 
 /// Most trials that a page lists.
 const LISTED: usize = 5000;
+/// Most cells whose figures have room beside each other.
+const MOST_SIDE_BY_SIDE: usize = 4;
 
 /// Every cell: its values, its figure, and how many times the reference's.
 pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
@@ -30,6 +32,27 @@ pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
     let rows: Vec<Row> =
         order(report, curves).into_iter().filter_map(|at| curves.cells.get(at)).map(row).collect();
     Table::new(words::title(curves.figure), "cells", columns).rows(rows)
+}
+
+/// Every figure of a few cells that one factor tells apart: the first cell's, and how many times that each other one has.
+pub(super) fn side_by_side(report: &GridReport) -> Option<Table> {
+    let ([factor], [first, _, ..]) = (report.factors.as_slice(), report.figures.as_slice()) else {
+        return None;
+    };
+    if !(2..=MOST_SIDE_BY_SIDE).contains(&first.cells.len()) {
+        return None;
+    }
+    let values = first.cells.iter().filter_map(|cell| cell.values.first());
+    let mut values = values.map(|value| words::level(factor, value));
+    let mut columns = vec![Column::words("figure"), Column::number(values.next()?)];
+    columns.extend(values.map(|value| Column::of(ColumnKind::Estimate, value)));
+    let row = |curves: &GridCurves| {
+        let mean = curves.cells.first().and_then(|cell| cell.mean);
+        let ratios = curves.cells.iter().skip(1).map(|cell| Cell::from(cell.ratio));
+        let own = [words::called(curves).into(), mean.map(|mean| words::shown_of(curves, mean)).into()];
+        Row::from(own.into_iter().chain(ratios).collect::<Vec<Cell>>())
+    };
+    Table::new("Side by side", "figures", columns).rows(report.figures.iter().map(row)).some()
 }
 
 /// Cells in the order in which a curve goes through them: all values of the axis' factor behind each other.
@@ -110,8 +133,7 @@ pub(super) fn neighbours(report: &GridReport, curves: &GridCurves) -> Option<Tab
 pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::block::Block> {
     let mut columns: Vec<Column> = ["block", "plot", "at, s"].map(Column::number).into();
     columns.extend(report.factors.iter().map(|factor| Column::words(&factor.name)));
-    let figures: Vec<_> = report.figures.iter().map(|curves| curves.figure).collect();
-    columns.extend(figures.iter().map(|figure| Column::number(figure.name())));
+    columns.extend(report.figures.iter().map(|curves| Column::number(words::id(curves))));
     columns.push(Column::words("failed"));
     let first = report.figures.first()?;
     let row = |trial: &GridTrial| {
@@ -123,8 +145,9 @@ pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::bloc
         ];
         let values = first.cells.get(trial.cell as usize).map(|cell| cell.values.clone()).unwrap_or_default();
         cells.extend(values.iter().map(|value| Cell::from(safe(value))));
-        let figure = |figure| Cell::from(trial.figure(figure).map(|value| words::shown(figure, value)));
-        cells.extend(figures.iter().map(|which| figure(*which)));
+        let figure =
+            |curves: &GridCurves| Cell::from(curves.of(trial).map(|value| words::shown_of(curves, value)));
+        cells.extend(report.figures.iter().map(figure));
         cells.push(safe(trial.failed.as_deref().unwrap_or_default()).into());
         cells
     };

@@ -11,8 +11,10 @@ use crate::safe;
 use crate::words::{estimate, has_ends, number};
 
 /// The anchor of a figure's section.
-pub(super) fn id(figure: GridFigure) -> &'static str {
-    figure.name()
+pub(super) fn id(curves: &GridCurves) -> String {
+    let name = curves.figure.name();
+    let beside = curves.program.as_ref().filter(|_| curves.is_beside);
+    beside.map_or_else(|| name.to_owned(), |program| format!("{name}-{}", safe(&program.figure)))
 }
 
 pub(super) fn title(figure: GridFigure) -> &'static str {
@@ -26,31 +28,44 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
         GridFigure::CoresPerGbps => "Processors for each Gb/s",
         GridFigure::WindowShare => "Share of the window that whole segments fill",
         GridFigure::Program => "What the program told",
+        GridFigure::ProgramPerCpuS => "What the program did for processor time",
     }
+}
+
+/// The heading over the figure of some curves.
+pub(super) fn heading(curves: &GridCurves) -> String {
+    let title = title(curves.figure);
+    let beside = curves.program.as_ref().filter(|_| curves.is_beside);
+    beside.map_or_else(|| title.to_owned(), |program| format!("{title}: {}", safe(&program.figure)))
 }
 
 /// What the figure of some curves is called: a program's by the name that its file gives it.
 pub(super) fn called(curves: &GridCurves) -> String {
-    match &curves.program {
-        Some(program) => safe(&program.figure),
-        None => title(curves.figure).to_lowercase(),
+    match (&curves.program, curves.figure) {
+        (Some(program), GridFigure::ProgramPerCpuS) if program.less_is_better => {
+            "runs per CPU-second".to_owned()
+        }
+        (Some(program), GridFigure::ProgramPerCpuS) => format!("{} per CPU-second", safe(&program.figure)),
+        (Some(program), _) => safe(&program.figure),
+        (None, figure) => title(figure).to_lowercase(),
     }
 }
 
 /// A figure of some curves as a table has it.
 pub(super) fn shown_of(curves: &GridCurves, value: f64) -> Cell {
     match &curves.program {
-        Some(program) => {
+        Some(program) if curves.figure == GridFigure::Program => {
             let shown = format!("{} {}", crate::words::amount(value), safe(&program.unit));
             Cell::number(value, shown.trim_end().to_owned())
         }
-        None => shown(curves.figure, value),
+        _ => shown(curves.figure, value),
     }
 }
 
 /// Whether more of the figure is better.
 fn more_is_better(curves: &GridCurves) -> bool {
-    curves.program.as_ref().map_or_else(|| curves.figure.more_is_better(), |program| !program.less_is_better)
+    let program = curves.program.as_ref().filter(|_| curves.figure == GridFigure::Program);
+    program.map_or_else(|| curves.figure.more_is_better(), |program| !program.less_is_better)
 }
 
 /// A figure as a table has it.
@@ -66,7 +81,9 @@ pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
         GridFigure::DeliveredShare | GridFigure::WindowShare => {
             Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into()
         }
-        GridFigure::Program => Quantity { value, unit: "", shown: crate::words::amount(value) }.into(),
+        GridFigure::Program | GridFigure::ProgramPerCpuS => {
+            Quantity { value, unit: "", shown: crate::words::amount(value) }.into()
+        }
         GridFigure::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
     }
 }

@@ -1,0 +1,118 @@
+//! `landspeed compare --paths`: one program over each path below its sockets, interleaved.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result};
+use landspeed_experiment::{GridHead, Names, RanHere, here, run_here, vary};
+use landspeed_record::{Grid, Workload, Writer};
+use landspeed_report::quoted;
+use landspeed_units::{Nanos, Text};
+
+use super::app;
+use super::exec::Told;
+use super::grid::{Job, Recorder, Wishes, present};
+use crate::args::{CompareArgs, ExchangeArg};
+use crate::data::{self, RecordArg};
+use crate::output::usage;
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot take signals over")?;
+    if args.paths.len() < 2 {
+        return Err(usage(
+            "--paths takes at least two paths: the first is what the others are compared with",
+        ));
+    }
+    let application = args.app.as_deref().or(args.workload.map(ExchangeArg::application));
+    match application {
+        _ if !args.program.is_empty() => on_this_host(args, &stop),
+        Some(name) => of_application(args, app::asked(name, args.with.as_deref())?, &stop),
+        None => Err(usage(
+            "--paths needs a program: --app NAME, --workload pingpong, stream or connect, or -- PROGRAM",
+        )),
+    }
+}
+
+/// An application between hosts: a grid over its parameter `path`.
+fn of_application(args: &CompareArgs, workload: Workload, stop: &Stop) -> Result<ExitCode> {
+    let runner = landspeed_workload::find(&workload.name).context("it was read before")?;
+    let names = Names { runner, words: &args.hosts.hosts };
+    let grid = Grid {
+        factors: vec![vary(&format!("path={}", args.paths.join(",")), names)?],
+        figure: runner.figure(),
+        blocks: Some(args.blocks),
+        seed: args.seed.unwrap_or(1),
+        workload,
+        ..Grid::default()
+    };
+    let wishes = Wishes {
+        hosts: &args.hosts,
+        yes: args.yes,
+        lacks_are_told: false,
+        output: &args.output,
+        full: false,
+    };
+    Job::of(grid, args.hosts.hosts.clone(), &wishes)?.finish(&wishes, stop)
+}
+
+/// A program as it is, here: each run once before anything counts.
+fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
+    if !args.hosts.hosts.is_empty() {
+        return Err(usage("a program behind -- runs on this host: leave the hosts out"));
+    }
+    stop.at_once("nothing was changed");
+    let words: Vec<String> = args.program.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    let mut grid = here(&words.join(" "), &args.paths, (args.blocks, args.seed.unwrap_or(1)));
+    let mut longest = Nanos(0);
+    for path in &args.paths {
+        let ran = once(path, &args.program).map_err(|why| anyhow::anyhow!("over {path}: {why}"))?;
+        longest = longest.max(ran.took);
+    }
+    grid.trial_ns = longest;
+    let data_dir = args.output.data_dir.as_deref();
+    let head = GridHead { topology: "this host".into(), command: data::command_line(), started: data::now() };
+    let file = data::fresh(&data::folder(data_dir)?, "grid", &head.started);
+    stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
+    let mut recorder = Recorder::new(Writer::create(&file)?, stop.clone(), &grid, 0);
+    let facts = landspeed_observer::host::probe();
+    run_here(&grid, (&head, facts), &mut |path| once(path, &args.program), &mut recorder)?;
+    drop(recorder);
+    let record = landspeed_record::read(&file)?;
+    let named = RecordArg::Last.again(data_dir, &file);
+    present(&record, &file, &named, &args.output.form, landspeed_report::Detail::Brief)
+}
+
+/// Runs the program over a path; it fails where the program does, or a connection stayed on TCP.
+fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
+    let failed = |error: std::io::Error| format!("cannot run it: {error}");
+    let said = tempfile::tempfile().map_err(failed)?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["exec", "--json", "--path", path, "--"]).args(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone().map_err(failed)?);
+    let status = command.status().map_err(failed)?;
+    let said = all(said).map_err(failed)?;
+    let (before, last) = said.trim_end().rsplit_once('\n').unwrap_or(("", said.trim_end()));
+    if !status.success() {
+        let words = if last.starts_with('{') { before } else { last };
+        let words = words.lines().last().unwrap_or("it said nothing");
+        return Err(format!("the program failed ({status}): {}", Text::from(words)));
+    }
+    let told: Told = landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;
+    match told.why_not() {
+        Some(why) => Err(why),
+        None => Ok(RanHere { took: told.took_ns, cpu: told.cpu_ns }),
+    }
+}
+
+fn all(mut file: File) -> std::io::Result<String> {
+    /// The end of what a program said is enough.
+    const MOST: u64 = 64 << 10;
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,127 @@
+//! `landspeed compare --paths`: real programs over each path, on this host and between the hosts of a lab.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::{LANDSPEED, needs_root, text};
+
+/// What the test's own program does, where it is run as one.
+const PROGRAM: &str = "LANDSPEED_COMPARED_PROGRAM";
+
+/// The program that is compared. As a test it does nothing.
+#[test]
+fn program() {
+    match std::env::var(PROGRAM).as_deref() {
+        Ok("talks") => talks(),
+        Ok("fails") => {
+            eprintln!("it has had enough");
+            std::process::exit(3);
+        }
+        Ok("is-silent") => std::process::exit(0),
+        _ => return,
+    }
+    std::process::exit(0);
+}
+
+/// A message there and back over loopback, both ends in this process.
+fn talks() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = listener.local_addr().expect("an address");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut bytes = [0; 5];
+        stream.read_exact(&mut bytes).expect("came");
+        stream.write_all(&bytes).expect("sent");
+    });
+    let mut stream = TcpStream::connect(at).expect("a connection");
+    stream.write_all(b"hello").expect("sent");
+    stream.read_exact(&mut [0; 5]).expect("came");
+    server.join().expect("it served");
+}
+
+fn compared(data: &tempfile::TempDir, words: &[&str], does: &str) -> Output {
+    let mut command = Command::new(LANDSPEED);
+    command.args(["compare", "--paths", "kernel,local"]).args(words).env(PROGRAM, does);
+    command.args(["--data-dir", data.path().to_str().expect("plain text")]);
+    if !does.is_empty() {
+        command.arg("--").arg(std::env::current_exe().expect("this test"));
+        command.args(["program", "--exact", "--nocapture"]);
+    }
+    command.output().expect("landspeed runs")
+}
+
+fn report(out: &Output) -> Value {
+    let (out, err) = text(out);
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}\n{err}"))
+}
+
+fn figures(report: &Value) -> Vec<&str> {
+    let all = report["figures"].as_array().expect("figures").iter();
+    all.map(|curves| curves["program"]["figure"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn a_program_of_this_host_is_compared_and_its_record_is_shown_again() {
+    let data = tempfile::tempdir().unwrap();
+    let out = compared(&data, &["--blocks", "3", "--json"], "talks");
+    let report = report(&out);
+    assert_eq!((&report["trials"], &report["failed"]), (&6.into(), &0.into()), "{report}");
+    assert_eq!(figures(&report), ["time", "processor time"]);
+    let ratio = report.pointer("/figures/0/cells/1/ratio/ratio").and_then(Value::as_f64);
+    assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{report}");
+    let show = Command::new(LANDSPEED)
+        .args(["show", "last", "--data-dir", data.path().to_str().unwrap()])
+        .output()
+        .unwrap();
+    let (shown, err) = text(&show);
+    assert!(shown.contains("processor time") && shown.contains("local"), "{shown}\n{err}");
+}
+
+#[test]
+fn a_program_that_fails_or_is_not_carried_is_no_figure() {
+    let data = tempfile::tempdir().unwrap();
+    for (does, why) in [
+        ("fails", "over kernel: the program failed (exit status: 3): it has had enough"),
+        ("is-silent", "over local: it made and accepted no connection over TCP"),
+    ] {
+        let out = compared(&data, &["--blocks", "2"], does);
+        let (_, err) = text(&out);
+        assert!(!out.status.success() && err.contains(why), "{does}: {err}");
+    }
+}
+
+#[test]
+fn what_is_to_run_is_asked_for() {
+    let data = tempfile::tempdir().unwrap();
+    for (words, why) in [
+        (&[][..], "--paths needs a program"),
+        (&["--app", "no-such-program"], "no application is called"),
+        (&["--workload", "stream", "--with", "no-such=1"], "no-such"),
+        (&["--workload", "stream", "--app", "redis"], "cannot be used with"),
+        (&["--simulate"], "cannot be used with"),
+    ] {
+        let out = compared(&data, words, "");
+        let (_, err) = text(&out);
+        assert!(out.status.code() == Some(2) && err.contains(why), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn every_exchange_runs_over_each_path_between_hosts() {
+    needs_root!();
+    let data = tempfile::tempdir().unwrap();
+    for (exchange, expected) in [
+        ("pingpong", &["p50", "p99", "messages", "messages"][..]),
+        ("stream", &["goodput", "calls", "goodput"]),
+        ("connect", &["p50", "p99", "answer", "connections", "connections"]),
+    ] {
+        let words = ["--workload", exchange, "--with", "load-time=50ms", "--blocks", "2", "--json"];
+        let report = report(&compared(&data, &words, ""));
+        assert_eq!((&report["trials"], &report["failed"]), (&4.into(), &0.into()), "{exchange}: {report}");
+        assert_eq!(figures(&report), expected, "{exchange}");
+    }
+}

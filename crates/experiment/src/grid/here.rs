@@ -1,0 +1,157 @@
+//! A grid of one program on this host, as it is, over each path below its sockets. No other host takes part.
+
+use std::time::Instant;
+
+use landspeed_analysis::grid as order;
+use landspeed_record::{
+    EndpointOutcome, Grid, GridEnd, GridFactor, GridFigure, GridPlace, GridSetting, GridTrial, HERE,
+    HostFacts, Line, ProgramFigure, ProgramFigures, ProgramOf, Side, Workload,
+};
+use landspeed_units::Nanos;
+
+use super::{GridHead, begin, planned_blocks};
+use crate::{Error, Sink};
+
+/// What a run of the program took.
+#[derive(Debug, Clone, Copy)]
+pub struct RanHere {
+    /// From its start to its end.
+    pub took: Nanos,
+    /// Processor time of all its processes, and of what carried its connections.
+    pub cpu: Nanos,
+}
+
+const TIME: &str = "time";
+
+/// The grid of a program over `paths`, the reference first.
+pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
+    let value = |value: &String| {
+        vec![GridSetting { name: "path".into(), place: GridPlace::Workload, value: value.clone() }]
+    };
+    let path = GridFactor {
+        name: "path".into(),
+        levels: paths.to_vec(),
+        sets: paths.iter().map(value).collect(),
+        ..GridFactor::default()
+    };
+    let program =
+        ProgramOf { workload: HERE.into(), figure: TIME.into(), unit: "s".into(), less_is_better: true };
+    Grid {
+        workload: Workload::new(HERE),
+        program: Some(program),
+        factors: vec![path],
+        figure: GridFigure::Program,
+        blocks: Some(blocks),
+        seed,
+        title: title.to_owned(),
+        ..Grid::default()
+    }
+}
+
+/// Runs the program block after block: `run` runs it over a path, once. A run that fails costs its trial.
+///
+/// # Errors
+/// A record that cannot be written.
+pub fn run_here(
+    grid: &Grid,
+    (head, facts): (&GridHead, HostFacts),
+    run: &mut dyn FnMut(&str) -> Result<RanHere, String>,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    begin(grid, head, sink)?;
+    sink.line(&Line::Host { side: Side::A, facts: Box::new(facts) })?;
+    let began = Instant::now();
+    for number in 0..planned_blocks(grid) {
+        for plot in order::block(grid, number) {
+            for cell in plot.cells {
+                let at_ns = Nanos::from(began.elapsed());
+                let ran = if sink.stop() { None } else { Some(run(grid.values_of(cell)[0])) };
+                // What the user has ended is no trial.
+                let Some(ran) = ran.filter(|_| !sink.stop()) else {
+                    return Ok(sink.line(&Line::GridEnd(GridEnd::Stopped))?);
+                };
+                let took_ns = Nanos::from(began.elapsed()).saturating_sub(at_ns);
+                let trial = GridTrial { block: number, plot: plot.number, cell, at_ns, took_ns, ..told(ran) };
+                sink.line(&Line::GridTrial(Box::new(trial)))?;
+            }
+        }
+    }
+    Ok(sink.line(&Line::GridEnd(GridEnd::Blocks))?)
+}
+
+fn told(ran: Result<RanHere, String>) -> GridTrial {
+    let figure = |name: &str, time: Nanos| ProgramFigure {
+        name: name.into(),
+        unit: "s".into(),
+        value: time.as_secs_f64(),
+        more_is_better: false,
+    };
+    match ran {
+        Ok(ran) => {
+            let all = vec![figure(TIME, ran.took), figure("processor time", ran.cpu)];
+            let a = EndpointOutcome::default().with(ProgramFigures { asked: TIME.into(), all });
+            GridTrial { a, ..GridTrial::default() }
+        }
+        Err(why) => GridTrial { failed: Some(why), ..GridTrial::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::WriteError;
+
+    use super::*;
+
+    struct Kept(Vec<Line>, usize);
+
+    impl Sink for Kept {
+        fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+            self.0.push(line.clone());
+            Ok(())
+        }
+
+        fn stop(&self) -> bool {
+            self.0.len() >= self.1
+        }
+    }
+
+    fn run(most: usize) -> (Vec<String>, Kept) {
+        let grid = here("a program", &["kernel".to_owned(), "local".to_owned()], (3, 1));
+        let (mut ran, mut kept) = (Vec::new(), Kept(Vec::new(), most));
+        let head = GridHead { topology: HERE.into(), command: String::new(), started: String::new() };
+        let mut run = |path: &str| {
+            ran.push(path.to_owned());
+            let times = RanHere { took: Nanos::millis(20), cpu: Nanos::millis(30) };
+            if path == "local" && ran.len() > 2 { Err("it failed".to_owned()) } else { Ok(times) }
+        };
+        run_here(&grid, (&head, HostFacts::default()), &mut run, &mut kept).unwrap();
+        (ran, kept)
+    }
+
+    #[test]
+    fn each_block_runs_every_path_and_a_failed_run_is_no_figure() {
+        let (ran, kept) = run(usize::MAX);
+        assert_eq!(ran.len(), 6);
+        assert_eq!(ran.iter().filter(|path| *path == "local").count(), 3);
+        let trials: Vec<&GridTrial> = kept
+            .0
+            .iter()
+            .filter_map(|line| if let Line::GridTrial(trial) = line { Some(&**trial) } else { None })
+            .collect();
+        assert_eq!(trials.len(), 6);
+        assert!(trials.iter().filter(|trial| trial.failed.is_some()).count() >= 2);
+        assert!(
+            trials
+                .iter()
+                .all(|trial| { trial.failed.is_some() != (trial.figure(GridFigure::Program) == Some(0.02)) })
+        );
+        assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEnd::Blocks))));
+    }
+
+    #[test]
+    fn what_the_user_ends_is_no_trial() {
+        let (ran, kept) = run(5);
+        assert_eq!(ran.len(), 2, "{ran:?}");
+        assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEnd::Stopped))));
+    }
+}

@@ -1,0 +1,17 @@
+//! The benchmark of the sockets interface of Balaji et al. (2006), section 4, as a program of its own.
+//!
+//! landspeed's workloads measure a path between hosts. This one measures what lies below a program's sockets: two ordinary processes
+//! call connect, accept, read and write, so that a path can be put below them. One serves; the other asks, and tells figures.
+//!
+//! A connection begins with a [`hello`]: the token that both know, and what is to be done.
+
+#![warn(missing_docs)]
+
+mod ask;
+mod hello;
+mod serve;
+mod stream;
+
+pub use ask::{Asked, Told, ask};
+pub use hello::{Does, Task, Token};
+pub use serve::serve;

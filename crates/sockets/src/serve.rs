@@ -1,0 +1,78 @@
+//! The end that serves.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use crate::hello::{Does, Task, Token, hear};
+use crate::stream::Stream;
+
+/// Connections at a time; more wait for their threads.
+const MOST: usize = 512;
+
+/// Serves until it is killed.
+///
+/// # Errors
+/// An address that cannot be listened at.
+pub fn serve(at: SocketAddr, token: Token) -> io::Result<()> {
+    let listener = TcpListener::bind(at)?;
+    let places = Arc::new(());
+    loop {
+        let socket = match listener.accept() {
+            Ok((socket, _)) => socket,
+            // It went before it was accepted, or there are no descriptors for it: others come.
+            Err(_) => continue,
+        };
+        if Arc::strong_count(&places) > MOST {
+            continue;
+        }
+        let place = Arc::clone(&places);
+        thread::Builder::new().stack_size(256 << 10).spawn(move || {
+            // A peer that goes ends its connection, and nothing else.
+            let _ = answer(socket, token);
+            drop(place);
+        })?;
+    }
+}
+
+fn answer(socket: TcpStream, token: Token) -> io::Result<()> {
+    let mut stream = Stream::new(socket)?;
+    let task = hear(&mut stream, token)?;
+    let mut stream = stream.polls(task.is_polling)?;
+    match task.does {
+        Does::Pingpong => echo(&mut stream, task),
+        Does::Send => take(&mut stream, task),
+        Does::Receive => give(&mut stream, task),
+        Does::Connect => stream.write_all(&[1]),
+    }
+}
+
+fn echo(stream: &mut Stream, task: Task) -> io::Result<()> {
+    let mut message = vec![0; task.size];
+    loop {
+        stream.read_exact(&mut message)?;
+        stream.write_all(&message)?;
+    }
+}
+
+/// Takes all until the other end has no more, and tells how much that was.
+fn take(stream: &mut Stream, task: Task) -> io::Result<()> {
+    let (mut bytes, mut total) = (vec![0; task.size], 0_u64);
+    loop {
+        match stream.read(&mut bytes)? {
+            0 => break,
+            count => total += count as u64,
+        }
+    }
+    stream.write_all(&total.to_be_bytes())?;
+    stream.socket().shutdown(Shutdown::Write)
+}
+
+/// Sends until the other end goes.
+fn give(stream: &mut Stream, task: Task) -> io::Result<()> {
+    let bytes = vec![0x5a; task.size];
+    loop {
+        stream.write_all(&bytes)?;
+    }
+}
