@@ -24,6 +24,7 @@ pub mod fit;
 pub mod grid;
 mod ladder;
 mod metric;
+pub mod paths;
 mod series;
 mod steal;
 mod summary;

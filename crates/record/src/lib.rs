@@ -61,7 +61,7 @@ pub use figure::{Amount, Figure, Headline, Measured, PartFigures};
 pub use grid::{
     Agreement, Expectation, ExpectationTest, Expected, FactorEffect, FactorialEffect, GRID_FORMAT, Grid,
     GridCell, GridContrast, GridCurves, GridEnd, GridFactor, GridFigure, GridPlace, GridReport, GridSetting,
-    GridTrial, HERE, LevelKind, MissingLevel, Shape,
+    GridTrial, HERE, LevelKind, MissingLevel, PathCost, PathPrediction, PathUse, Shape,
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};

@@ -4,8 +4,8 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, ProgramOf, Side, StepSummary, Study,
-    StudyRun, Trial, TuneSummary, Verdict, unknown,
+    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, PathCost, ProgramOf, Side, StepSummary,
+    Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
 };
 
 /// First line of every record.
@@ -155,6 +155,11 @@ pub enum Line {
     GridTrial(Box<GridTrial>),
     /// What ended a grid.
     GridEnd(GridEnd),
+    /// What the paths of a grid cost, as exchanges over them found at that time; the reference first.
+    PathCosts {
+        /// Each path's.
+        costs: Vec<PathCost>,
+    },
     /// Something a reader should know: a discarded block, a refused knob.
     Note {
         /// One line.

@@ -2,13 +2,14 @@
 
 use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
-    GridFigure, GridReport, GridTrial, Line, ProgramFigure, ProgramOf, Record, Side,
+    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramOf, Record, Side,
 };
 use landspeed_stats::grid::{Compared, Contrast, Layout};
 use landspeed_stats::ratio_of;
 use landspeed_units::Nanos;
 
 use super::fitted::{Fitted, Step, from_to, layout, points};
+use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// A record of something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +35,11 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
     let failed = trials.iter().filter(|trial| trial.failed.is_some()).count();
     let blocks = whole_blocks(grid, &trials);
     let shown = figures_of(grid, &trials);
+    let figures: Vec<GridCurves> = shown.into_iter().map(|curves| fitted(grid, &trials, curves)).collect();
+    let costs = lines_of!(record, Line::PathCosts { costs } => costs).next();
+    let costs = costs.filter(|_| is_about_paths(grid));
+    let used = costs.and_then(|_| used(&trials));
+    let known = costs.zip(used);
     Ok(GridReport {
         format: GRID_FORMAT,
         landspeed: record.header.landspeed.clone(),
@@ -51,7 +57,13 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
         failed: failed as u32,
         took_ns: trials.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default(),
         ended: lines_of!(record, Line::GridEnd(end) => *end).next_back(),
-        figures: shown.into_iter().map(|curves| fitted(grid, &trials, curves)).collect(),
+        used,
+        predicted: known
+            .map_or_else(Vec::new, |(costs, used)| beside_measured(predicted(&used, costs), &figures)),
+        interconnects: known
+            .and_then(|(costs, used)| Some(over_interconnects(&used, costs.first()?)))
+            .unwrap_or_default(),
+        figures,
         title: grid.title.clone(),
         expected: grid.expectations.iter().map(|one| super::expect::judge(grid, &trials, one)).collect(),
         missing: grid.missing.clone(),
@@ -59,6 +71,20 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
         notes: notes(grid, record, &trials, blocks),
         record: Some(path.to_owned()),
     })
+}
+
+/// What was predicted of each path beside what was measured: how many times as much, or as quick.
+fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Vec<PathPrediction> {
+    let measured = |path: &str| {
+        let curves = figures.first()?;
+        let cell = curves.cells.iter().find(|cell| cell.values.first().is_some_and(|value| value == path))?;
+        let less = curves.program.as_ref().is_some_and(|program| program.less_is_better);
+        cell.ratio.map(|ratio| {
+            if less { ratio_of(-ratio.ratio.ln(), -ratio.high.ln(), -ratio.low.ln()) } else { ratio }
+        })
+    };
+    let beside = |one: PathPrediction| PathPrediction { measured: measured(&one.cost.path), ..one };
+    predicted.into_iter().map(beside).collect()
 }
 
 /// Why the figures must not be used.

@@ -111,6 +111,11 @@ pub(crate) struct CompareArgs {
         conflicts_with = "program"
     )]
     pub(crate) with: Option<String>,
+    /// With --app: predict each path's ratio from what the program does with its sockets, and from what each path costs
+    ///
+    /// It measures the three workloads over every path first. The page has the papers' interconnects too, by the same model.
+    #[arg(long, help_heading = "Paths", requires = "app")]
+    pub(crate) predict: bool,
     /// With --paths: run over each path this many times
     #[arg(long, value_name = "N", help_heading = "Paths", requires = "paths", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) blocks: u32,

@@ -10,7 +10,9 @@ use landspeed_experiment::{
     Error, FAN, GridHead, Ground, Names, Pair, Sink, begin_grid, check_grid, path_of, planned_blocks,
     prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
-use landspeed_record::{Grid, GridPlace, GridSetting, GridTrial, Line, Record, Settings, WriteError, Writer};
+use landspeed_record::{
+    Grid, GridPlace, GridSetting, GridTrial, Line, PathCost, Record, Settings, WriteError, Writer,
+};
 use landspeed_report::live::GridProgress;
 use landspeed_report::{Detail, Output, json};
 use landspeed_transport::settings::FLOWS;
@@ -72,6 +74,8 @@ pub(crate) struct Job {
     words: Vec<String>,
     file: PathBuf,
     done: Vec<GridTrial>,
+    /// What the paths cost that are compared, where that is known.
+    costs: Vec<PathCost>,
     /// Of a record that goes on: taken before it was read, so that no other run adds to it meanwhile.
     writer: Option<Writer>,
 }
@@ -79,7 +83,12 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn of(grid: Grid, words: Vec<String>, wishes: &Wishes<'_>) -> Result<Job> {
         let file = data::fresh(&data::folder(wishes.output.data_dir.as_deref())?, "grid", &data::now());
-        Ok(Job { grid, words, file, done: Vec::new(), writer: None })
+        Ok(Job { grid, words, file, done: Vec::new(), costs: Vec::new(), writer: None })
+    }
+
+    /// The same, with what the paths cost that are compared.
+    pub(crate) fn with_costs(self, costs: Vec<PathCost>) -> Job {
+        Job { costs, ..self }
     }
 
     /// Measures it and shows what came out.
@@ -107,11 +116,11 @@ impl Job {
             grid.budget_ns = more.budget.unwrap_or_default();
         }
         let words = record.header.topology.split(' ').map(str::to_owned).collect();
-        Ok(Job { grid, words, file: file.to_owned(), done, writer: Some(writer) })
+        Ok(Job { grid, words, file: file.to_owned(), done, costs: Vec::new(), writer: Some(writer) })
     }
 
     /// Measures it, and says where the record is.
-    fn measure(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<PathBuf> {
+    pub(crate) fn measure(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<PathBuf> {
         let hosts = HostArgs { hosts: self.words.clone(), ..wishes.hosts.clone() };
         let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
@@ -149,6 +158,9 @@ impl Job {
             let (topology, command) = (hosts.describe(), data::command_line());
             let head = GridHead { topology, command, started: data::now() };
             begin_grid(&grid, &head, ground.pair(), &mut recorder)?;
+            if !self.costs.is_empty() {
+                recorder.line(&Line::PathCosts { costs: self.costs })?;
+            }
         }
         let result = run_grid(&grid, &mut ground, &self.done, &mut recorder);
         drop(recorder);

@@ -6,10 +6,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{GridHead, Names, RanHere, here, run_here, vary};
-use landspeed_record::{Grid, Workload, Writer};
+use landspeed_experiment::{GridHead, Names, RanHere, check_grid, here, run_here, vary};
+use landspeed_record::{Grid, GridCell, PathCost, Workload, Writer};
 use landspeed_report::quoted;
-use landspeed_units::{Nanos, Text};
+use landspeed_units::{BitRate, Nanos, Text};
 
 use super::app;
 use super::exec::Told;
@@ -36,8 +36,49 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
 }
 
-/// An application between hosts: a grid over its parameter `path`.
+/// An application between hosts.
 fn of_application(args: &CompareArgs, workload: Workload, stop: &Stop) -> Result<ExitCode> {
+    stop.at_once("nothing was changed");
+    let wishes = wishes(args);
+    let costs = if args.predict { costs(args, &wishes, stop)? } else { Vec::new() };
+    job(args, workload, &wishes)?.with_costs(costs).finish(&wishes, stop)
+}
+
+/// What each path costs, by landspeed's own exchanges over all of them.
+fn costs(args: &CompareArgs, wishes: &Wishes<'_>, stop: &Stop) -> Result<Vec<PathCost>> {
+    let means = |exchange: ExchangeArg| -> Result<Vec<f64>> {
+        eprintln!("{}:", exchange.application());
+        let file = job(args, app::asked(exchange.application(), None)?, wishes)?.measure(wishes, stop)?;
+        anyhow::ensure!(!stop.asked(), "ended before the paths' costs were known");
+        let record = landspeed_record::read(&file)?;
+        let report = landspeed_analysis::grid::report(&record, &file.display().to_string())?;
+        let cells = report.figures.first().map_or(&[][..], |curves| &curves.cells);
+        let mean = |cell: &GridCell| {
+            cell.mean.with_context(|| {
+                format!("no figure of {}: {}", cell.values.join(" "), report.notes.join("; "))
+            })
+        };
+        cells.iter().map(mean).collect()
+    };
+    let (connect, message, rate) =
+        (means(ExchangeArg::Connect)?, means(ExchangeArg::Pingpong)?, means(ExchangeArg::Stream)?);
+    let nanos = |us: f64| Nanos((us * 1e3) as u64);
+    let each = args.paths.iter().zip(connect).zip(message.into_iter().zip(rate));
+    let cost = |((path, connect), (round_trip, gbps)): ((&String, f64), (f64, f64))| PathCost {
+        path: path.clone(),
+        connect_ns: nanos(connect),
+        message_ns: nanos(round_trip / 2.0),
+        rate_bps: BitRate(gbps * 1e9),
+    };
+    Ok(each.map(cost).collect())
+}
+
+fn wishes(args: &CompareArgs) -> Wishes<'_> {
+    Wishes { hosts: &args.hosts, yes: args.yes, lacks_are_told: false, output: &args.output, full: false }
+}
+
+/// A grid of an application over its parameter `path`.
+fn job(args: &CompareArgs, workload: Workload, wishes: &Wishes<'_>) -> Result<Job> {
     let runner = landspeed_workload::find(&workload.name).context("it was read before")?;
     let names = Names { runner, words: &args.hosts.hosts };
     let grid = Grid {
@@ -48,14 +89,8 @@ fn of_application(args: &CompareArgs, workload: Workload, stop: &Stop) -> Result
         workload,
         ..Grid::default()
     };
-    let wishes = Wishes {
-        hosts: &args.hosts,
-        yes: args.yes,
-        lacks_are_told: false,
-        output: &args.output,
-        full: false,
-    };
-    Job::of(grid, args.hosts.hosts.clone(), &wishes)?.finish(&wishes, stop)
+    check_grid(&grid)?;
+    Job::of(grid, args.hosts.hosts.clone(), wishes)
 }
 
 /// A program as it is, here: each run once before anything counts.
@@ -100,7 +135,8 @@ fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
         let words = words.lines().last().unwrap_or("it said nothing");
         return Err(format!("the program failed ({status}): {}", Text::from(words)));
     }
-    let told: Told = landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;
+    let told: Told =
+        landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;
     match told.why_not() {
         Some(why) => Err(why),
         None => Ok(RanHere { took: told.took_ns, cpu: told.cpu_ns }),

@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::{Expected, GridEnd, GridFactor, GridFigure, GridTrial, MissingLevel};
+use super::{Expected, GridEnd, GridFactor, GridFigure, GridTrial, MissingLevel, PathPrediction, PathUse};
 use crate::{Estimate, HostFacts, PathFacts, ProgramOf, Workload};
 
 pub const GRID_FORMAT: u32 = 1;
@@ -44,6 +44,12 @@ pub struct GridReport {
     pub missing: Vec<MissingLevel>,
     /// The figure that was asked for, then the others that the workload has.
     pub figures: Vec<GridCurves>,
+    /// What the program did with its sockets over the first path; `None` unless the costs of paths are known.
+    pub used: Option<PathUse>,
+    /// What that predicts for each path.
+    pub predicted: Vec<PathPrediction>,
+    /// What it predicts for the papers' interconnects, beside the first of them.
+    pub interconnects: Vec<PathPrediction>,
     /// Why the figures must not be used; `None` where they may.
     pub void: Option<String>,
     pub notes: Vec<String>,

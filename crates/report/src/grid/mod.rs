@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("grid.css");
 /// A grid, ready to be printed; its commands call the record `named`, which is a word of a shell. The dots of the drawings
 /// are the trials of `record`.
 pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
-    let mut sections = vec![expected(report), side_by_side(report)];
+    let mut sections = vec![expected(report), side_by_side(report), predicted(report)];
     for (number, curves) in report.figures.iter().enumerate() {
         sections.push(figure(report, record, curves, number > 0));
     }
@@ -78,6 +78,19 @@ fn effects(effects: &[FactorEffect]) -> List {
 /// Every figure at a glance, where there are few cells.
 fn side_by_side(report: &GridReport) -> Section {
     Section::new("side-by-side", "Side by side").minor().all(tables::side_by_side(report))
+}
+
+/// What the program's use of its sockets predicts: a model.
+fn predicted(report: &GridReport) -> Section {
+    let Some(used) = &report.used else { return Section::default() };
+    let how = format!("A model: {}. Measured beside it.", words::used(used));
+    let models = "A model of the hosts of the papers: what the program does here apart from its network, and its network at \
+                  the costs that the papers print. Connections of TCP take a round trip where a paper tells nothing.";
+    let interconnects = tables::interconnects(report).map(|table| vec![table.into(), Block::aside(models)]);
+    Section::new("predicted", "What its use of the sockets predicts")
+        .all(tables::predicted(report))
+        .with(Block::aside(how))
+        .all(interconnects.and_then(|blocks| Block::only(Seen::InFull, blocks)))
 }
 
 /// A figure: drawn on the page, and every cell in a table.

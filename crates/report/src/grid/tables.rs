@@ -1,6 +1,10 @@
 //! A grid in figures.
 
-use landspeed_record::{Expected, GridCell, GridCurves, GridReport, GridTrial, Line, Record};
+use landspeed_analysis::paths::INTERCONNECTS;
+use landspeed_record::{
+    Expected, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
+};
+use landspeed_units::Nanos;
 
 use super::words;
 use crate::block::{Cell, Column, ColumnKind, Look, Row, Seen, Table, Text};
@@ -53,6 +57,53 @@ pub(super) fn side_by_side(report: &GridReport) -> Option<Table> {
         Row::from(own.into_iter().chain(ratios).collect::<Vec<Cell>>())
     };
     Table::new("Side by side", "figures", columns).rows(report.figures.iter().map(row)).some()
+}
+
+/// What was predicted of each path beside what was measured.
+pub(super) fn predicted(report: &GridReport) -> Option<Table> {
+    let mut columns = costs("path");
+    columns.extend([Column::number("predicted"), Column::of(ColumnKind::Estimate, "measured")]);
+    let row = |one: &PathPrediction| {
+        let mut cells = cost_cells(one);
+        cells.push(one.measured.map(Cell::from).into());
+        Row::from(cells)
+    };
+    Table::new("What its use of the sockets predicts", "figures", columns)
+        .rows(report.predicted.iter().map(row))
+        .some()
+}
+
+/// The same of the papers' interconnects.
+pub(super) fn interconnects(report: &GridReport) -> Option<Table> {
+    let mut columns = costs("interconnect of the papers");
+    columns.extend([
+        Column::number("as fast as the first"),
+        Column::number("packet"),
+        Column::words("source"),
+    ]);
+    let row = |one: &PathPrediction| {
+        let mut cells = cost_cells(one);
+        let known = INTERCONNECTS.iter().find(|known| known.name == one.cost.path);
+        cells.push(
+            known.and_then(|known| known.packet_us).map(|us| Cell::from(Nanos((us * 1e3) as u64))).into(),
+        );
+        cells.push(known.map_or("", |known| known.source).into());
+        Row::from(cells)
+    };
+    Table::new("Over the papers' interconnects: a model", "figures", columns)
+        .rows(report.interconnects.iter().map(row))
+        .some()
+}
+
+fn costs(what: &'static str) -> Vec<Column> {
+    let numbers = ["connection", "message", "stream"].map(Column::number);
+    std::iter::once(Column::words(what)).chain(numbers).collect()
+}
+
+fn cost_cells(one: &PathPrediction) -> Vec<Cell> {
+    let PathCost { path, connect_ns, message_ns, rate_bps } = &one.cost;
+    let ratio = Cell::number(one.predicted, times(one.predicted));
+    vec![safe(path).into(), (*connect_ns).into(), (*message_ns).into(), (*rate_bps).into(), ratio]
 }
 
 /// Cells in the order in which a curve goes through them: all values of the axis' factor behind each other.

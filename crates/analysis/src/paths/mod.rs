@@ -1,0 +1,126 @@
+//! What a program's use of its sockets predicts for each path below them, and for the papers' interconnects. A model, and pure.
+//!
+//! A run takes what the network takes and the rest. The network takes as long as its connections, messages and bytes at what the path
+//! costs, one after the other. Over another path the rest stays. Where the network alone would take longer than the run did, because
+//! connections overlap, all of the run is the network's.
+
+mod interconnects;
+
+use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPrediction, PathUse, SnmpCounts};
+use landspeed_units::{Bytes, Nanos};
+
+pub use interconnects::{INTERCONNECTS, Interconnect};
+
+/// What the program did in the runs over the reference path: the median of each count.
+pub fn used(trials: &[&GridTrial]) -> Option<PathUse> {
+    let runs: Vec<PathUse> = trials
+        .iter()
+        .filter(|trial| trial.cell == 0 && trial.failed.is_none())
+        .map(|trial| used_in(trial))
+        .collect();
+    let median = |of: fn(&PathUse) -> u64| {
+        let mut all: Vec<u64> = runs.iter().map(of).collect();
+        all.sort_unstable();
+        all.get(all.len() / 2).copied()
+    };
+    let found = PathUse {
+        connections: median(|run| run.connections)?,
+        messages: median(|run| run.messages)?,
+        bytes: Bytes(median(|run| run.bytes.0)?),
+        took_ns: Nanos(median(|run| run.took_ns.0)?),
+    };
+    (found.messages > 0 && found.took_ns > Nanos(0)).then_some(found)
+}
+
+fn used_in(trial: &GridTrial) -> PathUse {
+    // Host A is in every pair.
+    let hosts = || [&trial.a, &trial.b].into_iter().chain(trial.others.iter().map(|[_, b]| b));
+    let count = |end: &EndpointOutcome, name: &str| {
+        end.observed.get::<SnmpCounts>().0.get(name).copied().unwrap_or(0)
+    };
+    let sum = |name: &str| hosts().map(|end| count(end, name)).sum();
+    let messages = |end| count(end, "Ip.OutRequests").min(count(end, "TcpExt.TCPOrigDataSent"));
+    PathUse {
+        connections: sum("Tcp.ActiveOpens"),
+        messages: hosts().map(messages).sum(),
+        bytes: Bytes(sum("IpExt.OutOctets")),
+        took_ns: hosts().map(|end| end.window_ns).max().unwrap_or_default(),
+    }
+}
+
+/// How many times as fast the program would be over each path as over the first one.
+pub fn predicted(used: &PathUse, costs: &[PathCost]) -> Vec<PathPrediction> {
+    let Some(first) = costs.first() else { return Vec::new() };
+    let over =
+        |cost: &PathCost| 1.0 / (1.0 - share(used, first) * (1.0 - cost.seconds(used) / first.seconds(used)));
+    costs
+        .iter()
+        .map(|cost| PathPrediction { cost: cost.clone(), predicted: over(cost), measured: None })
+        .collect()
+}
+
+/// How many times as fast it would be over each of the papers' interconnects as over the first of them.
+pub fn over_interconnects(used: &PathUse, here: &PathCost) -> Vec<PathPrediction> {
+    let rest = used.took_ns.as_secs_f64() * (1.0 - share(used, here));
+    let costs: Vec<PathCost> = INTERCONNECTS.iter().map(Interconnect::cost).collect();
+    let took = |cost: &PathCost| rest + cost.seconds(used);
+    let first = costs.first().map_or(0.0, took);
+    let over = |cost: PathCost| PathPrediction { predicted: first / took(&cost), cost, measured: None };
+    costs.into_iter().map(over).collect()
+}
+
+/// The share of the run that is the network's.
+fn share(used: &PathUse, cost: &PathCost) -> f64 {
+    (cost.seconds(used) / used.took_ns.as_secs_f64()).min(1.0)
+}
+
+/// Whether the grid is about paths alone, so that predictions are about its cells.
+pub fn is_about_paths(grid: &Grid) -> bool {
+    matches!(grid.factors.as_slice(), [one] if one.name == "path")
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::BitRate;
+
+    use super::*;
+
+    fn cost(path: &str, [connect, message]: [u64; 2], rate: f64) -> PathCost {
+        PathCost {
+            path: path.into(),
+            connect_ns: Nanos::micros(connect),
+            message_ns: Nanos::micros(message),
+            rate_bps: BitRate(rate),
+        }
+    }
+
+    #[test]
+    fn a_program_gains_by_what_it_uses() {
+        // Half of the run is messages.
+        let used = PathUse { messages: 1000, took_ns: Nanos::millis(20), ..PathUse::default() };
+        let costs = [cost("kernel", [10, 10], 1e9), cost("half", [99, 5], 1e9), cost("same", [99, 10], 2e9)];
+        let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
+        assert!((found[0] - 1.0).abs() < 1e-9 && (found[2] - 1.0).abs() < 1e-9, "{found:?}");
+        assert!((found[1] - 4.0 / 3.0).abs() < 1e-9, "15 ms in place of 20: {found:?}");
+        // Connections alone, and more of them at once than one after the other would fit.
+        let used = PathUse { connections: 4000, took_ns: Nanos::millis(20), ..PathUse::default() };
+        let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
+        assert!((found[1] - 10.0 / 99.0).abs() < 1e-9, "{found:?}");
+        assert!(predicted(&used, &[]).is_empty());
+    }
+
+    #[test]
+    fn interconnects_rank_as_the_paper_found() {
+        let here = cost("kernel", [20, 3], 20e9);
+        let best = |used: PathUse| {
+            let all = over_interconnects(&used, &here);
+            let best = all.iter().max_by(|a, b| a.predicted.total_cmp(&b.predicted)).expect("some");
+            best.cost.path.clone()
+        };
+        let took_ns = Nanos::millis(1);
+        // Balaji et al., section 6.2.3: many connections are the TOE's, whose set-up is quick.
+        assert!(best(PathUse { connections: 100, took_ns, ..PathUse::default() }).contains("10-Gigabit"));
+        // Section 6.1: the TOE has the most bandwidth.
+        assert!(best(PathUse { bytes: Bytes(1 << 30), took_ns, ..PathUse::default() }).contains("TOE"));
+    }
+}
