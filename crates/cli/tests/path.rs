@@ -31,6 +31,7 @@ fn program() {
         "ask" => (0..number(2)).for_each(|_| ask(number(1), number(3))),
         "ask-in-epoll" => entangled(number(1), true),
         "ask-duplicated" => entangled(number(1), false),
+        "ask-without-waiting" => ask_without_waiting(number(1)),
         "ask-slowly" => ask_slowly(number(1)),
         "ask-on" => ask_on(number(1)),
         other => panic!("{other}"),
@@ -159,6 +160,27 @@ fn entangled(port: usize, in_epoll: bool) {
     let _ = stream.as_raw_fd();
 }
 
+/// Connects as event loops do, and looks at what the socket says that it is.
+fn ask_without_waiting(port: usize) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::net::{
+        AddressFamily, Protocol, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd =
+        socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP)).expect("a socket");
+    let descriptor = rustix::io::fcntl_getfd(&fd).expect("flags");
+    assert!(descriptor.contains(rustix::io::FdFlags::CLOEXEC));
+    assert_eq!(sockopt::socket_protocol(&fd), Ok(Some::<Protocol>(ipproto::TCP)));
+    assert_eq!(connect(&fd, &at(port)), Err(rustix::io::Errno::INPROGRESS));
+    poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None).expect("an event");
+    assert_eq!(sockopt::socket_error(&fd), Ok(Ok(())));
+    let mut stream = TcpStream::from(fd);
+    stream.set_nonblocking(false).expect("an option");
+    stream.write_all(b"x").expect("sent");
+    stream.read_exact(&mut [0]).expect("came");
+}
+
 /// One of the programs, alone or over a path.
 fn command(over: Option<&str>, does: &str) -> Command {
     let own = std::env::current_exe().expect("this program");
@@ -249,11 +271,16 @@ fn run(over: Option<&str>, does: &str) -> Output {
 
 /// Whether the kernel lets programs have their calls answered by others.
 fn carries() -> bool {
-    let carries = run(Some("local"), "ask 1 0 0").status.success();
-    if !carries {
-        support::skip("this kernel does not hand system calls to another program");
+    can("local")
+}
+
+/// Whether this host has what a path needs.
+fn can(path: &str) -> bool {
+    let out = run(Some(path), "ask 1 0 0");
+    if !out.status.success() {
+        support::skip(&text(&out).1);
     }
-    carries
+    out.status.success()
 }
 
 #[test]
@@ -298,32 +325,64 @@ fn a_socket_that_is_more_than_one_descriptor_stays_on_tcp() {
 }
 
 #[test]
-fn require_fails_where_a_connection_stayed_on_tcp() {
-    if !carries() {
+fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
+    if !can("mptcp") {
         return;
     }
-    let server = Server::start(None, 1);
-    let own = std::env::current_exe().expect("this program");
-    let mut required = Command::new(LANDSPEED);
-    required.args(["exec", "--path", "local", "--require", "--"]).arg(own);
-    required.args(["--exact", "program", "--nocapture"]).env(PROGRAM, format!("ask {} 1 10", server.port));
-    let out = required.output().expect("it runs");
-    let (_, err) = text(&out);
-    assert_eq!(out.status.code(), Some(1), "{err}");
-    assert!(err.contains("local carried 0 of 1 connection\n"), "{err}");
-    assert!(
-        err.contains("1 stayed on TCP: no program on this host that runs over this path listens there"),
-        "{err}"
-    );
+    let server = Server::start(Some("mptcp"), 20);
+    let seen = client(Some("mptcp"), &format!("ask {} 20 300000", server.port));
+    assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
+    let seen = server.counts();
+    assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
+
+    let server = Server::start(Some("mptcp"), 1);
+    client(Some("mptcp"), &format!("ask-without-waiting {}", server.port));
+    assert_eq!(server.counts()["carried"], 1);
+}
+
+#[test]
+fn multipath_tcp_with_an_end_that_speaks_tcp_is_counted_as_a_fallback() {
+    if !can("mptcp") {
+        return;
+    }
+    let server = Server::start(None, 3);
+    let seen = client(Some("mptcp"), &format!("ask {} 3 100000", server.port));
+    assert_eq!((&seen["carried"], &seen["left"]["plain-peer"]), (&0.into(), &3.into()), "{seen}");
+
+    let server = Server::start(Some("mptcp"), 3);
+    client(None, &format!("ask {} 3 100000", server.port));
+    let seen = server.counts();
+    assert_eq!((&seen["carried"], &seen["left"]["plain-peer"]), (&0.into(), &3.into()), "{seen}");
+}
+
+#[test]
+fn require_fails_where_a_connection_stayed_on_tcp() {
+    let why = [
+        ("local", "no program on this host that runs over this path listens there"),
+        ("mptcp", "the other end, or something on the way, does not speak Multipath TCP"),
+    ];
+    for (path, why) in why.into_iter().filter(|(path, _)| can(path)) {
+        let server = Server::start(None, 1);
+        let own = std::env::current_exe().expect("this program");
+        let mut required = Command::new(LANDSPEED);
+        required.args(["exec", "--path", path, "--require", "--"]).arg(own);
+        required.args(["--exact", "program", "--nocapture"]);
+        let out = required.env(PROGRAM, format!("ask {} 1 10", server.port)).output().expect("it runs");
+        let (_, err) = text(&out);
+        assert_eq!(out.status.code(), Some(1), "{err}");
+        assert!(err.contains(&format!("{path} carried 0 of 1 connection\n")), "{err}");
+        assert!(err.contains(&format!("1 stayed on TCP: {why}")), "{err}");
+    }
 }
 
 #[test]
 fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
-    if !carries() {
-        return;
-    }
-    let mut server = Server::start(Some("local"), 100);
-    let mut asking = command(Some("local"), &format!("ask-slowly {}", server.port));
+    ["local", "mptcp"].into_iter().filter(|path| can(path)).for_each(outlives);
+}
+
+fn outlives(path: &str) {
+    let mut server = Server::start(Some(path), 100);
+    let mut asking = command(Some(path), &format!("ask-slowly {}", server.port));
     let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
     let mut to = asking.stdin.take().expect("a pipe");
     let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
@@ -363,14 +422,15 @@ fn program_of(supervisor: u32) -> i32 {
 
 #[test]
 fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
-    if !carries() {
-        return;
-    }
+    ["local", "mptcp"].into_iter().filter(|path| can(path)).for_each(kills);
+}
+
+fn kills(path: &str) {
     // `make kills` draws more of them.
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     for number in 0..count {
-        let mut server = Server::start(Some("local"), 1_000_000);
-        let mut asking = command(Some("local"), &format!("ask-on {}", server.port));
+        let mut server = Server::start(Some(path), 1_000_000);
+        let mut asking = command(Some(path), &format!("ask-on {}", server.port));
         let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
         let (own, others) = (asking.id(), server.child.id());
         let programs = [program_of(own), program_of(others)];
@@ -394,7 +454,7 @@ fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
         let failed = said.lines().filter(|line| line.starts_with("failed")).count();
         match victim {
             // What the supervisor was accepting at that moment is reset.
-            0 | 1 => assert!(failed <= 1 && said.contains("\nasked "), "{victim}: {said}{err}"),
+            0 | 1 => assert!(failed <= 1 && said.contains("\nasked "), "{path}: {victim}: {said}{err}"),
             _ => assert!(victim == 2 || said.contains("\nasked "), "{said}{err}"),
         }
     }
@@ -469,4 +529,52 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
         (&0.into(), &3.into()),
         "{err}"
     );
+}
+
+/// A second link between the namespaces. A shaper makes both narrow, so that one alone does not carry everything.
+fn join_again(Namespaces([a, b]): &Namespaces) {
+    support::sh(&format!("ip link add v1 netns {a} type veth peer name v1 netns {b}"));
+    for (name, number) in [(a, 1), (b, 2)] {
+        for command in [
+            format!("ip -n {name} addr add 10.99.8.{number}/24 dev v1"),
+            format!("ip -n {name} link set v1 up"),
+            format!("tc -n {name} qdisc add dev v0 root tbf rate 200mbit burst 64kb latency 50ms"),
+            format!("tc -n {name} qdisc add dev v1 root tbf rate 200mbit burst 64kb latency 50ms"),
+            format!("ip -n {name} mptcp limits set subflow 2 add_addr_accepted 2"),
+        ] {
+            support::sh(&command);
+        }
+    }
+    support::sh(&format!("ip -n {b} mptcp endpoint add 10.99.8.2 dev v1 subflow"));
+}
+
+#[test]
+fn multipath_tcp_carries_a_program_over_two_links() {
+    if !support::root() || !can("mptcp") {
+        return;
+    }
+    let namespaces = Namespaces::new();
+    join_again(&namespaces);
+    let over = Some("mptcp");
+    let server = Server::of(namespaces.command(0, "10.99.7.1", over, "serve 5 0"));
+    let sent = |link: &str| {
+        let told = support::sh(&format!("ip -n {} -s -j link show {link}", namespaces.0[1]));
+        let told: Value = serde_json::from_str(&told).expect("JSON");
+        told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count")
+    };
+    // A server that is not ready for it refuses a second subflow, and the kernel does not ask again: not all connections have one.
+    // The program enters its namespace itself: the sockets must be of that one.
+    let does = format!("ask {} 5 4000000", server.port);
+    let program = command(None, &does);
+    let mut client = Command::new(LANDSPEED);
+    client.args(["exec", "--json", "--path", "mptcp", "--", "ip", "netns", "exec", &namespaces.0[1]]);
+    client.arg(program.get_program()).args(program.get_args()).env(PROGRAM, does).env(ADDRESS, "10.99.7.1");
+    let out = client.output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    assert_eq!(counts(&err)["carried"], 5, "{err}");
+    assert_eq!(server.counts()["carried"], 5);
+    for link in ["v0", "v1"] {
+        assert!(sent(link) > 1_000_000, "{link} carried {}", sent(link));
+    }
 }

@@ -23,6 +23,10 @@ pub enum Why {
     Stranger,
     /// The kernel refused something.
     Refused,
+    /// The other end speaks TCP alone, or something on the way does.
+    PlainPeer,
+    /// The socket was one of TCP from the start.
+    PlainSocket,
 }
 
 impl Why {
@@ -36,6 +40,8 @@ impl Why {
             Why::NotConnected => "the connection took too long, or failed",
             Why::Stranger => "a program that does not run over this path connected",
             Why::Refused => "the kernel refused something",
+            Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",
+            Why::PlainSocket => "the socket was one of TCP from the start: landspeed did not make it",
         }
     }
 }

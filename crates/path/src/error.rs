@@ -13,6 +13,10 @@ pub enum Error {
          container whose own filter allows seccomp()"
     )]
     Notify(io::Error),
+    #[error("this kernel opens no socket of Multipath TCP: {0}; it takes Linux 5.16 with CONFIG_MPTCP")]
+    NoMptcp(io::Error),
+    #[error("Multipath TCP is off in this network namespace: run `sysctl net.mptcp.enabled=1`")]
+    MptcpOff,
     #[error("cannot {what}: {source}")]
     Refused { what: String, source: io::Error },
     #[error(

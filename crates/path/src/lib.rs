@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `kernel` | TCP as it is |
 //! | `local` | an AF_UNIX socket in the place of a connection between two programs of one host |
+//! | `mptcp` | Multipath TCP of the kernel in the place of TCP |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
 //! | `supervisor`, `heir` | the threads that answer them, and the process that answers once these have gone |
 //! | `exec` | a program run over a path |
@@ -16,12 +17,14 @@
 
 #![warn(missing_docs)]
 
+mod accept;
 mod count;
 mod error;
 mod exec;
 mod heir;
 mod kernel;
 mod local;
+mod mptcp;
 mod notify;
 mod shared;
 mod socket;
@@ -71,7 +74,7 @@ pub trait Carrier: Send + Sync {
 }
 
 /// Every path, the plain one first.
-pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local];
+pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local, &mptcp::Mptcp];
 
 /// The path with this name.
 pub fn find(name: &str) -> Option<&'static dyn Path> {

@@ -13,6 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub(crate) enum Kind {
     /// A TCP socket.
     Tcp,
+    /// A socket of Multipath TCP, whether or not its connection has fallen back to TCP.
+    Mptcp,
     /// An AF_UNIX socket of a stream.
     Unix,
     /// Anything else.
@@ -23,6 +25,7 @@ pub(crate) fn kind(fd: impl AsFd) -> Kind {
     let option = |name| int(&fd, libc::SOL_SOCKET, name);
     match option(libc::SO_PROTOCOL) {
         Ok(libc::IPPROTO_TCP) => Kind::Tcp,
+        Ok(libc::IPPROTO_MPTCP) => Kind::Mptcp,
         Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => Kind::Unix,
         _ => Kind::Other,
     }

@@ -143,6 +143,17 @@ impl<'a> Call<'a> {
         whole(done, bytes.len())
     }
 
+    /// Answers getsockopt(2) with a number.
+    pub(crate) fn return_option(&self, value: i32) -> Answer {
+        let mut room = [0; 4];
+        let fits = self.read(self.address(4), &mut room).map(|()| i32::from_ne_bytes(room).clamp(0, 4));
+        let written = fits.and_then(|fits| {
+            self.write(self.address(3), &value.to_ne_bytes()[..fits as usize])?;
+            self.write(self.address(4), &fits.to_ne_bytes())
+        });
+        if written.is_ok() { Answer::Return(0) } else { Answer::Errno(libc::EFAULT) }
+    }
+
     /// Writes an address and its length as accept(2) does: as much as there is room for.
     pub(crate) fn write_address(&self, (to, length): (u64, u64), name: &[u8]) -> io::Result<()> {
         if to == 0 || length == 0 {
