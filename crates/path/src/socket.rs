@@ -38,6 +38,12 @@ pub(crate) fn cookie(fd: impl AsFd) -> Option<u64> {
     Some(u64::from_ne_bytes(cookie))
 }
 
+/// What tells a socket from all others that are open. An accepted socket of Multipath TCP has the cookie of the one that listens
+/// (seen on Linux 6.18), and an inode number of its own.
+pub(crate) fn inode(fd: impl AsFd) -> Option<u64> {
+    rustix::fs::fstat(fd).ok().map(|found| found.st_ino)
+}
+
 pub(crate) fn int(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int> {
     let mut value = [0; 4];
     option(fd, (level, name), &mut value)?;
