@@ -115,6 +115,7 @@ fn ask_on(port: usize) {
         drop(ended);
     });
     let mut asked = 0_u32;
+    println!("\nasking");
     while until.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
         match try_ask(port) {
             Ok(()) => asked += 1,
@@ -181,13 +182,13 @@ fn ask_without_waiting(port: usize) {
     stream.read_exact(&mut [0]).expect("came");
 }
 
-/// One of the programs, alone or over a path.
+/// One of the programs, alone or over a path, with the options that follow its name.
 fn command(over: Option<&str>, does: &str) -> Command {
     let own = std::env::current_exe().expect("this program");
     let mut command = match over {
         Some(path) => {
             let mut command = Command::new(LANDSPEED);
-            command.args(["exec", "--json", "--path", path, "--"]).arg(own);
+            command.args(["exec", "--json", "--path"]).args(path.split(' ')).arg("--").arg(own);
             command
         }
         None => Command::new(own),
@@ -325,6 +326,48 @@ fn a_socket_that_is_more_than_one_descriptor_stays_on_tcp() {
 }
 
 #[test]
+fn connections_that_were_not_chosen_stay_on_tcp_and_are_not_counted() {
+    if !carries() {
+        return;
+    }
+    let server = Server::start(Some("local"), 5);
+    let does = format!("ask {} 1 100000", server.port);
+    let over = |only: &str| {
+        let seen = client(Some(&format!("local {only}")), &does);
+        assert_eq!(seen["left"], serde_json::json!({}), "{seen}");
+        seen["carried"].as_u64().expect("a count")
+    };
+    assert_eq!(over(&format!("--only {}", server.port)), 1);
+    assert_eq!(over("--only 1 --only 127.0.0.0/8 --require"), 1);
+    assert_eq!(over("--only 1"), 0);
+    assert_eq!(over("--only 10.0.0.0/8 --only fd00::/8"), 0);
+    assert_eq!(over("--only ::ffff:127.0.0.1"), 1);
+    let seen = server.counts();
+    assert_eq!((&seen["carried"], &seen["left"]["stranger"]), (&3.into(), &2.into()), "{seen}");
+
+    // And where the one who accepts chooses, the other end goes on over TCP at once.
+    let server = Server::start(Some("local --only 10.0.0.0/8 --only 1"), 2);
+    let seen = client(Some("local"), &format!("ask {} 2 100000", server.port));
+    assert_eq!((&seen["carried"], &seen["left"]["not-accepted"]), (&0.into(), &2.into()), "{seen}");
+    let seen = server.counts();
+    assert_eq!((&seen["carried"], &seen["left"]), (&0.into(), &serde_json::json!({})), "{seen}");
+}
+
+#[test]
+fn a_choice_that_is_none_or_that_a_path_cannot_make_is_refused() {
+    for (over, says) in [
+        ("local --only 70000", "a port is a number from 1 to 65535"),
+        ("local --only http", "this is neither a port (6379) nor a network"),
+        ("local --only 10.0.0.1/8", "write 10.0.0.0/8"),
+        ("mptcp --only 80", "mptcp cannot choose between connections: a socket is made before"),
+    ] {
+        let out = run(Some(over), "ask 1 0 0");
+        let (_, err) = text(&out);
+        assert!(!out.status.success() && err.contains(says), "{over}: {err}");
+    }
+}
+
+#[test]
 fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
     if !can("mptcp") {
         return;
@@ -434,6 +477,8 @@ fn kills(path: &str) {
         let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
         let (own, others) = (asking.id(), server.child.id());
         let programs = [program_of(own), program_of(others)];
+        let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+        crate::said(&mut from, "asking");
         // The moments of one victim are spread over a good many connections.
         std::thread::sleep(Duration::from_micros(5_000 + number * 7_919 % 60_000));
         let victim = number % 4;
@@ -445,12 +490,12 @@ fn kills(path: &str) {
             ask(server.port.into(), 5000);
         }
         let mut said = String::new();
-        asking.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        from.read_to_string(&mut said).expect("text");
         asking.wait().expect("a child");
         programs.iter().for_each(|pid| signal(*pid, Signal::KILL));
         let mut err = String::new();
-        let mut from = server.child.stderr.take().expect("a pipe");
-        from.read_to_string(&mut err).expect("text");
+        let mut told = server.child.stderr.take().expect("a pipe");
+        told.read_to_string(&mut err).expect("text");
         let failed = said.lines().filter(|line| line.starts_with("failed")).count();
         match victim {
             // What the supervisor was accepting at that moment is reset.

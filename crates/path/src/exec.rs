@@ -1,7 +1,7 @@
 //! A program, run over a path.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::thread;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
 };
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -18,7 +18,7 @@ use signal_hook::iterator::Signals;
 use crate::notify::install;
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
-use crate::{Counts, Error, Path};
+use crate::{Carrier, Counts, Error, Only, Path};
 
 /// How a program ended that ran over a path.
 #[derive(Debug)]
@@ -29,12 +29,17 @@ pub struct Ended {
     pub counts: Counts,
 }
 
-/// Runs `command` over a path until it ends. `keeper` runs [`keep`](crate::keep) for the path, with its standard input, output and
+/// Runs `command` over a path until it ends; the path takes connections that `only` admits. `keeper` runs [`keep`](crate::keep) for the path, with its standard input, output and
 /// error as the three descriptors.
 ///
 /// # Errors
-/// A program that cannot be started; a kernel, or a host, without what the path needs.
-pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Result<Ended, Error> {
+/// A program that cannot be started; a kernel, or a host, without what the path needs; a choice where the path has none.
+pub fn exec(path: &dyn Path, only: &Only, mut command: Command, mut keeper: Command) -> Result<Ended, Error> {
+    if let Some(why) = path.takes_all()
+        && !only.is_all()
+    {
+        return Err(Error::TakesAll { path: path.name(), why });
+    }
     let program = command.get_program().to_string_lossy().into_owned();
     let start = |source| Error::Start { program: program.clone(), source };
     if path.rules().is_empty() {
@@ -42,17 +47,47 @@ pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Resul
         return Ok(Ended { status, counts: Counts::default() });
     }
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
-    let carrier = path.carrier(&shared)?;
+    let carrier = path.carrier(&shared, only)?;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
     let install = install(path.rules());
-    let hand_over = move || send(&theirs, &install()?);
+    let number = ours.as_raw_fd();
+    let hand_over = move || {
+        send(&theirs, &install()?)?;
+        // SAFETY: the child's copy of our end, which nothing uses there. With it open, the child would not see that we have gone.
+        unsafe { libc::close(number) };
+        // The program begins once all is there that answers its calls.
+        if recv(&theirs, &mut [0], RecvFlags::empty())?.0 == 1 {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    };
     // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
     unsafe { command.pre_exec(hand_over) };
-    let mut child = command.spawn().map_err(start)?;
-    // Our copy of the child's end went into the closure.
-    drop(command);
-    let listener = receive(&ours).map_err(Error::Notify)?;
+    let (child, supervisor) = thread::scope(|threads| {
+        let supervised = threads.spawn(|| supervised(ours, carrier, shared, &mut keeper));
+        let child = command.spawn().map_err(start);
+        // Our copy of the child's end is in the closure: without it, a child that did not come so far is noticed.
+        drop(command);
+        (child, supervised.join())
+    });
+    let mut child = child?;
+    let supervisor =
+        supervisor.map_err(|_| Error::refused("start a thread")(io::ErrorKind::Other.into()))??;
+    pass_on(child.id()).map_err(Error::refused("take signals over"))?;
+    let status = child.wait().map_err(Error::refused("wait for the program"))?;
+    Ok(Ended { status, counts: supervisor.carrier.counts() })
+}
+
+/// What answers the program's calls, once it has handed its listener over; with the keeper that follows. Then the program may begin.
+fn supervised(
+    child: OwnedFd,
+    carrier: Box<dyn Carrier>,
+    shared: Arc<Shared>,
+    keeper: &mut Command,
+) -> Result<Arc<Supervisor>, Error> {
+    let listener = receive(&child).map_err(Error::Notify)?;
     let supervisor = Supervisor::new(listener, carrier, shared);
     let mut keeps = || -> io::Result<()> {
         let [listener, shared] = supervisor.heirlooms()?;
@@ -68,9 +103,9 @@ pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Resul
     };
     keeps().map_err(Error::refused("start the process that follows this one"))?;
     supervisor.start().map_err(Error::refused("start a thread"))?;
-    pass_on(child.id()).map_err(Error::refused("take signals over"))?;
-    let status = child.wait().map_err(Error::refused("wait for the program"))?;
-    Ok(Ended { status, counts: supervisor.carrier.counts() })
+    rustix::net::send(&child, &[0], SendFlags::NOSIGNAL)
+        .map_err(|error| Error::refused("let the program begin")(error.into()))?;
+    Ok(supervisor)
 }
 
 /// The program is told to end where this process is. What a terminal sends comes to both anyway.

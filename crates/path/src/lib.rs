@@ -26,6 +26,7 @@ mod kernel;
 mod local;
 mod mptcp;
 mod notify;
+mod only;
 mod shared;
 mod socket;
 mod supervisor;
@@ -34,6 +35,7 @@ pub use count::{Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
 pub use heir::keep;
+pub use only::{Choice, NoChoice, Only};
 pub use shared::Shared;
 
 use std::sync::Arc;
@@ -51,11 +53,16 @@ pub trait Path: Sync {
     /// System calls that it answers in the program's place; none where the program runs as it is.
     fn rules(&self) -> &'static [Rule];
 
-    /// Begins to carry.
+    /// Why it cannot choose between connections; none where it can.
+    fn takes_all(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Begins to carry connections that `only` admits.
     ///
     /// # Errors
     /// What it needs and cannot have.
-    fn carrier(&self, shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error>;
+    fn carrier(&self, shared: &Arc<Shared>, only: &Only) -> Result<Box<dyn Carrier>, Error>;
 
     /// What answers once the supervisor has gone: it looks after what is carried, and carries nothing new.
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;

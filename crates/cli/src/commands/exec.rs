@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
-use landspeed_path::{Counts, Path, find};
+use landspeed_path::{Counts, Only, Path, find};
 use serde::Serialize;
 
 use crate::args::ExecArgs;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     command.args(rest);
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep-path").arg(path.name());
-    let ended = landspeed_path::exec(path, command, keeper)?;
+    let ended = landspeed_path::exec(path, &Only::new(args.only.clone()), command, keeper)?;
     if args.json {
         eprintln!("{}", serde_json::to_string(&Told { path: path.name(), counts: &ended.counts })?);
     } else if !path.rules().is_empty() {

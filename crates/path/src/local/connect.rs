@@ -26,7 +26,7 @@ impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
         let Some(to) = destination(call) else { return Answer::Continue };
         let Ok(tcp) = call.descriptor(call.int(0)) else { return Answer::Continue };
-        if kind(&tcp) != Kind::Tcp {
+        if kind(&tcp) != Kind::Tcp || !self.only.admits(to, to) {
             return Answer::Continue;
         }
         match self.try_local(rendezvous, call, (&tcp, to)) {

@@ -17,7 +17,7 @@ use crate::accept::Accepts;
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
 use crate::socket::{Kind, kind, peer};
-use crate::{Carrier, Counts, Error, Path, Shared, Why};
+use crate::{Carrier, Counts, Error, Only, Path, Shared, Why};
 use open::Opened;
 
 /// The path.
@@ -67,7 +67,11 @@ impl Path for Mptcp {
         ]
     }
 
-    fn carrier(&self, _shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error> {
+    fn takes_all(&self) -> Option<&'static str> {
+        Some("a socket is made before its program says where it connects to")
+    }
+
+    fn carrier(&self, _shared: &Arc<Shared>, _only: &Only) -> Result<Box<dyn Carrier>, Error> {
         open::probe()?;
         Ok(Box::new(Carried { opens: true, ..Carried::default() }))
     }
