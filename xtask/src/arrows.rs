@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion"]),
-    ("path", &[]),
+    ("path", &["bpf"]),
     ("filter", &["units"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),
     ("report", &["units", "record", "stats", "analysis"]),

@@ -605,6 +605,12 @@ pub(crate) struct ExecArgs {
     /// Fail where a connection stayed on TCP, or where there was none
     #[arg(long)]
     pub(crate) require: bool,
+    /// Count the bytes of carried connections too (root)
+    ///
+    /// A BPF program in the kernel counts them, because only the kernel sees a socket until it closes. It costs a little at every call
+    /// that sends or receives.
+    #[arg(long)]
+    pub(crate) bytes: bool,
     /// Print the counts as JSON, on standard error
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -32,6 +33,7 @@ fn program() {
         "ask-in-epoll" => entangled(number(1), true),
         "ask-duplicated" => entangled(number(1), false),
         "ask-without-waiting" => ask_without_waiting(number(1)),
+        "ask-itself-in-signals" => ask_itself_in_signals(number(1)),
         "ask-slowly" => ask_slowly(number(1)),
         "ask-on" => ask_on(number(1)),
         other => panic!("{other}"),
@@ -159,6 +161,29 @@ fn entangled(port: usize, in_epoll: bool) {
     stream.write_all(b"x").expect("sent");
     stream.read_exact(&mut [0]).expect("came");
     let _ = stream.as_raw_fd();
+}
+
+/// Connects to itself while signals come all the time, with a handler that has calls made again (SA_RESTART).
+fn ask_itself_in_signals(connections: usize) {
+    signal_hook::flag::register(libc::SIGALRM, Arc::default()).expect("a handler");
+    // SAFETY: a number.
+    let own = unsafe { libc::pthread_self() };
+    std::thread::spawn(move || {
+        loop {
+            // SAFETY: that thread ends with this process.
+            unsafe { libc::pthread_kill(own, libc::SIGALRM) };
+            std::thread::sleep(Duration::from_micros(300));
+        }
+    });
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut byte = [0];
+            let _ = stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte));
+        }
+    });
+    (0..connections).for_each(|_| ask(port.into(), 1));
 }
 
 /// Connects as event loops do, and looks at what the socket says that it is.
@@ -368,6 +393,59 @@ fn a_choice_that_is_none_or_that_a_path_cannot_make_is_refused() {
 }
 
 #[test]
+fn bytes_of_carried_connections_are_counted() {
+    if !support::root() {
+        return;
+    }
+    for path in ["local", "mptcp"].into_iter().filter(|path| can(path)) {
+        let over = format!("{path} --bytes");
+        let server = Server::start(Some(&over), 4);
+        let seen = client(Some(&over), &format!("ask {} 3 300000", server.port));
+        if let Some(why) = seen["no_bytes"].as_str() {
+            return support::skip(why);
+        }
+        assert_eq!(
+            (&seen["bytes_sent"], &seen["bytes_received"]),
+            (&900_000.into(), &900_000.into()),
+            "{seen}"
+        );
+        if path == "mptcp" {
+            let seen = client(Some(&over), &format!("ask-without-waiting {}", server.port));
+            assert_eq!((&seen["bytes_sent"], &seen["bytes_received"]), (&1.into(), &1.into()), "{seen}");
+        } else {
+            client(Some(&over), &format!("ask {} 1 1", server.port));
+        }
+        let seen = server.counts();
+        assert_eq!(
+            (&seen["bytes_sent"], &seen["bytes_received"]),
+            (&900_001.into(), &900_001.into()),
+            "{seen}"
+        );
+        // What stays on TCP is not counted.
+        let server = Server::start(None, 1);
+        let seen = client(Some(&over), &format!("ask {} 1 1000", server.port));
+        assert_eq!((&seen["bytes_sent"], &seen["bytes_received"]), (&0.into(), &0.into()), "{seen}");
+    }
+}
+
+#[test]
+fn where_bytes_cannot_be_counted_connections_are_and_the_reason_is_said() {
+    if !support::root() || !carries() {
+        return;
+    }
+    // Root without any of its rights.
+    let ours = command(Some("local --bytes"), "ask 1 0 0");
+    let mut without = Command::new("setpriv");
+    without.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(ours.get_program()).args(ours.get_args());
+    let out = without.env(PROGRAM, "ask 1 0 0").output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    let seen = counts(&err);
+    assert!(seen["no_bytes"].as_str().is_some_and(|why| why.contains("run landspeed as root")), "{seen}");
+    assert_eq!((&seen["carried"], seen.get("bytes_sent")), (&0.into(), None), "{seen}");
+}
+
+#[test]
 fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
     if !can("mptcp") {
         return;
@@ -381,6 +459,14 @@ fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
     let server = Server::start(Some("mptcp"), 1);
     client(Some("mptcp"), &format!("ask-without-waiting {}", server.port));
     assert_eq!(server.counts()["carried"], 1);
+}
+
+#[test]
+fn calls_that_signals_end_are_made_again() {
+    if can("mptcp") {
+        let seen = client(Some("mptcp"), "ask-itself-in-signals 300");
+        assert_eq!((&seen["carried"], &seen["left"]), (&600.into(), &serde_json::json!({})), "{seen}");
+    }
 }
 
 #[test]

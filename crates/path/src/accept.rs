@@ -25,23 +25,46 @@ enum Undelivered {
     There(RawFd),
 }
 
-/// Accepted, and not taken: by the cookie of the socket that listens.
+/// Connections that programs accept.
 #[derive(Default)]
-pub(crate) struct Accepts(Mutex<BTreeMap<u64, VecDeque<Undelivered>>>);
+pub(crate) struct Accepts {
+    /// Accepted, and not taken: by the cookie of the socket that listens.
+    left: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
+    /// One at a time is taken and delivered: a call that a signal has ended is made again at once, and must find what it was about to get.
+    turn: Mutex<()>,
+}
+
+/// A connection that is to be delivered.
+pub(crate) struct Accepted<'a> {
+    pub(crate) fd: OwnedFd,
+    /// No call was about to get it yet.
+    pub(crate) is_new: bool,
+    _turn: MutexGuard<'a, ()>,
+}
 
 impl Accepts {
     /// The next connection, or what accept returns without one.
-    pub(crate) fn next(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<OwnedFd, Answer> {
-        match self.pop(listener) {
-            Some(Undelivered::Ours(fd)) => return Ok(fd),
-            Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
-            None => {}
-        }
+    pub(crate) fn next(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<Accepted<'_>, Answer> {
         let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
-        if waits {
-            until_one_comes(listener, call)?;
+        loop {
+            if waits {
+                self.until_one_comes(listener, call)?;
+            }
+            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match self.pop(listener) {
+                Some(Undelivered::Ours(fd)) => return Ok(Accepted { fd, is_new: false, _turn: turn }),
+                Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
+                None => {}
+            }
+            // Another thread may have been faster.
+            if waits && !has_one(listener) {
+                continue;
+            }
+            return match accept_with(listener, SocketFlags::CLOEXEC) {
+                Ok(fd) => Ok(Accepted { fd, is_new: true, _turn: turn }),
+                Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
+            };
         }
-        accept_with(listener, SocketFlags::CLOEXEC).map_err(|errno| Answer::Errno(errno.raw_os_error()))
     }
 
     /// Gives the program its connection, from this address.
@@ -49,8 +72,10 @@ impl Accepts {
         &self,
         call: &Call<'_>,
         listener: &OwnedFd,
-        (fd, from): (OwnedFd, Option<SocketAddr>),
+        (accepted, from): (Accepted<'_>, Option<SocketAddr>),
     ) -> Answer {
+        // The turn ends with this call.
+        let Accepted { fd, _turn, .. } = accepted;
         let flags = if call.number == SYS_accept4 { call.int(3) } else { 0 };
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
         let _ = fcntl_setfl(&fd, kept);
@@ -70,6 +95,32 @@ impl Accepts {
         Answer::Gone
     }
 
+    /// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.
+    fn until_one_comes(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<(), Answer> {
+        let limit = waits_for(listener).map(|time| Instant::now() + time);
+        let process = call.pidfd().map_err(|_| Answer::Continue)?;
+        loop {
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            let look = left.map_or(LOOK, |left| left.min(LOOK));
+            let [comes, ended] =
+                wait([(listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN)], Some(look));
+            if !ended.is_empty() || !call.waits() {
+                return Err(Answer::Gone);
+            }
+            if !comes.is_empty() || self.has_left(listener) {
+                return Ok(());
+            }
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(Answer::Errno(libc::EAGAIN));
+            }
+        }
+    }
+
+    fn has_left(&self, listener: &OwnedFd) -> bool {
+        cookie(listener)
+            .is_some_and(|listener| self.all().get(&listener).is_some_and(|left| !left.is_empty()))
+    }
+
     fn pop(&self, listener: &OwnedFd) -> Option<Undelivered> {
         self.all().get_mut(&cookie(listener)?)?.pop_front()
     }
@@ -79,29 +130,13 @@ impl Accepts {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<Undelivered>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.
-fn until_one_comes(listener: &OwnedFd, call: &Call<'_>) -> Result<(), Answer> {
-    let limit = waits_for(listener).map(|time| Instant::now() + time);
-    let process = call.pidfd().map_err(|_| Answer::Continue)?;
-    loop {
-        let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
-        let look = left.map_or(LOOK, |left| left.min(LOOK));
-        let [comes, ended] =
-            wait([(listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN)], Some(look));
-        if !ended.is_empty() || !call.waits() {
-            return Err(Answer::Gone);
-        }
-        if !comes.is_empty() {
-            return Ok(());
-        }
-        if left.is_some_and(|left| left.is_zero()) {
-            return Err(Answer::Errno(libc::EAGAIN));
-        }
-    }
+fn has_one(listener: &OwnedFd) -> bool {
+    let [comes] = wait([(listener.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
+    !comes.is_empty()
 }
 
 /// SO_RCVTIMEO (socket(7)): two numbers, of seconds and microseconds.

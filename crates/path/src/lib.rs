@@ -9,6 +9,7 @@
 //! | `kernel` | TCP as it is |
 //! | `local` | an AF_UNIX socket in the place of a connection between two programs of one host |
 //! | `mptcp` | Multipath TCP of the kernel in the place of TCP |
+//! | `bytes` | how many bytes carried sockets send and receive |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
 //! | `supervisor`, `heir` | the threads that answer them, and the process that answers once these have gone |
 //! | `exec` | a program run over a path |
@@ -18,6 +19,7 @@
 #![warn(missing_docs)]
 
 mod accept;
+mod bytes;
 mod count;
 mod error;
 mod exec;
@@ -31,7 +33,7 @@ mod shared;
 mod socket;
 mod supervisor;
 
-pub use count::{Counts, Why};
+pub use count::{Bytes, Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
 pub use heir::keep;
@@ -58,11 +60,11 @@ pub trait Path: Sync {
         None
     }
 
-    /// Begins to carry connections that `only` admits.
+    /// Begins to carry.
     ///
     /// # Errors
     /// What it needs and cannot have.
-    fn carrier(&self, shared: &Arc<Shared>, only: &Only) -> Result<Box<dyn Carrier>, Error>;
+    fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error>;
 
     /// What answers once the supervisor has gone: it looks after what is carried, and carries nothing new.
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;
@@ -78,6 +80,15 @@ pub trait Carrier: Send + Sync {
 
     /// What has been carried so far.
     fn counts(&self) -> Counts;
+}
+
+/// What is asked of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Which connections it takes.
+    pub only: Only,
+    /// Whether it counts bytes.
+    pub bytes: bool,
 }
 
 /// Every path, the plain one first.

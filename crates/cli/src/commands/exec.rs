@@ -6,7 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
-use landspeed_path::{Counts, Only, Path, find};
+use landspeed_path::{Counts, Only, Options, Path, find};
+use landspeed_units::Bytes;
 use serde::Serialize;
 
 use crate::args::ExecArgs;
@@ -26,7 +27,8 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     command.args(rest);
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep-path").arg(path.name());
-    let ended = landspeed_path::exec(path, &Only::new(args.only.clone()), command, keeper)?;
+    let options = Options { only: Only::new(args.only.clone()), bytes: args.bytes };
+    let ended = landspeed_path::exec(path, &options, command, keeper)?;
     if args.json {
         eprintln!("{}", serde_json::to_string(&Told { path: path.name(), counts: &ended.counts })?);
     } else if !path.rules().is_empty() {
@@ -60,6 +62,10 @@ fn told(path: &dyn Path, counts: &Counts) -> Vec<String> {
         0 => format!("{} saw no connection over TCP", path.name()),
         _ => format!("{} carried {} of {all} {connections}", path.name(), counts.carried),
     }];
+    lines.extend(counts.bytes.map(|bytes| {
+        format!("{} sent and {} received over it", Bytes(bytes.bytes_sent), Bytes(bytes.bytes_received))
+    }));
+    lines.extend(counts.no_bytes.as_ref().map(|why| format!("bytes were not counted: {why}")));
     lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
     lines
 }

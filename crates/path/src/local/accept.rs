@@ -51,7 +51,7 @@ impl Carried {
             }
             Some(handed) => match agree(&tcp, handed, (at, from)) {
                 Some(pair) => {
-                    self.count.carried();
+                    self.count.carried(&pair);
                     options::mirror(&tcp, &pair);
                     self.keep_names(&pair, at, from);
                     pair

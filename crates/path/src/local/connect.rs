@@ -77,7 +77,7 @@ impl Carried {
             self.count.left(Why::Refused);
             return Ok(Answer::Return(0));
         }
-        self.count.carried();
+        self.count.carried(&pair);
         // The program goes on meanwhile.
         call.answer(Answer::Return(0));
         // Another process may have the socket too, by fork: that ours closes would say nothing.

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Counts, Error, Only, Path, Shared};
+use crate::{Carrier, Counts, Error, Only, Options, Path, Shared};
 use rendezvous::Rendezvous;
 
 /// The path.
@@ -71,12 +71,12 @@ impl Path for Local {
         ]
     }
 
-    fn carrier(&self, shared: &Arc<Shared>, only: &Only) -> Result<Box<dyn Carrier>, Error> {
-        Ok(Box::new(Carried::new(shared, Some(Rendezvous::open()?), only.clone())))
+    fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error> {
+        Ok(Box::new(Carried::new(shared, Some(Rendezvous::open()?), options)))
     }
 
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier> {
-        Box::new(Carried::new(shared, None, Only::default()))
+        Box::new(Carried::new(shared, None, &Options::default()))
     }
 
     fn clear(&self) {
@@ -104,8 +104,9 @@ struct Carried {
 }
 
 impl Carried {
-    fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>, only: Only) -> Self {
-        let (count, undelivered) = (Count::default(), Mutex::default());
+    fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>, options: &Options) -> Self {
+        let (only, count) = (options.only.clone(), Count::new(options.bytes));
+        let undelivered = Mutex::default();
         Carried { shared: Arc::clone(shared), rendezvous, only, count, undelivered }
     }
 }

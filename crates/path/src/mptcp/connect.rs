@@ -21,7 +21,7 @@ const WATCHED: Duration = Duration::from_secs(5);
 const MOST_PENDING: usize = 256;
 /// How long those may still take that are being made when the program has ended.
 const SETTLES: Duration = Duration::from_millis(50);
-/// Most sockets that are remembered as connected for a call that a signal ended.
+/// Most sockets that are remembered as being connected: what is left of programs that were killed meanwhile goes.
 const MOST_UNANSWERED: usize = 1024;
 
 impl Carried {
@@ -37,44 +37,54 @@ impl Carried {
             }
             _ => return Answer::Continue,
         }
-        let had = self.had_connected(&fd);
+        // A call that a signal has ended is made again, while we may still be at work on it.
+        let again = self.begins_again(&fd);
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
             None => {
                 call.is_done();
-                self.seen(&fd);
+                if !again {
+                    self.seen(&fd);
+                }
                 self.answered(call, &fd, Answer::Return(0));
             }
             Some(libc::EINPROGRESS) => {
+                // The program may send before it is seen what came of it.
+                self.count.expect(&fd);
                 self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
                 // The program goes on meanwhile.
                 self.watch(&fd);
             }
-            // What an earlier call has done that did not live to tell.
-            Some(libc::EISCONN) if had => return Answer::Return(0),
-            Some(libc::EALREADY) if had && does_not_wait(&fd) => return Answer::Errno(libc::EINPROGRESS),
+            Some(libc::EISCONN) if again => self.answered(call, &fd, Answer::Return(0)),
+            Some(libc::EALREADY) if again && does_not_wait(&fd) => {
+                self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
+            }
             Some(errno) => {
                 if ![libc::EISCONN, libc::EALREADY].contains(&errno) {
                     self.count.left(Why::NotConnected);
                 }
-                return Answer::Errno(errno);
+                self.answered(call, &fd, Answer::Errno(errno));
             }
         }
         Answer::Gone
     }
 
-    /// Whether a call that connected this socket was not answered. Who follows a killed supervisor cannot tell.
-    fn had_connected(&self, fd: &OwnedFd) -> bool {
+    /// Whether another call connects this socket, or had done so and was not answered. Who follows a killed supervisor cannot tell.
+    fn begins_again(&self, fd: &OwnedFd) -> bool {
+        let Some(cookie) = cookie(fd) else { return false };
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-        !self.opens || cookie(fd).is_some_and(|cookie| unanswered.remove(&cookie))
+        if unanswered.len() >= MOST_UNANSWERED {
+            unanswered.clear();
+        }
+        !unanswered.insert(cookie) || !self.opens
     }
 
+    /// Answers, and forgets what was noted for a call that is made again.
     fn answered(&self, call: &Call<'_>, fd: &OwnedFd, answer: Answer) {
-        if call.answer(answer) {
-            return;
-        }
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-        if unanswered.len() < MOST_UNANSWERED {
-            unanswered.extend(cookie(fd));
+        if call.answer(answer)
+            && let Some(cookie) = cookie(fd)
+        {
+            unanswered.remove(&cookie);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::accept::Accepts;
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
 use crate::socket::{Kind, kind, peer};
-use crate::{Carrier, Counts, Error, Only, Path, Shared, Why};
+use crate::{Carrier, Counts, Error, Options, Path, Shared, Why};
 use open::Opened;
 
 /// The path.
@@ -71,9 +71,9 @@ impl Path for Mptcp {
         Some("a socket is made before its program says where it connects to")
     }
 
-    fn carrier(&self, _shared: &Arc<Shared>, _only: &Only) -> Result<Box<dyn Carrier>, Error> {
+    fn carrier(&self, _shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error> {
         open::probe()?;
-        Ok(Box::new(Carried { opens: true, ..Carried::default() }))
+        Ok(Box::new(Carried { opens: true, count: Count::new(options.bytes), ..Carried::default() }))
     }
 
     fn alone(&self, _shared: &Arc<Shared>) -> Box<dyn Carrier> {
@@ -90,7 +90,7 @@ struct Carried {
     accepts: Accepts,
     /// Sockets that a program has and does not know, by the thread that asked: a signal ended its call.
     unknown: Mutex<BTreeMap<i32, Opened>>,
-    /// Sockets that were connected for a call that a signal ended, by their cookies.
+    /// Sockets that a call connects, or had connected when a signal ended it, by their cookies.
     unanswered: Mutex<BTreeSet<u64>>,
     /// Connections that are being made, and that no call waits for.
     pending: AtomicUsize,
@@ -103,29 +103,30 @@ impl Carried {
         if !self.opens || ![Kind::Mptcp, Kind::Tcp].contains(&of) {
             return Answer::Continue;
         }
-        let fd = match self.accepts.next(&listener, call) {
-            Ok(fd) => fd,
+        let accepted = match self.accepts.next(&listener, call) {
+            Ok(accepted) => accepted,
             Err(answer) => return answer,
         };
         // Of a client that speaks TCP, the kernel accepts a socket of TCP.
-        match (of, kind(&fd)) {
-            (_, Kind::Mptcp) => self.seen(&fd),
+        match (of, kind(&accepted.fd)) {
+            _ if !accepted.is_new => {}
+            (_, Kind::Mptcp) => self.seen(&accepted.fd),
             (Kind::Mptcp, _) => self.count.left(Why::PlainPeer),
             _ => self.count.left(Why::PlainSocket),
         }
-        let from = peer(&fd);
-        self.accepts.deliver(call, &listener, (fd, from))
+        let from = peer(&accepted.fd);
+        self.accepts.deliver(call, &listener, (accepted, from))
     }
 
     /// Counts a connection of a socket of Multipath TCP.
     fn seen(&self, fd: &OwnedFd) {
-        if peer(fd).is_none() {
-            self.count.left(Why::NotConnected);
-        } else if told::is_multipath(fd.as_fd()) {
-            self.count.carried();
-        } else {
-            self.count.left(Why::PlainPeer);
-        }
+        let why = match peer(fd) {
+            None => Why::NotConnected,
+            Some(_) if told::is_multipath(fd.as_fd()) => return self.count.carried(fd),
+            Some(_) => Why::PlainPeer,
+        };
+        self.count.forget(fd);
+        self.count.left(why);
     }
 }
 
