@@ -51,20 +51,21 @@ fn at(port: usize) -> SocketAddr {
 fn serve(connections: usize, port: usize) {
     let listener = TcpListener::bind(at(port)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
+    let mut answering = Vec::new();
     for _ in 0..connections {
         let (mut stream, from) = listener.accept().expect("a connection");
         assert_eq!(stream.peer_addr().expect("an address"), from);
         stream.set_nodelay(true).expect("an option of TCP");
-        std::thread::spawn(move || {
+        answering.push(std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count) = stream.read(&mut bytes)
                 && count > 0
                 && stream.write_all(&bytes[..count]).is_ok()
             {}
-        });
+        }));
     }
     // The last answers are still under way.
-    std::thread::sleep(Duration::from_millis(300));
+    answering.into_iter().for_each(|thread| drop(thread.join()));
 }
 
 fn connected(port: usize) -> TcpStream {
@@ -595,8 +596,9 @@ fn kills(path: &str) {
 struct Namespaces([String; 2]);
 
 impl Namespaces {
-    fn new() -> Self {
-        let names = ["a", "b"].map(|end| format!("path-{}-{end}", std::process::id()));
+    /// Those of one test: others run at the same time.
+    fn new(test: &str) -> Self {
+        let names = ["a", "b"].map(|end| format!("path-{}-{test}-{end}", std::process::id()));
         let [a, b] = &names;
         for command in [
             format!("ip netns add {a}"),
@@ -638,7 +640,7 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     if !support::root() || !carries() {
         return;
     }
-    let namespaces = Namespaces::new();
+    let namespaces = Namespaces::new("hosts");
     let local = Some("local");
     let server = Server::of(namespaces.command(0, "10.99.7.1", local, "serve 5 0"));
     let does = format!("ask {} 5 100000", server.port);
@@ -684,7 +686,7 @@ fn multipath_tcp_carries_a_program_over_two_links() {
     if !support::root() || !can("mptcp") {
         return;
     }
-    let namespaces = Namespaces::new();
+    let namespaces = Namespaces::new("links");
     join_again(&namespaces);
     let over = Some("mptcp");
     let server = Server::of(namespaces.command(0, "10.99.7.1", over, "serve 5 0"));

@@ -34,11 +34,11 @@ impl Carried {
         }
         // Where it cannot be had, the program gets TCP, or the kernel's own error.
         let Ok(fd) = made(call.thread, domain, kind) else { return Answer::Continue };
+        // A call that is made again waits here until it is known what the first one has got.
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return Answer::Continue };
         if !call.answer(Answer::Return(i64::from(number))) {
-            // A signal came in between: the thread asks again.
-            let opened = Opened { number, cookie: cookie(&fd), domain, kind };
-            self.unknown.lock().unwrap_or_else(PoisonError::into_inner).insert(call.thread, opened);
+            unknown.insert(call.thread, Opened { number, cookie: cookie(&fd), domain, kind });
         }
         Answer::Gone
     }
