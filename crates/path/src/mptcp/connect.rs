@@ -1,9 +1,10 @@
 //! connect(2).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,19 +43,21 @@ impl Carried {
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
             None => {
                 call.is_done();
-                if !again {
-                    self.seen(&fd);
-                }
+                self.seen_once(&fd);
                 self.answered(call, &fd, Answer::Return(0));
             }
             Some(libc::EINPROGRESS) => {
                 // The program may send before it is seen what came of it.
                 self.count.expect(&fd);
+                self.is_counted(&fd);
                 self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
                 // The program goes on meanwhile.
                 self.watch(&fd);
             }
-            Some(libc::EISCONN) if again => self.answered(call, &fd, Answer::Return(0)),
+            Some(libc::EISCONN) if again => {
+                self.seen_once(&fd);
+                self.answered(call, &fd, Answer::Return(0));
+            }
             Some(libc::EALREADY) if again && does_not_wait(&fd) => {
                 self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
             }
@@ -71,16 +74,40 @@ impl Carried {
     /// Whether another call connects this socket, or had done so and was not answered. Who follows a killed supervisor cannot tell.
     fn begins_again(&self, fd: &OwnedFd) -> bool {
         let Some(cookie) = cookie(fd) else { return false };
-        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unanswered = self.unanswered();
         if unanswered.len() >= MOST_UNANSWERED {
             unanswered.clear();
         }
-        !unanswered.insert(cookie) || !self.opens
+        let is_there = unanswered.contains_key(&cookie);
+        unanswered.entry(cookie).or_insert(false);
+        is_there || !self.opens
+    }
+
+    /// Counts a connection, before any call that made it is answered: then the program may end it.
+    fn seen_once(&self, fd: &OwnedFd) {
+        let mut unanswered = self.unanswered();
+        if let Some(is_counted) = cookie(fd).and_then(|cookie| unanswered.get_mut(&cookie))
+            && !std::mem::replace(is_counted, true)
+        {
+            self.seen(fd);
+        }
+    }
+
+    /// It is counted once it is made.
+    fn is_counted(&self, fd: &OwnedFd) {
+        let mut unanswered = self.unanswered();
+        if let Some(is_counted) = cookie(fd).and_then(|cookie| unanswered.get_mut(&cookie)) {
+            *is_counted = true;
+        }
+    }
+
+    fn unanswered(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers, and forgets what was noted for a call that is made again.
     fn answered(&self, call: &Call<'_>, fd: &OwnedFd, answer: Answer) {
-        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unanswered = self.unanswered();
         if call.answer(answer)
             && let Some(cookie) = cookie(fd)
         {

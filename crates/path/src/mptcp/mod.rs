@@ -8,7 +8,7 @@ mod connect;
 mod open;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -90,8 +90,8 @@ struct Carried {
     accepts: Accepts,
     /// Sockets that a program has and does not know, by the thread that asked: a signal ended its call.
     unknown: Mutex<BTreeMap<i32, Opened>>,
-    /// Sockets that a call connects, or had connected when a signal ended it, by their cookies.
-    unanswered: Mutex<BTreeSet<u64>>,
+    /// Sockets that a call connects, or had connected when a signal ended it, by their cookies; and whether it is counted.
+    unanswered: Mutex<BTreeMap<u64, bool>>,
     /// Connections that are being made, and that no call waits for.
     pending: AtomicUsize,
 }
