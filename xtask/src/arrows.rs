@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion"]),
-    ("path", &[]),
+    ("path", &["bpf"]),
     ("sockets", &[]),
     ("filter", &["units"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),

@@ -1,9 +1,12 @@
 //! How many connections a path carried, and why others stayed on TCP.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+
+use crate::bytes::Counter;
 
 /// Why a TCP connection stayed on TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,6 +26,10 @@ pub enum Why {
     Stranger,
     /// The kernel refused something.
     Refused,
+    /// The other end speaks TCP alone, or something on the way does.
+    PlainPeer,
+    /// The socket was one of TCP from the start.
+    PlainSocket,
 }
 
 impl Why {
@@ -36,17 +43,34 @@ impl Why {
             Why::NotConnected => "the connection took too long, or failed",
             Why::Stranger => "a program that does not run over this path connected",
             Why::Refused => "the kernel refused something",
+            Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",
+            Why::PlainSocket => "the socket was one of TCP from the start: landspeed did not make it",
         }
     }
 }
 
 /// Connections that a program opened and accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Carried by the path.
     pub carried: u64,
     /// Left on TCP, by reason.
     pub left: BTreeMap<Why, u64>,
+    /// What went through those that are carried; none where that was not asked for, or cannot be counted.
+    #[serde(flatten)]
+    pub bytes: Option<Bytes>,
+    /// Why it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_bytes: Option<String>,
+}
+
+/// What a program sent and received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Bytes {
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
 }
 
 impl Counts {
@@ -57,20 +81,49 @@ impl Counts {
 }
 
 /// Counts that several threads add to.
-#[derive(Debug, Default)]
-pub(crate) struct Count(Mutex<Counts>);
+#[derive(Default)]
+pub(crate) struct Count {
+    counts: Mutex<Counts>,
+    counter: Option<Counter>,
+}
 
 impl Count {
-    pub(crate) fn carried(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).carried += 1;
+    /// Counts connections; their bytes too where `bytes`, if this host can.
+    pub(crate) fn new(bytes: bool) -> Self {
+        let (counter, no_bytes) = match bytes.then(Counter::new) {
+            Some(Ok(counter)) => (Some(counter), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        Count { counts: Mutex::new(Counts { no_bytes, ..Counts::default() }), counter }
+    }
+
+    /// The connection of this socket is carried.
+    pub(crate) fn carried(&self, fd: impl AsFd) {
+        self.expect(fd);
+        self.counts().carried += 1;
+    }
+
+    /// It may soon be.
+    pub(crate) fn expect(&self, fd: impl AsFd) {
+        self.counter.iter().for_each(|counter| counter.mark(&fd));
+    }
+
+    /// It is not.
+    pub(crate) fn forget(&self, fd: impl AsFd) {
+        self.counter.iter().for_each(|counter| counter.clear(&fd));
     }
 
     pub(crate) fn left(&self, why: Why) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).left.entry(why).or_default() += 1;
+        *self.counts().left.entry(why).or_default() += 1;
     }
 
     /// What was counted so far.
     pub(crate) fn so_far(&self) -> Counts {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Counts { bytes: self.counter.as_ref().map(Counter::so_far), ..self.counts().clone() }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

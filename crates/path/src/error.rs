@@ -13,6 +13,14 @@ pub enum Error {
          container whose own filter allows seccomp()"
     )]
     Notify(io::Error),
+    #[error(
+        "{path} cannot choose between connections: {why}; leave --only out, and run the program whose connections you mean over it"
+    )]
+    TakesAll { path: &'static str, why: &'static str },
+    #[error("this kernel opens no socket of Multipath TCP: {0}; it takes Linux 5.16 with CONFIG_MPTCP")]
+    NoMptcp(io::Error),
+    #[error("Multipath TCP is off in this network namespace: run `sysctl net.mptcp.enabled=1`")]
+    MptcpOff,
     #[error("cannot {what}: {source}")]
     Refused { what: String, source: io::Error },
     #[error(

@@ -1,25 +1,26 @@
 //! A program, run over a path.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
 };
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::notify::install;
+use crate::notify::{Rule, install};
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
-use crate::{Counts, Error, Path};
+use crate::{Carrier, Counts, Error, Options, Path};
 
 /// How a program ended that ran over a path.
 #[derive(Debug)]
@@ -38,45 +39,31 @@ pub struct Ended {
 /// error as the three descriptors.
 ///
 /// # Errors
-/// A program that cannot be started; a kernel, or a host, without what the path needs.
-pub fn exec(path: &dyn Path, mut command: Command, mut keeper: Command) -> Result<Ended, Error> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let start = |source| Error::Start { program: program.clone(), source };
+/// A program that cannot be started; a kernel, or a host, without what the path needs; a choice where the path has none.
+pub fn exec(
+    path: &dyn Path,
+    options: &Options,
+    mut command: Command,
+    mut keeper: Command,
+) -> Result<Ended, Error> {
+    if let Some(why) = path.takes_all()
+        && !options.only.is_all()
+    {
+        return Err(Error::TakesAll { path: path.name(), why });
+    }
     let before = cpu();
     if path.rules().is_empty() {
+        let program = name(&command);
         let began = Instant::now();
-        let status = command.status().map_err(start)?;
+        let status = command.status().map_err(|source| Error::Start { program, source })?;
         let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
         return Ok(Ended { status, counts: Counts::default(), took, cpu });
     }
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
-    let carrier = path.carrier(&shared)?;
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
-    let install = install(path.rules());
-    let hand_over = move || send(&theirs, &install()?);
-    // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
-    unsafe { command.pre_exec(hand_over) };
+    let carrier = path.carrier(&shared, options)?;
+    let supervise = |child| supervised(child, carrier, shared, &mut keeper);
+    let (mut child, supervisor) = begun(command, path.rules(), supervise)?;
     let began = Instant::now();
-    let mut child = command.spawn().map_err(start)?;
-    // Our copy of the child's end went into the closure.
-    drop(command);
-    let listener = receive(&ours).map_err(Error::Notify)?;
-    let supervisor = Supervisor::new(listener, carrier, shared);
-    let mut keeps = || -> io::Result<()> {
-        let [listener, shared] = supervisor.heirlooms()?;
-        let own = pidfd_open(getpid(), PidfdFlags::empty())?;
-        // A program's terminal, and its signals, are no affair of the keeper's.
-        keeper.process_group(0);
-        keeper
-            .stdin(Stdio::from(listener))
-            .stdout(Stdio::from(shared))
-            .stderr(Stdio::from(own))
-            .spawn()
-            .map(drop)
-    };
-    keeps().map_err(Error::refused("start the process that follows this one"))?;
-    supervisor.start().map_err(Error::refused("start a thread"))?;
     pass_on(child.id()).map_err(Error::refused("take signals over"))?;
     let status = child.wait().map_err(Error::refused("wait for the program"))?;
     let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
@@ -96,6 +83,76 @@ fn cpu() -> Duration {
         time(usage.ru_utime) + time(usage.ru_stime)
     };
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+/// Starts the program with a filter; `supervise` gets the other end of what it hands its listener over with.
+fn begun(
+    mut command: Command,
+    rules: &[Rule],
+    supervise: impl FnOnce(OwnedFd) -> Result<Arc<Supervisor>, Error> + Send,
+) -> Result<(Child, Arc<Supervisor>), Error> {
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
+    let program = name(&command);
+    let install = install(rules);
+    let number = ours.as_raw_fd();
+    let hand_over = move || {
+        send(&theirs, &install()?)?;
+        // SAFETY: the child's copy of our end, which nothing uses there. With it open, the child would not see that we have gone.
+        unsafe { libc::close(number) };
+        // The program begins once all is there that answers its calls.
+        let begins = recv(&theirs, &mut [0], RecvFlags::empty())?.0 == 1;
+        if begins { Ok(()) } else { Err(Errno::PIPE.into()) }
+    };
+    // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
+    unsafe { command.pre_exec(hand_over) };
+    let (child, supervisor) = thread::scope(|threads| {
+        let supervised = threads.spawn(|| supervise(ours));
+        let child = command.spawn();
+        // Our copy of the child's end is in the closure: without it, a child that did not come so far is noticed.
+        drop(command);
+        (child, supervised.join())
+    });
+    let panicked = |_| Err(Error::refused("start a thread")(io::ErrorKind::Other.into()));
+    match (child, supervisor.unwrap_or_else(panicked)) {
+        (Ok(child), Ok(supervisor)) => Ok((child, supervisor)),
+        // It only says that it was not let begin.
+        (Err(error), Err(why)) if error.kind() == io::ErrorKind::BrokenPipe => Err(why),
+        (Err(source), _) => Err(Error::Start { program, source }),
+        (_, Err(why)) => Err(why),
+    }
+}
+
+/// What answers the program's calls, once it has handed its listener over; with the keeper that follows. Then the program may begin.
+fn supervised(
+    child: OwnedFd,
+    carrier: Box<dyn Carrier>,
+    shared: Arc<Shared>,
+    keeper: &mut Command,
+) -> Result<Arc<Supervisor>, Error> {
+    let listener = receive(&child).map_err(Error::Notify)?;
+    let supervisor = Supervisor::new(listener, carrier, shared);
+    let mut keeps = || -> io::Result<()> {
+        let [listener, shared] = supervisor.heirlooms()?;
+        let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+        // A program's terminal, and its signals, are no affair of the keeper's.
+        keeper.process_group(0);
+        keeper
+            .stdin(Stdio::from(listener))
+            .stdout(Stdio::from(shared))
+            .stderr(Stdio::from(own))
+            .spawn()
+            .map(drop)
+    };
+    keeps().map_err(Error::refused("start the process that follows this one"))?;
+    supervisor.start().map_err(Error::refused("start a thread"))?;
+    rustix::net::send(&child, &[0], SendFlags::NOSIGNAL)
+        .map_err(|error| Error::refused("let the program begin")(error.into()))?;
+    Ok(supervisor)
 }
 
 /// The program is told to end where this process is. What a terminal sends comes to both anyway.

@@ -62,7 +62,7 @@ fn inherit(heir: &Supervisor, rules: &[Rule]) {
 fn resumed(heir: &Supervisor, call: &Call<'_>, stage: Stage) -> Answer {
     match stage {
         Stage::Done => Answer::Return(0),
-        Stage::Gives(cookie) => match call.number_of(cookie) {
+        Stage::Gives(inode) => match call.number_of(inode) {
             Some(number) => Answer::Return(i64::from(number)),
             None => Answer::Continue,
         },

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `kernel` | TCP as it is |
 //! | `local` | an AF_UNIX socket in the place of a connection between two programs of one host |
+//! | `mptcp` | Multipath TCP of the kernel in the place of TCP |
+//! | `bytes` | how many bytes carried sockets send and receive |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
 //! | `supervisor`, `heir` | the threads that answer them, and the process that answers once these have gone |
 //! | `exec` | a program run over a path |
@@ -16,21 +18,26 @@
 
 #![warn(missing_docs)]
 
+mod accept;
+mod bytes;
 mod count;
 mod error;
 mod exec;
 mod heir;
 mod kernel;
 mod local;
+mod mptcp;
 mod notify;
+mod only;
 mod shared;
 mod socket;
 mod supervisor;
 
-pub use count::{Counts, Why};
+pub use count::{Bytes, Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
 pub use heir::keep;
+pub use only::{Choice, NoChoice, Only};
 pub use shared::Shared;
 
 use std::sync::Arc;
@@ -48,11 +55,16 @@ pub trait Path: Sync {
     /// System calls that it answers in the program's place; none where the program runs as it is.
     fn rules(&self) -> &'static [Rule];
 
+    /// Why it cannot choose between connections; none where it can.
+    fn takes_all(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Begins to carry.
     ///
     /// # Errors
     /// What it needs and cannot have.
-    fn carrier(&self, shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error>;
+    fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error>;
 
     /// What answers once the supervisor has gone: it looks after what is carried, and carries nothing new.
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;
@@ -70,8 +82,17 @@ pub trait Carrier: Send + Sync {
     fn counts(&self) -> Counts;
 }
 
+/// What is asked of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Which connections it takes.
+    pub only: Only,
+    /// Whether it counts bytes.
+    pub bytes: bool,
+}
+
 /// Every path, the plain one first.
-pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local];
+pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local, &mptcp::Mptcp];
 
 /// The path with this name.
 pub fn find(name: &str) -> Option<&'static dyn Path> {

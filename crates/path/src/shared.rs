@@ -66,7 +66,7 @@ pub(crate) enum Stage {
     Open,
     /// It has been done, and returns 0.
     Done,
-    /// The program gets a descriptor for the socket with this cookie.
+    /// The program gets a descriptor for the socket with this inode number.
     Gives(u64),
 }
 
@@ -75,7 +75,7 @@ impl Stage {
         match self {
             Stage::Open => 0,
             Stage::Done => 1,
-            Stage::Gives(cookie) => cookie << 2 | 2,
+            Stage::Gives(inode) => inode << 2 | 2,
         }
     }
 
@@ -128,8 +128,8 @@ impl Shared {
     }
 
     /// Notes that the program is about to get a descriptor.
-    pub(crate) fn gives(&self, thread: usize, cookie: u64) {
-        self.layout().calls[thread].stage.store(Stage::Gives(cookie).to_word(), Ordering::Release);
+    pub(crate) fn gives(&self, thread: usize, inode: u64) {
+        self.layout().calls[thread].stage.store(Stage::Gives(inode).to_word(), Ordering::Release);
     }
 
     /// The last call of each thread, what it is, and how far.

@@ -13,6 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub(crate) enum Kind {
     /// A TCP socket.
     Tcp,
+    /// A socket of Multipath TCP, whether or not its connection has fallen back to TCP.
+    Mptcp,
     /// An AF_UNIX socket of a stream.
     Unix,
     /// Anything else.
@@ -23,6 +25,7 @@ pub(crate) fn kind(fd: impl AsFd) -> Kind {
     let option = |name| int(&fd, libc::SOL_SOCKET, name);
     match option(libc::SO_PROTOCOL) {
         Ok(libc::IPPROTO_TCP) => Kind::Tcp,
+        Ok(libc::IPPROTO_MPTCP) => Kind::Mptcp,
         Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => Kind::Unix,
         _ => Kind::Other,
     }
@@ -33,6 +36,12 @@ pub(crate) fn cookie(fd: impl AsFd) -> Option<u64> {
     let mut cookie = [0; 8];
     option(fd, (libc::SOL_SOCKET, libc::SO_COOKIE), &mut cookie).ok()?;
     Some(u64::from_ne_bytes(cookie))
+}
+
+/// What tells a socket from all others that are open. An accepted socket of Multipath TCP has the cookie of the one that listens
+/// (seen on Linux 6.18), and an inode number of its own.
+pub(crate) fn inode(fd: impl AsFd) -> Option<u64> {
+    rustix::fs::fstat(fd).ok().map(|found| found.st_ino)
 }
 
 pub(crate) fn int(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int> {

@@ -6,8 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
-use landspeed_path::{Counts, Ended, Path, find};
-use landspeed_units::Nanos;
+use landspeed_path::{Counts, Ended, Only, Options, Path, find};
+use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::args::ExecArgs;
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     command.args(rest);
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep-path").arg(path.name());
-    let ended = landspeed_path::exec(path, command, keeper)?;
+    let options = Options { only: Only::new(args.only.clone()), bytes: args.bytes };
+    let ended = landspeed_path::exec(path, &options, command, keeper)?;
     if args.json {
         eprintln!("{}", serde_json::to_string(&Told::of(path, &ended))?);
     } else if !path.rules().is_empty() {
@@ -84,6 +85,10 @@ fn told(path: &dyn Path, counts: &Counts) -> Vec<String> {
         0 => format!("{} saw no connection over TCP", path.name()),
         _ => format!("{} carried {} of {all} {connections}", path.name(), counts.carried),
     }];
+    lines.extend(counts.bytes.map(|bytes| {
+        format!("{} sent and {} received over it", Bytes(bytes.bytes_sent), Bytes(bytes.bytes_received))
+    }));
+    lines.extend(counts.no_bytes.as_ref().map(|why| format!("bytes were not counted: {why}")));
     lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
     lines
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::notify::{Answer, Call, Rule};
-use crate::{Carrier, Counts, Error, Path, Shared};
+use crate::{Carrier, Counts, Error, Options, Path, Shared};
 
 /// The plain path.
 pub(crate) struct Kernel;
@@ -21,7 +21,7 @@ impl Path for Kernel {
         &[]
     }
 
-    fn carrier(&self, _shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error> {
+    fn carrier(&self, _shared: &Arc<Shared>, _options: &Options) -> Result<Box<dyn Carrier>, Error> {
         Ok(Box::new(Plain))
     }
 

@@ -41,6 +41,8 @@ impl Carried {
         };
         let namespace = namespace_of(call.thread);
         let fd = match rendezvous.handed(namespace, plain(at), plain(from)) {
+            // A claim on it ends here, and its program goes on at once.
+            _ if !self.only.admits(from, at) => tcp,
             None => {
                 // One who bound to any port learns it here at the latest.
                 rendezvous.enter(namespace, at, call.process());
@@ -49,7 +51,7 @@ impl Carried {
             }
             Some(handed) => match agree(&tcp, handed, (at, from)) {
                 Some(pair) => {
-                    self.count.carried();
+                    self.count.carried(&pair);
                     options::mirror(&tcp, &pair);
                     self.keep_names(&pair, at, from);
                     pair

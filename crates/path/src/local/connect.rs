@@ -26,7 +26,7 @@ impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
         let Some(to) = destination(call) else { return Answer::Continue };
         let Ok(tcp) = call.descriptor(call.int(0)) else { return Answer::Continue };
-        if kind(&tcp) != Kind::Tcp {
+        if kind(&tcp) != Kind::Tcp || !self.only.admits(to, to) {
             return Answer::Continue;
         }
         match self.try_local(rendezvous, call, (&tcp, to)) {
@@ -77,7 +77,7 @@ impl Carried {
             self.count.left(Why::Refused);
             return Ok(Answer::Return(0));
         }
-        self.count.carried();
+        self.count.carried(&pair);
         // The program goes on meanwhile.
         call.answer(Answer::Return(0));
         // Another process may have the socket too, by fork: that ours closes would say nothing.

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Counts, Error, Path, Shared};
+use crate::{Carrier, Counts, Error, Only, Options, Path, Shared};
 use rendezvous::Rendezvous;
 
 /// The path.
@@ -71,12 +71,12 @@ impl Path for Local {
         ]
     }
 
-    fn carrier(&self, shared: &Arc<Shared>) -> Result<Box<dyn Carrier>, Error> {
-        Ok(Box::new(Carried::new(shared, Some(Rendezvous::open()?))))
+    fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error> {
+        Ok(Box::new(Carried::new(shared, Some(Rendezvous::open()?), options)))
     }
 
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier> {
-        Box::new(Carried::new(shared, None))
+        Box::new(Carried::new(shared, None, &Options::default()))
     }
 
     fn clear(&self) {
@@ -97,15 +97,17 @@ struct Carried {
     shared: Arc<Shared>,
     /// Where supervisors meet; closed where nothing new is to be carried.
     rendezvous: Option<Rendezvous>,
+    only: Only,
     count: Count,
     /// Accepted, and not taken: the program was interrupted. By the cookie of the socket that listens.
     undelivered: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
 }
 
 impl Carried {
-    fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>) -> Self {
-        let (count, undelivered) = (Count::default(), Mutex::default());
-        Carried { shared: Arc::clone(shared), rendezvous, count, undelivered }
+    fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>, options: &Options) -> Self {
+        let (only, count) = (options.only.clone(), Count::new(options.bytes));
+        let undelivered = Mutex::default();
+        Carried { shared: Arc::clone(shared), rendezvous, only, count, undelivered }
     }
 }
 

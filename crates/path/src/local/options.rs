@@ -61,12 +61,6 @@ impl Carried {
             (libc::IPPROTO_TCP, _) => return Answer::Errno(libc::EOPNOTSUPP),
             _ => 0,
         };
-        let mut room = [0; 4];
-        let fits = call.read(call.address(4), &mut room).map(|()| c_int::from_ne_bytes(room).clamp(0, 4));
-        let written = fits.and_then(|fits| {
-            call.write(call.address(3), &value.to_ne_bytes()[..fits as usize])?;
-            call.write(call.address(4), &fits.to_ne_bytes())
-        });
-        if written.is_ok() { Answer::Return(0) } else { Answer::Errno(libc::EFAULT) }
+        call.return_option(value)
     }
 }

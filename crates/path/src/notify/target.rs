@@ -7,7 +7,7 @@ use libc::{c_long, seccomp_notif};
 
 use super::{Answer, Listener};
 use crate::shared::{CALL, Shared};
-use crate::socket::cookie;
+use crate::socket::inode;
 
 /// A pidfd of one thread, not of its process (pidfd_open(2), Linux 6.9).
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
@@ -82,8 +82,8 @@ impl<'a> Call<'a> {
 
     /// Gives the program a new descriptor; its number there.
     pub(crate) fn give(&self, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
-        if let (Some((shared, thread)), Some(cookie)) = (self.noted, cookie(fd)) {
-            shared.gives(thread, cookie);
+        if let (Some((shared, thread)), Some(inode)) = (self.noted, inode(fd)) {
+            shared.gives(thread, inode);
         }
         self.listener.give(self.id, fd, closes)
     }
@@ -106,11 +106,11 @@ impl<'a> Call<'a> {
         if self.waits() { Ok(got) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
-    /// The number of the program's descriptor for the socket with this cookie.
+    /// The number of the program's descriptor for the socket with this inode number.
     pub(crate) fn number_of(&self, wanted: u64) -> Option<RawFd> {
         let all = std::fs::read_dir(format!("/proc/{}/fd", self.thread)).ok()?;
         let mut numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.find(|number| self.descriptor(*number).ok().and_then(cookie) == Some(wanted))
+        numbers.find(|number| self.descriptor(*number).ok().and_then(inode) == Some(wanted))
     }
 
     /// Ends to be readable once the process has ended.
@@ -141,6 +141,17 @@ impl<'a> Call<'a> {
         // SAFETY: as above.
         let done = unsafe { libc::process_vm_writev(self.thread, &raw const own, 1, &raw const other, 1, 0) };
         whole(done, bytes.len())
+    }
+
+    /// Answers getsockopt(2) with a number.
+    pub(crate) fn return_option(&self, value: i32) -> Answer {
+        let mut room = [0; 4];
+        let fits = self.read(self.address(4), &mut room).map(|()| i32::from_ne_bytes(room).clamp(0, 4));
+        let written = fits.and_then(|fits| {
+            self.write(self.address(3), &value.to_ne_bytes()[..fits as usize])?;
+            self.write(self.address(4), &fits.to_ne_bytes())
+        });
+        if written.is_ok() { Answer::Return(0) } else { Answer::Errno(libc::EFAULT) }
     }
 
     /// Writes an address and its length as accept(2) does: as much as there is room for.

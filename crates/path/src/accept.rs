@@ -1,0 +1,150 @@
+//! accept(2) and accept4(2), done in the program's place.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4};
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::net::{SocketFlags, accept_with};
+
+use crate::notify::{Answer, Call};
+use crate::socket::{cookie, option, to_bytes, wait};
+
+/// How often a call that waits is asked whether it still does: a signal ends it.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A connection that was accepted for a call that a signal ended.
+enum Undelivered {
+    /// It is ours.
+    Ours(OwnedFd),
+    /// The program has it under this number, and does not know.
+    There(RawFd),
+}
+
+/// Connections that programs accept.
+#[derive(Default)]
+pub(crate) struct Accepts {
+    /// Accepted, and not taken: by the cookie of the socket that listens.
+    left: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
+    /// One at a time is taken and delivered: a call that a signal has ended is made again at once, and must find what it was about to get.
+    turn: Mutex<()>,
+}
+
+/// A connection that is to be delivered.
+pub(crate) struct Accepted<'a> {
+    pub(crate) fd: OwnedFd,
+    /// No call was about to get it yet.
+    pub(crate) is_new: bool,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl Accepts {
+    /// The next connection, or what accept returns without one.
+    pub(crate) fn next(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<Accepted<'_>, Answer> {
+        let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+        loop {
+            if waits {
+                self.until_one_comes(listener, call)?;
+            }
+            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match self.pop(listener) {
+                Some(Undelivered::Ours(fd)) => return Ok(Accepted { fd, is_new: false, _turn: turn }),
+                Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
+                None => {}
+            }
+            // Another thread may have been faster.
+            if waits && !has_one(listener) {
+                continue;
+            }
+            return match accept_with(listener, SocketFlags::CLOEXEC) {
+                Ok(fd) => Ok(Accepted { fd, is_new: true, _turn: turn }),
+                Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
+            };
+        }
+    }
+
+    /// Gives the program its connection, from this address.
+    pub(crate) fn deliver(
+        &self,
+        call: &Call<'_>,
+        listener: &OwnedFd,
+        (accepted, from): (Accepted<'_>, Option<SocketAddr>),
+    ) -> Answer {
+        // The turn ends with this call.
+        let Accepted { fd, _turn, .. } = accepted;
+        let flags = if call.number == SYS_accept4 { call.int(3) } else { 0 };
+        let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
+        let _ = fcntl_setfl(&fd, kept);
+        if let Some(from) = from
+            && call.write_address((call.address(1), call.address(2)), &to_bytes(from)).is_err()
+        {
+            return Answer::Errno(libc::EFAULT);
+        }
+        match call.give(&fd, flags & SOCK_CLOEXEC != 0) {
+            // A signal came in between: the next call gets it.
+            Ok(number) if !call.answer(Answer::Return(i64::from(number))) => {
+                self.push(listener, Undelivered::There(number));
+            }
+            Ok(_) => {}
+            Err(_) => self.push(listener, Undelivered::Ours(fd)),
+        }
+        Answer::Gone
+    }
+
+    /// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.
+    fn until_one_comes(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<(), Answer> {
+        let limit = waits_for(listener).map(|time| Instant::now() + time);
+        let process = call.pidfd().map_err(|_| Answer::Continue)?;
+        loop {
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            let look = left.map_or(LOOK, |left| left.min(LOOK));
+            let [comes, ended] =
+                wait([(listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN)], Some(look));
+            if !ended.is_empty() || !call.waits() {
+                return Err(Answer::Gone);
+            }
+            if !comes.is_empty() || self.has_left(listener) {
+                return Ok(());
+            }
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(Answer::Errno(libc::EAGAIN));
+            }
+        }
+    }
+
+    fn has_left(&self, listener: &OwnedFd) -> bool {
+        cookie(listener)
+            .is_some_and(|listener| self.all().get(&listener).is_some_and(|left| !left.is_empty()))
+    }
+
+    fn pop(&self, listener: &OwnedFd) -> Option<Undelivered> {
+        self.all().get_mut(&cookie(listener)?)?.pop_front()
+    }
+
+    fn push(&self, listener: &OwnedFd, left: Undelivered) {
+        self.all().entry(cookie(listener).unwrap_or_default()).or_default().push_back(left);
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<Undelivered>>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn has_one(listener: &OwnedFd) -> bool {
+    let [comes] = wait([(listener.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
+    !comes.is_empty()
+}
+
+/// SO_RCVTIMEO (socket(7)): two numbers, of seconds and microseconds.
+fn waits_for(listener: &OwnedFd) -> Option<Duration> {
+    let mut value = [0; 16];
+    option(listener, (SOL_SOCKET, SO_RCVTIMEO), &mut value).ok()?;
+    let (seconds, micros) = value.split_at(8);
+    let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+    let time = Duration::from_secs(number(seconds)) + Duration::from_micros(number(micros));
+    (!time.is_zero()).then_some(time)
+}

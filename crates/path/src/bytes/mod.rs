@@ -1,0 +1,99 @@
+//! How many bytes go through carried sockets, counted in the kernel: a descriptor that is kept here to ask a socket when it closes would keep it
+//! open.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use rustix::thread::CapabilitySet;
+
+use crate::Bytes;
+
+/// Made by build.rs from bytes.bpf.c.
+static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bytes.bpf.o"));
+
+/// Numbers of the sums there.
+const SENT: u32 = 0;
+const RECEIVED: u32 = 1;
+
+/// Programs that count, as long as this lives.
+pub(crate) struct Counter {
+    marked: MapHandle,
+    bytes: MapHandle,
+    _programs: (Object, Vec<Link>),
+}
+
+impl Counter {
+    /// # Errors
+    /// Why bytes cannot be counted on this host, with the remedy.
+    pub(crate) fn new() -> Result<Self, String> {
+        landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
+        landspeed_bpf::listen();
+        let refused = |error: libbpf_rs::Error| {
+            let why = landspeed_bpf::take().unwrap_or_else(|| error.to_string());
+            format!("the kernel refuses the programs that count them, which take Linux 6.3 ({why})")
+        };
+        Self::loaded().map_err(refused)
+    }
+
+    fn loaded() -> libbpf_rs::Result<Self> {
+        // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+        let image = CODE.to_vec();
+        let object = ObjectBuilder::default().name("bytes")?.open_memory(&image)?.load()?;
+        let links = object.progs_mut().map(|program| program.attach()).collect::<Result<Vec<_>, _>>()?;
+        let map = |name: &str| {
+            let found =
+                object.maps().find(|map| map.name() == name).unwrap_or_else(|| panic!("no map {name}"));
+            MapHandle::try_from(&found)
+        };
+        let (marked, bytes) = (map("marked")?, map("bytes")?);
+        Ok(Counter { marked, bytes, _programs: (object, links) })
+    }
+
+    /// Counts the bytes of a socket from now on. One that the kernel does not let mark is not counted.
+    pub(crate) fn mark(&self, fd: impl AsFd) {
+        let key = fd.as_fd().as_raw_fd().to_ne_bytes();
+        let _ = self.marked.update(&key, &1_u32.to_ne_bytes(), MapFlags::ANY);
+    }
+
+    /// Counts them no more.
+    pub(crate) fn clear(&self, fd: impl AsFd) {
+        let _ = self.marked.delete(&fd.as_fd().as_raw_fd().to_ne_bytes());
+    }
+
+    /// What all of them have sent and received.
+    pub(crate) fn so_far(&self) -> Bytes {
+        let sum = |of: u32| -> u64 {
+            let sums = self.bytes.lookup_percpu(&of.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+            let number = |bytes: &Vec<u8>| bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+            sums.iter().flatten().map(number).sum()
+        };
+        Bytes { bytes_sent: sum(SENT), bytes_received: sum(RECEIVED) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use rustix::net::{RecvFlags, recv};
+
+    use super::*;
+
+    #[test]
+    fn what_a_marked_socket_sends_and_receives_is_counted_and_no_other() {
+        let counter = match Counter::new() {
+            Ok(counter) => counter,
+            Err(why) => return eprintln!("SKIP what_a_marked_socket_sends_and_receives_is_counted: {why}"),
+        };
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        counter.mark(&ours);
+        ours.write_all(&[7; 1000]).unwrap();
+        theirs.read_exact(&mut [0; 1000]).unwrap();
+        theirs.write_all(&[7; 30]).unwrap();
+        // What is only looked at comes again.
+        recv(&ours, &mut [0; 30], RecvFlags::PEEK).unwrap();
+        ours.read_exact(&mut [0; 30]).unwrap();
+        assert_eq!(counter.so_far(), Bytes { bytes_sent: 1000, bytes_received: 30 });
+    }
+}

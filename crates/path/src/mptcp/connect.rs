@@ -1,0 +1,156 @@
+//! connect(2).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl};
+
+use super::Carried;
+use crate::Why;
+use crate::notify::{Answer, Call};
+use crate::socket::{Kind, cookie, from_bytes, kind, wait};
+
+/// How long a connection that the program does not wait for is watched. A program that closes the socket meanwhile closes it later.
+const WATCHED: Duration = Duration::from_secs(5);
+/// Most of them: each has a descriptor and a thread here.
+const MOST_PENDING: usize = 256;
+/// How long those may still take that are being made when the program has ended.
+const SETTLES: Duration = Duration::from_millis(50);
+/// Most sockets that are remembered as being connected: what is left of programs that were killed meanwhile goes.
+const MOST_UNANSWERED: usize = 1024;
+
+impl Carried {
+    /// Connects as the program would, and looks at what came of it.
+    pub(super) fn connect(&self, call: &Call<'_>) -> Answer {
+        let Some(to) = destination(call) else { return Answer::Continue };
+        let Ok(fd) = call.descriptor(call.int(0)) else { return Answer::Continue };
+        match kind(&fd) {
+            Kind::Mptcp => {}
+            Kind::Tcp => {
+                self.count.left(Why::PlainSocket);
+                return Answer::Continue;
+            }
+            _ => return Answer::Continue,
+        }
+        // A call that a signal has ended is made again, while we may still be at work on it.
+        let again = self.begins_again(&fd);
+        match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
+            None => {
+                call.is_done();
+                self.seen_once(&fd);
+                self.answered(call, &fd, Answer::Return(0));
+            }
+            Some(libc::EINPROGRESS) => {
+                // The program may send before it is seen what came of it.
+                self.count.expect(&fd);
+                self.is_counted(&fd);
+                self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
+                // The program goes on meanwhile.
+                self.watch(&fd);
+            }
+            Some(libc::EISCONN) if again => {
+                self.seen_once(&fd);
+                self.answered(call, &fd, Answer::Return(0));
+            }
+            Some(libc::EALREADY) if again && does_not_wait(&fd) => {
+                self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
+            }
+            Some(errno) => {
+                if ![libc::EISCONN, libc::EALREADY].contains(&errno) {
+                    self.count.left(Why::NotConnected);
+                }
+                self.answered(call, &fd, Answer::Errno(errno));
+            }
+        }
+        Answer::Gone
+    }
+
+    /// Whether another call connects this socket, or had done so and was not answered. Who follows a killed supervisor cannot tell.
+    fn begins_again(&self, fd: &OwnedFd) -> bool {
+        let Some(cookie) = cookie(fd) else { return false };
+        let mut unanswered = self.unanswered();
+        if unanswered.len() >= MOST_UNANSWERED {
+            unanswered.clear();
+        }
+        let is_there = unanswered.contains_key(&cookie);
+        unanswered.entry(cookie).or_insert(false);
+        is_there || !self.opens
+    }
+
+    /// Counts a connection, before any call that made it is answered: then the program may end it.
+    fn seen_once(&self, fd: &OwnedFd) {
+        let mut unanswered = self.unanswered();
+        if let Some(is_counted) = cookie(fd).and_then(|cookie| unanswered.get_mut(&cookie))
+            && !std::mem::replace(is_counted, true)
+        {
+            self.seen(fd);
+        }
+    }
+
+    /// It is counted once it is made.
+    fn is_counted(&self, fd: &OwnedFd) {
+        let mut unanswered = self.unanswered();
+        if let Some(is_counted) = cookie(fd).and_then(|cookie| unanswered.get_mut(&cookie)) {
+            *is_counted = true;
+        }
+    }
+
+    fn unanswered(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers, and forgets what was noted for a call that is made again.
+    fn answered(&self, call: &Call<'_>, fd: &OwnedFd, answer: Answer) {
+        let mut unanswered = self.unanswered();
+        if call.answer(answer)
+            && let Some(cookie) = cookie(fd)
+        {
+            unanswered.remove(&cookie);
+        }
+    }
+
+    /// Waits for a connection that no call waits for.
+    fn watch(&self, fd: &OwnedFd) {
+        if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
+            self.count.left(Why::Refused);
+        } else if wait([(fd.as_fd(), PollFlags::OUT)], Some(WATCHED)).iter().all(|flags| flags.is_empty()) {
+            self.count.left(Why::NotConnected);
+        } else {
+            self.seen(fd);
+        }
+        self.pending.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Waits a little for the connections that are being made.
+    pub(super) fn settle(&self) {
+        let until = Instant::now() + SETTLES;
+        while self.pending.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        (0..self.pending.load(Ordering::Acquire)).for_each(|_| self.count.left(Why::NotConnected));
+    }
+}
+
+/// Where to, as the program wrote it, if that is an address of IP.
+fn destination(call: &Call<'_>) -> Option<Vec<u8>> {
+    let length = usize::try_from(call.int(2)).ok()?;
+    let mut bytes = vec![0; length.min(size_of::<libc::sockaddr_storage>())];
+    call.read(call.address(1), &mut bytes).ok()?;
+    from_bytes(&bytes).map(|_| bytes)
+}
+
+fn connected(fd: &OwnedFd, to: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads so many bytes of an address.
+    let code = unsafe { libc::connect(fd.as_raw_fd(), to.as_ptr().cast(), to.len() as libc::socklen_t) };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn does_not_wait(fd: &OwnedFd) -> bool {
+    fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
+}

@@ -1,0 +1,88 @@
+//! socket(2).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::PoisonError;
+use std::thread;
+
+use libc::{IPPROTO_MPTCP, IPPROTO_TCP, SOCK_CLOEXEC, c_int};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::Carried;
+use crate::Error;
+use crate::notify::{Answer, Call};
+use crate::socket::cookie;
+
+/// A socket that a program has and does not know.
+pub(super) struct Opened {
+    number: RawFd,
+    cookie: Option<u64>,
+    domain: c_int,
+    kind: c_int,
+}
+
+impl Carried {
+    pub(super) fn open(&self, call: &Call<'_>) -> Answer {
+        let (domain, kind, protocol) = (call.int(0), call.int(1), call.int(2));
+        if ![0, IPPROTO_TCP].contains(&protocol) {
+            return Answer::Continue;
+        }
+        if let Some(number) = self.left_there(call) {
+            return Answer::Return(i64::from(number));
+        }
+        // Where it cannot be had, the program gets TCP, or the kernel's own error.
+        let Ok(fd) = made(call.thread, domain, kind) else { return Answer::Continue };
+        // A call that is made again waits here until it is known what the first one has got.
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return Answer::Continue };
+        if !call.answer(Answer::Return(i64::from(number))) {
+            unknown.insert(call.thread, Opened { number, cookie: cookie(&fd), domain, kind });
+        }
+        Answer::Gone
+    }
+
+    /// What the same call of this thread was given, and did not come to know.
+    fn left_there(&self, call: &Call<'_>) -> Option<RawFd> {
+        let left = self.unknown.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.thread)?;
+        let is_it = (left.domain, left.kind) == (call.int(0), call.int(1))
+            && call.descriptor(left.number).ok().and_then(cookie) == left.cookie;
+        is_it.then_some(left.number)
+    }
+}
+
+/// A socket in the network namespace of a thread.
+fn made(thread: i32, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+    let theirs = File::open(format!("/proc/{thread}/ns/net"))?;
+    if theirs.metadata()?.ino() == std::fs::metadata("/proc/thread-self/ns/net")?.ino() {
+        return socket(domain, kind);
+    }
+    // Made by a thread that ends, so that none of ours is left in another namespace.
+    let make = || {
+        move_into_link_name_space(theirs.as_fd(), Some(LinkNameSpaceType::Network))?;
+        socket(domain, kind)
+    };
+    thread::scope(|scope| {
+        let maker = thread::Builder::new().spawn_scoped(scope, make)?;
+        maker.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    })
+}
+
+fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: numbers alone; what it returns is ours.
+    unsafe {
+        match libc::socket(domain, kind | SOCK_CLOEXEC, IPPROTO_MPTCP) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+/// Whether this kernel has Multipath TCP, and this network namespace uses it.
+pub(super) fn probe() -> Result<(), Error> {
+    socket(libc::AF_INET, libc::SOCK_STREAM).map(drop).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => Error::MptcpOff,
+        _ => Error::NoMptcp(source),
+    })
+}

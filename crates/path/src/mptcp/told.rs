@@ -1,0 +1,24 @@
+//! What a socket says of itself.
+
+use std::os::fd::BorrowedFd;
+
+use crate::notify::{Answer, Call};
+use crate::socket::{Kind, kind, option};
+
+/// Of linux/mptcp.h.
+const SOL_MPTCP: libc::c_int = 284;
+const MPTCP_INFO: libc::c_int = 1;
+
+/// Whether a connected socket carries Multipath TCP: one that has fallen back to TCP has no MPTCP_INFO.
+pub(super) fn is_multipath(fd: BorrowedFd<'_>) -> bool {
+    option(fd, (SOL_MPTCP, MPTCP_INFO), &mut [0; 256]).is_ok()
+}
+
+/// getsockopt(2) of SO_PROTOCOL: TCP, as the program asked for.
+pub(super) fn protocol(call: &Call<'_>) -> Answer {
+    let is_ours = |fd| kind(fd) == Kind::Mptcp;
+    if !call.descriptor(call.int(0)).is_ok_and(is_ours) {
+        return Answer::Continue;
+    }
+    call.return_option(libc::IPPROTO_TCP)
+}

@@ -1,0 +1,160 @@
+//! Which connections a path is for.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use crate::socket::plain;
+
+/// Which connections are put on a path: those that one of these admits, or all where there are none. Others stay on TCP, and count as
+/// neither carried nor left.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Only(Vec<Choice>);
+
+/// A port, or a network. Read from "6379", "10.0.0.0/8" or "fd00::1".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// The port that the server listens on.
+    Port(u16),
+    /// The network that the peer is in: its first address, and how many bits its addresses have in common.
+    Network(IpAddr, u8),
+}
+
+impl Only {
+    /// Connections that one of `choices` admits.
+    pub fn new(choices: Vec<Choice>) -> Self {
+        Only(choices)
+    }
+
+    /// Whether all connections are admitted.
+    pub fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a connection with `peer` is admitted; `listening` is the address that the server of the two listens on.
+    pub fn admits(&self, peer: SocketAddr, listening: SocketAddr) -> bool {
+        let admits = |choice: &Choice| match *choice {
+            Choice::Port(port) => listening.port() == port,
+            Choice::Network(first, bits) => network(plain(peer).ip(), bits) == Some(first),
+        };
+        self.is_all() || self.0.iter().any(admits)
+    }
+}
+
+/// The first address of the network of so many bits that `address` is in; none where it has fewer bits.
+fn network(address: IpAddr, bits: u8) -> Option<IpAddr> {
+    let bits = u32::from(bits);
+    Some(match address {
+        IpAddr::V4(v4) => {
+            IpAddr::V4((v4.to_bits() & u32::MAX.checked_shl(32_u32.checked_sub(bits)?).unwrap_or(0)).into())
+        }
+        IpAddr::V6(v6) => {
+            IpAddr::V6((v6.to_bits() & u128::MAX.checked_shl(128_u32.checked_sub(bits)?).unwrap_or(0)).into())
+        }
+    })
+}
+
+/// Why a text is no choice.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoChoice {
+    /// Neither a number nor an address.
+    #[error("this is neither a port (6379) nor a network (10.0.0.0/8, fd00::/8) nor an address (10.0.0.1)")]
+    Neither,
+    /// A number that no port has.
+    #[error("a port is a number from 1 to 65535")]
+    Port,
+    /// More bits than the address has.
+    #[error("after '/' comes how many bits the addresses of the network have in common: 0 to {0}")]
+    Bits(u32),
+    /// An address inside of a network.
+    #[error("this is an address in the network {0}/{1}: write {0}/{1}, or the address alone")]
+    Inside(IpAddr, u8),
+}
+
+impl FromStr for Choice {
+    type Err = NoChoice;
+
+    fn from_str(text: &str) -> Result<Self, NoChoice> {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let port = text.parse().ok().filter(|port| *port != 0);
+            return port.map(Choice::Port).ok_or(NoChoice::Port);
+        }
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| NoChoice::Neither)?;
+        let all = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Some(all), |bits| bits.parse().ok().filter(|bits| *bits <= all));
+        let bits = bits.ok_or(NoChoice::Bits(all.into()))?;
+        match network(address, bits) {
+            Some(first) if first == address => Ok(unmapped(address, bits)),
+            first => Err(NoChoice::Inside(first.unwrap_or(address), bits)),
+        }
+    }
+}
+
+/// A network of IPv4 addresses that are mapped into IPv6 is one of IPv4.
+fn unmapped(first: IpAddr, bits: u8) -> Choice {
+    match (plain(SocketAddr::new(first, 0)).ip(), bits.checked_sub(96)) {
+        (IpAddr::V4(v4), Some(bits)) if first.is_ipv6() => Choice::Network(v4.into(), bits),
+        _ => Choice::Network(first, bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(choices: &[&str]) -> Only {
+        Only::new(choices.iter().map(|text| text.parse().expect(text)).collect())
+    }
+
+    fn admits(choices: &[&str], peer: &str, listening: &str) -> bool {
+        only(choices).admits(peer.parse().unwrap(), listening.parse().unwrap())
+    }
+
+    #[test]
+    fn a_port_is_the_one_that_the_server_listens_on() {
+        assert!(admits(&["6379"], "10.0.0.1:6379", "10.0.0.1:6379"));
+        assert!(admits(&["80", "6379"], "10.0.0.1:45000", "[::]:6379"));
+        assert!(!admits(&["6379"], "10.0.0.1:6379", "10.0.0.2:80"));
+    }
+
+    #[test]
+    fn a_network_is_the_one_that_the_peer_is_in() {
+        let with = |choice: &str, peer: &str| admits(&[choice], peer, "10.9.9.9:80");
+        assert!(with("10.0.0.0/8", "10.255.0.1:9") && !with("10.0.0.0/8", "11.0.0.1:9"));
+        assert!(with("10.0.0.1", "10.0.0.1:9") && !with("10.0.0.1", "10.0.0.2:9"));
+        assert!(with("0.0.0.0/0", "1.2.3.4:9") && !with("0.0.0.0/0", "[fd00::1]:9"));
+        assert!(with("fd00::/8", "[fdff::1]:9") && !with("fd00::/8", "[fe80::1]:9"));
+        assert!(with("::/0", "[fe80::1%2]:9") && with("fd00::1", "[fd00::1]:9"));
+    }
+
+    #[test]
+    fn an_address_that_is_mapped_into_ipv6_is_one_of_ipv4() {
+        let with = |choice: &str, peer: &str| admits(&[choice], peer, "10.9.9.9:80");
+        assert!(with("10.0.0.0/8", "[::ffff:10.1.2.3]:9"));
+        assert!(with("::ffff:10.0.0.0/104", "10.1.2.3:9") && with("::ffff:10.0.0.1", "10.0.0.1:9"));
+        assert!(!with("::ffff:10.0.0.0/104", "11.1.2.3:9"));
+    }
+
+    #[test]
+    fn alternatives_admit_what_one_of_them_admits_and_none_admit_all() {
+        assert!(admits(&["80", "10.0.0.0/8"], "10.0.0.1:9", "10.0.0.2:9"));
+        assert!(!admits(&["80", "10.0.0.0/8"], "11.0.0.1:9", "10.0.0.2:9"));
+        assert!(admits(&[], "11.0.0.1:9", "10.0.0.2:9"));
+    }
+
+    #[test]
+    fn what_is_no_choice_says_what_would_be_one() {
+        let says = |text: &str| text.parse::<Choice>().unwrap_err().to_string();
+        for text in ["", "http", "10.0.0/8", "10.0.0.1:80", "-1", "/8"] {
+            assert!(says(text).starts_with("this is neither a port (6379)"), "{text}");
+        }
+        assert_eq!([says("0"), says("65536")], ["a port is a number from 1 to 65535"; 2]);
+        assert!(says("10.0.0.0/33").ends_with("0 to 32") && says("::/129").ends_with("0 to 128"));
+        assert!(says("10.0.0.0/").ends_with("0 to 32") && says("10.0.0.0/x").ends_with("0 to 32"));
+        assert_eq!(
+            says("10.0.0.1/8"),
+            "this is an address in the network 10.0.0.0/8: write 10.0.0.0/8, or the address alone"
+        );
+    }
+}
