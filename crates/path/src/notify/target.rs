@@ -150,7 +150,8 @@ impl<'a> Call<'a> {
         }
         let mut room = [0; 4];
         self.read(length, &mut room)?;
-        let room = usize::try_from(i32::from_ne_bytes(room)).unwrap_or(0);
+        let room = usize::try_from(i32::from_ne_bytes(room))
+            .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         self.write(to, &name[..name.len().min(room)])?;
         self.write(length, &(name.len() as u32).to_ne_bytes())
     }
