@@ -27,7 +27,7 @@ mod sys;
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ const PROGRAM: &str = "LANDSPEED_CONFORMANCE";
 /// No check takes as long.
 const LIMIT: Duration = Duration::from_secs(15);
 /// On a busy machine a connection may stay on TCP for once.
-const TRIES: usize = 4;
+const TRIES: usize = 3;
 
 /// A check, and how many ends of connections the path must carry in it.
 type Check = (&'static str, fn(), u64);
@@ -170,7 +170,7 @@ const CHECKS: &[Check] = &[
     ("bytes-before-accept", listening::bytes_before_accept, 0),
     ("threads-at-once", many::threads_at_once, 320),
     ("one-after-another", many::one_after_another, 400),
-    ("open-at-once", many::open_at_once, 0),
+    ("open-at-once", many::open_at_once, 1_000),
 ];
 
 /// The checks, each a program. As a test it does nothing.
@@ -205,16 +205,7 @@ fn run(path: &str, check: &Check) -> Outcome {
         let _ = err.read_to_string(&mut texts[1]);
         texts
     });
-    let until = Instant::now() + LIMIT;
-    let mut status = None;
-    while status.is_none() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(3));
-        status = child.try_wait().expect("a child");
-    }
-    if status.is_none() {
-        signal(child.id() as i32, Signal::TERM);
-        let _ = child.wait();
-    }
+    let status = ended(&mut child);
     let [out, err] = texts.join().expect("a thread");
     let line = |line: &str| {
         line.strip_prefix("saw ")?.split_once(' ').map(|(name, saw)| (name.to_owned(), saw.to_owned()))
@@ -230,6 +221,20 @@ fn run(path: &str, check: &Check) -> Outcome {
         Some(status) => (!status.success()).then(|| format!("{status}: {out}{err}")),
     };
     Outcome { lines, carried: counts["carried"].as_u64().unwrap_or(0), left: counts["left"].clone(), failed }
+}
+
+/// How it ended; nothing where it did not, and was told to.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let until = Instant::now() + LIMIT;
+    while Instant::now() < until {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    signal(child.id() as i32, Signal::TERM);
+    let _ = child.wait();
+    None
 }
 
 /// A path's outcome in which all was carried that the check asks for.
@@ -270,6 +275,19 @@ fn compared(name: &str, tcp: &Outcome, other: &Outcome) -> Vec<((String, String)
 
 /// What is wrong with a check over a path; nothing where all is as it must be.
 fn wrong(path: &str, check: &Check) -> Vec<String> {
+    let mut found = Vec::new();
+    for _ in 0..TRIES {
+        found = wrong_once(path, check);
+        if found.is_empty() {
+            break;
+        }
+        // Where other work keeps a thread from its processor for long, an order is not what the check means.
+        eprintln!("once more, because of:\n{}", found.join("\n"));
+    }
+    found
+}
+
+fn wrong_once(path: &str, check: &Check) -> Vec<String> {
     let (tcp, other) = (run("kernel", check), carried(path, check));
     let mut wrong: Vec<String> = Vec::new();
     for (over, failed) in [("kernel", &tcp.failed), (path, &other.failed)] {

@@ -4,11 +4,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::AtomicI64;
 use std::time::Instant;
 
 use super::sys::{
-    Got, call, comes, drain, fill, get, home, pair, pair_of, pattern, poll, raw, recv, recv_all, said, send,
-    send_all, set, set_time, settle, sleep,
+    Got, call, comes, drain, fill, get, home, notes, pair, pair_of, pattern, poll, raw, recv, recv_all, said,
+    send, send_all, set, set_time, settle, sleep, sleeps,
 };
 
 pub(crate) fn peek() {
@@ -82,9 +83,13 @@ pub(crate) fn low_water() {
     send_all(&pair.client, b"abc");
     settle();
     said("events-below", poll(&pair.server, libc::POLLIN, 0));
+    let thread = AtomicI64::new(0);
     std::thread::scope(|threads| {
-        let reads = threads.spawn(|| recv(&pair.server, 64, 0));
-        settle();
+        let reads = threads.spawn(|| {
+            notes(&thread);
+            recv(&pair.server, 64, 0)
+        });
+        sleeps(&thread);
         said("waits", !reads.is_finished());
         // TCP wakes a reader for as many new bytes.
         send_all(&pair.client, b"defgh");
@@ -119,7 +124,9 @@ pub(crate) fn send_time_out() {
     let pair = pair();
     said("set", set_time(&pair.client, libc::SO_SNDTIMEO, 50));
     fill(&pair.client);
-    said("send", about(50, || send(&pair.client, &[0; 4096], 0).to_string()));
+    // TCP makes more room meanwhile.
+    let until_full = || (0..1000).map(|_| about(50, || send(&pair.client, &[0; 4096], 0).to_string()));
+    said("send", until_full().find(|sent| sent.starts_with('E')).unwrap_or_default());
     let more = vec![0; 64 << 20];
     let filled = super::sys::pair();
     set_time(&filled.client, libc::SO_SNDTIMEO, 50).ok();

@@ -1,11 +1,11 @@
 //! How connections end.
 
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use super::sys::{
-    ALL, call, comes, connect, error, get, home, linger, listener, pair, peer, poll, recv, recv_all, said,
-    send, send_all, set, settle, tcp,
+    ALL, call, comes, connect, error, get, home, linger, listener, notes, pair, peer, poll, recv, recv_all,
+    said, send, send_all, set, settle, sleeps, tcp,
 };
 
 pub(crate) fn half_close_of_client() {
@@ -171,9 +171,13 @@ pub(crate) fn names_after_the_end() {
 pub(crate) fn close_while_another_thread_reads() {
     let pair = pair();
     let (fd, server) = (pair.client.as_raw_fd(), pair.server);
+    let thread = AtomicI64::new(0);
     std::thread::scope(|threads| {
-        let reads = threads.spawn(move || recv(&fd, 64, 0));
-        settle();
+        let reads = threads.spawn(|| {
+            notes(&thread);
+            recv(&fd, 64, 0)
+        });
+        sleeps(&thread);
         drop(pair.client);
         settle();
         said("reader-goes-on", !reads.is_finished());
@@ -187,9 +191,13 @@ pub(crate) fn close_while_another_thread_reads() {
 pub(crate) fn shutdown_while_another_thread_reads() {
     let pair = pair();
     let fd = pair.client.as_raw_fd();
+    let thread = AtomicI64::new(0);
     std::thread::scope(|threads| {
-        let reads = threads.spawn(move || recv(&fd, 64, 0));
-        settle();
+        let reads = threads.spawn(|| {
+            notes(&thread);
+            recv(&fd, 64, 0)
+        });
+        sleeps(&thread);
         said("shutdown", call!(shutdown(fd, libc::SHUT_RDWR)));
         said("reader-gets", reads.join().expect("a thread"));
     });

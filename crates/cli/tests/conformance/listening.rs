@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use super::ends::counts;
 use super::sys::{
-    ALL, accept, bind, call, comes, connect, home, joined, linger, listener, own, poll, recv, recv_all, said,
-    send_all, set, set_time, settle, sleep, tcp, waits_not,
+    ALL, accept, bind, call, comes, connect, home, joined, linger, listener, notes, own, poll, recv,
+    recv_all, said, send_all, set, set_time, settle, sleep, sleeps, tcp, waits_not,
 };
 
 pub(crate) fn several_on_one_port() {
@@ -106,9 +106,13 @@ pub(crate) fn accepted_after_a_reset() {
 /// What the other end does once it no longer accepts.
 pub(crate) fn shut_down() {
     let (listening, at) = listener(home(0), 4);
+    let thread = AtomicI64::new(0);
     std::thread::scope(|threads| {
-        let accepts = threads.spawn(|| accept(&listening));
-        settle();
+        let accepts = threads.spawn(|| {
+            notes(&thread);
+            accept(&listening)
+        });
+        sleeps(&thread);
         said("shutdown", call!(shutdown(listening.as_raw_fd(), libc::SHUT_RDWR)));
         said("woken", accepts.join().expect("a thread"));
     });
@@ -167,10 +171,10 @@ fn interrupted(flags: i32) {
     let thread = AtomicI64::new(0);
     std::thread::scope(|threads| {
         let accepts = threads.spawn(|| {
-            thread.store(call!(gettid()).ok(), Ordering::SeqCst);
+            notes(&thread);
             accept(&listening)
         });
-        settle();
+        sleeps(&thread);
         let process = std::process::id() as i32;
         let to = thread.load(Ordering::SeqCst) as i32;
         call!(syscall(libc::SYS_tgkill, process, to, libc::SIGUSR1)).ok();

@@ -50,16 +50,18 @@ fn echo(server: &OwnedFd) {
 /// Connections of one client process: few enough for its search through its descriptors to be short.
 const OF_A_CLIENT: usize = 100;
 
-/// How many connections are open at the same time.
-pub(crate) fn connections() -> usize {
-    std::env::var("LANDSPEED_CONNECTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+/// How many connections are open at the same time: as many as the descriptors of one process allow.
+fn connections() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    call!(getrlimit(libc::RLIMIT_NOFILE, &raw mut limit)).ok();
+    limit.rlim_cur = limit.rlim_max;
+    call!(setrlimit(libc::RLIMIT_NOFILE, &raw const limit)).ok();
+    usize::try_from(limit.rlim_max).unwrap_or(usize::MAX).saturating_sub(200).min(10_000)
 }
 
 /// All are open at the same time in one server; clients are processes of 100 connections each.
 pub(crate) fn open_at_once() {
     let all = connections();
-    let most = libc::rlimit { rlim_cur: 20_000, rlim_max: 20_000 };
-    call!(setrlimit(libc::RLIMIT_NOFILE, &raw const most));
     let (listening, at) = listener(home(0), 4096);
     let mut servers = Vec::new();
     let mut children = Vec::new();

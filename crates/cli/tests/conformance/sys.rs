@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 /// What a call returned: its number, or the name of its error.
@@ -90,6 +91,29 @@ pub(crate) fn leave() -> ! {
 
 pub(crate) fn sleep(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
+}
+
+/// Waits until a thread sleeps that notes its number first: it is in its call.
+pub(crate) fn sleeps(thread: &AtomicI64) {
+    let is_asleep = || {
+        let number = thread.load(Ordering::SeqCst);
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{number}/stat")).unwrap_or_default();
+        number != 0 && stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+    };
+    let mut seen = 0;
+    for _ in 0..2000 {
+        seen = if is_asleep() { seen + 1 } else { 0 };
+        if seen == 5 {
+            break;
+        }
+        sleep(2);
+    }
+    settle();
+}
+
+/// Notes the number of this thread.
+pub(crate) fn notes(thread: &AtomicI64) {
+    thread.store(call!(gettid()).ok(), Ordering::SeqCst);
 }
 
 /// Longer than anything takes on its way through a host that does nothing else.
