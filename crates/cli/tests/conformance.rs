@@ -43,7 +43,7 @@ const PAGE: &str = include_str!("../../../docs/reference/paths.md");
 /// The check that this program is to be, where it is run as one.
 const PROGRAM: &str = "LANDSPEED_CONFORMANCE";
 /// No check takes as long.
-const LIMIT: Duration = Duration::from_secs(15);
+const LIMIT: Duration = Duration::from_secs(30);
 /// On a busy machine a connection may stay on TCP for once.
 const TRIES: usize = 3;
 
