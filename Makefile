@@ -128,6 +128,17 @@ kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test app -- what_a_killed_run
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test path -- whoever_is_killed
 
+# Other people's test suites over TCP and over PATH_NAME: CPython's network tests and Redis' own, a line for each test that fails
+# over the path alone (half an hour, on a machine left alone). SUITE=redis runs that one.
+PATH_NAME ?= local
+.PHONY: conformance
+conformance: build
+	@.ci/install --no-services /usr/lib/python3.11/test/test_socket.py:libpython3.11-testsuite tclsh:tcl redis-server \
+		redis-benchmark:redis-tools apt-get:apt /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+	@.ci/redis-source target/conformance/redis
+	$(CARGO) test --release --locked -p landspeed --test conformance -- --nocapture
+	.ci/conformance $(PATH_NAME) $(SUITE)
+
 # Our turns and others' writes in any order: 10,000 stories on a model of a host, and 200 on real hosts beside a twin on
 # which we never were (a quarter of an hour); make test plays 1,000 and 3. Another SEED draws other stories.
 UNDO_RUNS ?= 200

@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
 
 use super::connect::AGREED;
 use super::rendezvous::{Handed, Rendezvous, namespace_of};
-use super::{Carried, Undelivered, options};
+use super::{Carried, Undelivered};
 use crate::Why;
 use crate::notify::{Answer, Call};
 use crate::socket::{Kind, cookie, kind, option, own, peer, plain, to_bytes, wait, wait_soon};
@@ -29,6 +29,10 @@ const FOLLOWS: Duration = Duration::from_millis(20);
 impl Carried {
     pub(super) fn accept(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
         let Ok(listener) = call.descriptor(call.int(0)) else { return Answer::Continue };
+        if call.number == SYS_accept4 && call.int(3) & !(SOCK_NONBLOCK | SOCK_CLOEXEC) != 0 {
+            // The kernel says what is wrong with it.
+            return Answer::Continue;
+        }
         if kind(&listener) != Kind::Tcp {
             return Answer::Continue;
         }
@@ -36,8 +40,11 @@ impl Carried {
             Ok(tcp) => tcp,
             Err(answer) => return answer,
         };
+        // The program may close its own, and want the port free.
+        let left = self.undelivered(&listener);
+        drop(listener);
         let (Some(at), Some(from)) = (own(&tcp), peer(&tcp)) else {
-            return self.deliver(call, &listener, tcp, None);
+            return deliver(call, &left, tcp, None);
         };
         let namespace = namespace_of(call.thread);
         let fd = match rendezvous.handed(namespace, plain(at), plain(from)) {
@@ -52,8 +59,10 @@ impl Carried {
             Some(handed) => match agree(&tcp, handed, (at, from)) {
                 Some(pair) => {
                     self.count.carried(&pair);
-                    options::mirror(&tcp, &pair);
+                    self.mirror(&tcp, &pair);
                     self.keep_names(&pair, at, from);
+                    // Its port is free once the program goes on.
+                    drop(tcp);
                     pair
                 }
                 None => {
@@ -62,7 +71,7 @@ impl Carried {
                 }
             },
         };
-        self.deliver(call, &listener, fd, Some(from))
+        deliver(call, &left, fd, Some(from))
     }
 
     /// The next connection, or what accept returns without one.
@@ -83,27 +92,6 @@ impl Carried {
     fn undelivered(&self, listener: &OwnedFd) -> Left<'_> {
         Left { of: self, listener: cookie(listener).unwrap_or_default() }
     }
-
-    fn deliver(&self, call: &Call<'_>, listener: &OwnedFd, fd: OwnedFd, from: Option<SocketAddr>) -> Answer {
-        let flags = if call.number == SYS_accept4 { call.int(3) } else { 0 };
-        let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
-        let _ = fcntl_setfl(&fd, kept);
-        if let Some(from) = from
-            && call.write_address((call.address(1), call.address(2)), &to_bytes(from)).is_err()
-        {
-            return Answer::Errno(libc::EFAULT);
-        }
-        let closes = flags & SOCK_CLOEXEC != 0;
-        match call.give(&fd, closes) {
-            // A signal came in between: the next call gets it.
-            Ok(number) if !call.answer(Answer::Return(i64::from(number))) => {
-                self.undelivered(listener).push(Undelivered::There(number));
-            }
-            Ok(_) => {}
-            Err(_) => self.undelivered(listener).push(Undelivered::Ours(fd)),
-        }
-        Answer::Gone
-    }
 }
 
 /// Connections of one listener that no call has taken.
@@ -122,6 +110,28 @@ impl Left<'_> {
         let mut all = self.of.undelivered.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         all.entry(self.listener).or_default().push_back(left);
     }
+}
+
+/// Gives the program its connection.
+fn deliver(call: &Call<'_>, left: &Left<'_>, fd: OwnedFd, from: Option<SocketAddr>) -> Answer {
+    let flags = if call.number == SYS_accept4 { call.int(3) } else { 0 };
+    let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
+    let _ = fcntl_setfl(&fd, kept);
+    if let Some(from) = from
+        && call.write_address((call.address(1), call.address(2)), &to_bytes(from)).is_err()
+    {
+        return Answer::Errno(libc::EFAULT);
+    }
+    let closes = flags & SOCK_CLOEXEC != 0;
+    match call.give(&fd, closes) {
+        // A signal came in between: the next call gets it.
+        Ok(number) if !call.answer(Answer::Return(i64::from(number))) => {
+            left.push(Undelivered::There(number));
+        }
+        Ok(_) => {}
+        Err(_) => left.push(Undelivered::Ours(fd)),
+    }
+    Answer::Gone
 }
 
 /// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.

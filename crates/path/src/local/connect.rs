@@ -1,7 +1,9 @@
 //! connect(2).
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -10,15 +12,17 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType, recv, shutdown, socketpair};
 
 use super::rendezvous::{Claim, Peer, Rendezvous};
-use super::{Carried, entangled, options};
+use super::{Carried, entangled};
 use crate::Why;
 use crate::notify::{Answer, Call};
-use crate::socket::{Kind, from_bytes, kind, own, plain, wait_soon};
+use crate::socket::{Kind, cookie, from_bytes, kind, own, plain, wait_soon};
 
 /// How long a TCP connection within a host may take before it is left alone.
 const CONNECTS: Duration = Duration::from_millis(200);
 /// How long the other program may take to accept.
 const ACCEPTS: Duration = Duration::from_millis(50);
+/// Sockets that are remembered as connected.
+const MOST_MADE: usize = 4096;
 /// The first byte of a pair: both are agreed.
 pub(super) const AGREED: u8 = b'A';
 
@@ -26,16 +30,21 @@ impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
         let Some(to) = destination(call) else { return Answer::Continue };
         let Ok(tcp) = call.descriptor(call.int(0)) else { return Answer::Continue };
-        if kind(&tcp) != Kind::Tcp || !self.only.admits(to, to) {
+        if !self.only.admits(to, to) {
             return Answer::Continue;
         }
-        match self.try_local(rendezvous, call, (&tcp, to)) {
-            Ok(answer) => answer,
-            Err(why) => {
-                self.count.left(why);
-                Answer::Continue
-            }
+        if self.forget_made(&tcp) {
+            return Answer::Return(0);
         }
+        match kind(&tcp) {
+            Kind::Tcp => {}
+            Kind::Unix if self.names(call).is_some() => return Answer::Errno(libc::EISCONN),
+            _ => return Answer::Continue,
+        }
+        self.try_local(rendezvous, call, (&tcp, to)).unwrap_or_else(|why| {
+            self.count.left(why);
+            Answer::Continue
+        })
     }
 
     /// Connects, and puts a local socket in the place of the connection. `Err` where nothing has happened yet.
@@ -56,33 +65,81 @@ impl Carried {
         }
         let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
         let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
-        if let Err(errno) = make(tcp, to) {
+        let made = make(tcp, to);
+        if made == Err(Errno::ISCONN) && self.was_made(tcp) {
+            return Ok(Answer::Return(0));
+        }
+        if let Err(errno) = made {
             self.count.left(Why::NotConnected);
             return Ok(Answer::Errno(errno.raw_os_error()));
         }
         call.is_done();
+        self.note_made(tcp);
+        let waits = !flags.contains(OFlags::NONBLOCK);
         let (fd, closes) = (call.int(0), entangled::closes(call.thread, call.int(0)));
         let prepare = |pair: &OwnedFd| {
-            options::mirror(tcp, pair);
-            let _ = fcntl_setfl(pair, flags & (OFlags::NONBLOCK | OFlags::APPEND));
+            self.mirror(tcp, pair);
+            let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
+            let _ = fcntl_setfl(pair, flags & kept);
             if let Some(from) = own(tcp) {
                 self.keep_names(pair, from, reached(to, from));
             }
         };
         let Some(pair) = agreed(tcp, claims, prepare) else {
             self.count.left(Why::NotAccepted);
-            return Ok(Answer::Return(0));
+            return Ok(self.returns(call, tcp, waits));
         };
         if call.replace(&pair, fd, closes).is_err() {
             self.count.left(Why::Refused);
-            return Ok(Answer::Return(0));
+            return Ok(self.returns(call, tcp, waits));
         }
         self.count.carried(&pair);
         // The program goes on meanwhile.
-        call.answer(Answer::Return(0));
+        self.note_made(&pair);
+        self.returns(call, &pair, waits);
         // Another process may have the socket too, by fork: that ours closes would say nothing.
         let _ = shutdown(tcp, Shutdown::Write);
+        self.forget_made(tcp);
         Ok(Answer::Gone)
+    }
+}
+
+/// Sockets that are connected, and whose program may ask again: connect(2) returned EINPROGRESS, or a signal ended it.
+impl Carried {
+    fn made(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_made(&self, fd: &OwnedFd) {
+        let mut made = self.made();
+        made.extend(cookie(fd));
+        if made.len() > MOST_MADE {
+            made.pop_first();
+        }
+    }
+
+    fn forget_made(&self, fd: &OwnedFd) -> bool {
+        cookie(fd).is_some_and(|cookie| self.made().remove(&cookie))
+    }
+
+    /// Whether another thread has just connected it, for a call that a signal ended.
+    fn was_made(&self, fd: &OwnedFd) -> bool {
+        (0..10).any(|_| {
+            let was_made = self.forget_made(fd);
+            if !was_made {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            was_made
+        })
+    }
+
+    /// The call returns what TCP's would: its socket is now `fd`.
+    fn returns(&self, call: &Call<'_>, fd: &OwnedFd, waits: bool) -> Answer {
+        let answer = if waits { Answer::Return(0) } else { Answer::Errno(libc::EINPROGRESS) };
+        if call.answer(answer) && waits {
+            self.forget_made(fd);
+        }
+        Answer::Gone
     }
 }
 
@@ -105,8 +162,9 @@ fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
         Err(Errno::INPROGRESS) => {
             let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
-            let is_late = ready.is_empty();
-            if is_late { Err(Errno::INPROGRESS) } else { rustix::net::sockopt::socket_error(tcp)? }
+            // Of an error the socket itself tells, as SO_ERROR.
+            let is_made = ready.contains(PollFlags::OUT) && !ready.contains(PollFlags::ERR);
+            if is_made { Ok(()) } else { Err(Errno::INPROGRESS) }
         }
         made => made,
     }

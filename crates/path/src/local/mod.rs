@@ -20,7 +20,7 @@ mod names;
 mod options;
 mod rendezvous;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
@@ -101,13 +101,25 @@ struct Carried {
     count: Count,
     /// Accepted, and not taken: the program was interrupted. By the cookie of the socket that listens.
     undelivered: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
+    /// Cookies of sockets that are connected, and whose programs may ask again.
+    made: Mutex<BTreeSet<u64>>,
+    /// Options that programs have set, and what a new socket has of some.
+    set: options::Remembered,
+    new_tcp: Vec<libc::c_int>,
 }
 
 impl Carried {
     fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>, options: &Options) -> Self {
-        let (only, count) = (options.only.clone(), Count::new(options.bytes));
-        let undelivered = Mutex::default();
-        Carried { shared: Arc::clone(shared), rendezvous, only, count, undelivered }
+        Carried {
+            shared: Arc::clone(shared),
+            rendezvous,
+            only: options.only.clone(),
+            count: Count::new(options.bytes),
+            undelivered: Mutex::default(),
+            made: Mutex::default(),
+            set: options::Remembered::default(),
+            new_tcp: options::of_new(),
+        }
     }
 }
 

@@ -15,20 +15,20 @@ impl Carried {
         }
     }
 
-    /// The addresses of what a call's first argument is, where it is carried.
-    pub(super) fn names(&self, call: &Call<'_>) -> Option<(SocketAddr, SocketAddr)> {
+    /// The cookie of what a call's first argument is, where it is carried, and its addresses.
+    pub(super) fn names(&self, call: &Call<'_>) -> Option<(u64, SocketAddr, SocketAddr)> {
         let fd = call.descriptor(call.int(0)).ok()?;
         let cookie = if kind(&fd) == Kind::Unix { cookie(&fd)? } else { return None };
-        self.shared.names(cookie)
+        self.shared.names(cookie).map(|(own, peer)| (cookie, own, peer))
     }
 
     /// getsockname(2) and getpeername(2).
     pub(super) fn name(&self, call: &Call<'_>, of_peer: bool) -> Answer {
-        let Some((own, peer)) = self.names(call) else { return Answer::Continue };
+        let Some((_, own, peer)) = self.names(call) else { return Answer::Continue };
         let address = to_bytes(if of_peer { peer } else { own });
         match call.write_address((call.address(1), call.address(2)), &address) {
             Ok(()) => Answer::Return(0),
-            Err(_) => Answer::Errno(libc::EFAULT),
+            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
         }
     }
 }

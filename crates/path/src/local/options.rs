@@ -1,18 +1,26 @@
 //! Options: what a carried socket takes over, and what it says to those of TCP and IP.
 
-use std::os::fd::AsFd;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
-use libc::{SOL_SOCKET, c_int};
+use libc::{IPPROTO_TCP, SOL_SOCKET, c_int};
+use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::Carried;
 use crate::notify::{Answer, Call};
-use crate::socket::{int, option, set_option};
+use crate::socket::{cookie, int, option, set_option};
 
 /// What an AF_UNIX socket buffers where the program sets no size: as much as TCP's send buffer grows to (tcp_wmem).
 const BUFFER: c_int = 4 << 20;
 /// Whether the program has set the size of a buffer (linux/sock.h, Linux 5.16).
 const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
+const SOCK_RCVBUF_LOCK: c_int = 2;
+/// The largest segment of loopback.
+const SEGMENT: c_int = 65_483;
 /// Options that both kinds of sockets have, and that a new socket has as zeros, or as this number.
 const SAME: &[(c_int, c_int)] = &[
     (libc::SO_RCVTIMEO, 0),
@@ -21,10 +29,37 @@ const SAME: &[(c_int, c_int)] = &[
     (libc::SO_OOBINLINE, 0),
     (libc::SO_KEEPALIVE, 0),
     (libc::SO_RCVLOWAT, 1),
+    (libc::SO_REUSEADDR, 0),
+    (libc::SO_PRIORITY, 0),
 ];
+/// Options of TCP that programs set before they connect or accept, and that a new socket has as the host has them.
+const OF_TCP: &[c_int] =
+    &[libc::TCP_NODELAY, libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT, libc::TCP_USER_TIMEOUT];
+/// Longest option that is remembered, and how many of them.
+const LONGEST: usize = 64;
+const MOST: usize = 1 << 16;
+
+/// What programs have set of TCP and IP on carried sockets: cookie, level and name to value. They read it back.
+#[derive(Default)]
+pub(super) struct Remembered(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>>);
+
+impl Remembered {
+    fn keep(&self, key: (u64, c_int, c_int), value: Vec<u8>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(key, value);
+        if all.len() > MOST {
+            // The oldest socket's.
+            all.pop_first();
+        }
+    }
+
+    fn get(&self, key: (u64, c_int, c_int)) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    }
+}
 
 /// Gives `to`, a new socket, what `from` has. What the kernel refuses is left as it is.
-pub(super) fn mirror(from: impl AsFd, to: impl AsFd) {
+fn mirror(from: impl AsFd, to: impl AsFd) {
     for (name, new) in SAME {
         let mut value = [0; 16];
         let Ok(length) = option(&from, (SOL_SOCKET, *name), &mut value) else { continue };
@@ -33,34 +68,110 @@ pub(super) fn mirror(from: impl AsFd, to: impl AsFd) {
             let _ = set_option(&to, (SOL_SOCKET, *name), &value[..length]);
         }
     }
-    let is_set = int(&from, SOL_SOCKET, SO_BUF_LOCK).is_ok_and(|set| set & SOCK_SNDBUF_LOCK != 0);
+    let set = int(&from, SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
     // The kernel tells twice of what was set (socket(7)).
-    let size =
-        if is_set { int(&from, SOL_SOCKET, libc::SO_SNDBUF).map_or(BUFFER, |size| size / 2) } else { BUFFER };
+    let half = |name| int(&from, SOL_SOCKET, name).ok().map(|size| size / 2);
+    let size = if set & SOCK_SNDBUF_LOCK != 0 { half(libc::SO_SNDBUF) } else { None };
+    resize(&to, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], size.unwrap_or(BUFFER));
+    if set & SOCK_RCVBUF_LOCK != 0
+        && let Some(size) = half(libc::SO_RCVBUF)
+    {
+        resize(&to, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], size);
+    }
+    mirror_owner(&from, &to);
+}
+
+fn resize(of: impl AsFd, [by_root, by_all]: [c_int; 2], size: c_int) {
     let size = size.to_ne_bytes();
-    let _ = set_option(&to, (SOL_SOCKET, libc::SO_SNDBUFFORCE), &size)
-        .or_else(|_| set_option(&to, (SOL_SOCKET, libc::SO_SNDBUF), &size));
+    let _ = set_option(&of, (SOL_SOCKET, by_root), &size)
+        .or_else(|_| set_option(&of, (SOL_SOCKET, by_all), &size));
+}
+
+/// The process that gets SIGIO and SIGURG.
+fn mirror_owner(from: impl AsFd, to: impl AsFd) {
+    let (from, to) = (from.as_fd().as_raw_fd(), to.as_fd().as_raw_fd());
+    // SAFETY: numbers alone.
+    unsafe {
+        let owner = libc::fcntl(from, libc::F_GETOWN);
+        if owner != 0 {
+            libc::fcntl(to, libc::F_SETOWN, owner);
+        }
+    }
+}
+
+/// A new TCP socket: it tells what one has and takes.
+fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    Ok(socket(family, SocketType::STREAM, None)?)
 }
 
 impl Carried {
-    /// setsockopt(2) of an option of TCP or IP: there is no network that could obey it.
-    pub(super) fn set_option(&self, call: &Call<'_>) -> Answer {
-        if self.names(call).is_some() { Answer::Return(0) } else { Answer::Continue }
+    /// Gives the end of a pair what the TCP socket has whose place it takes.
+    pub(super) fn mirror(&self, tcp: &OwnedFd, pair: &OwnedFd) {
+        mirror(tcp, pair);
+        let Some(cookie) = cookie(pair) else { return };
+        for (name, new) in OF_TCP.iter().zip(&self.new_tcp) {
+            if let Ok(value) = int(tcp, IPPROTO_TCP, *name)
+                && value != *new
+            {
+                self.set.keep((cookie, IPPROTO_TCP, *name), value.to_ne_bytes().to_vec());
+            }
+        }
     }
 
-    /// getsockopt(2): what a connection within one host has.
-    pub(super) fn get_option(&self, call: &Call<'_>) -> Answer {
-        let Some((own, _)) = self.names(call) else { return Answer::Continue };
-        let value = match (call.int(1), call.int(2)) {
-            (SOL_SOCKET, libc::SO_PROTOCOL) => libc::IPPROTO_TCP,
-            (SOL_SOCKET, libc::SO_DOMAIN) if own.is_ipv6() => libc::AF_INET6,
-            (SOL_SOCKET, libc::SO_DOMAIN) => libc::AF_INET,
-            (libc::IPPROTO_TCP, libc::TCP_NODELAY) => 1,
-            (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => 65_483,
-            // TCP_INFO and its like are of a connection that is not there.
-            (libc::IPPROTO_TCP, _) => return Answer::Errno(libc::EOPNOTSUPP),
-            _ => 0,
+    /// setsockopt(2) of an option of TCP or IP: there is no network that could obey it. A new TCP socket says what is wrong with it.
+    pub(super) fn set_option(&self, call: &Call<'_>) -> Answer {
+        let Some((cookie, own, _)) = self.names(call) else { return Answer::Continue };
+        let (level, name) = (call.int(1), call.int(2));
+        let set = || -> io::Result<()> {
+            let length =
+                usize::try_from(call.int(4)).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+            let mut value = vec![0; length.min(LONGEST)];
+            call.read(call.address(3), &mut value)?;
+            set_option(new_like(own)?, (level, name), &value)?;
+            self.set.keep((cookie, level, name), value);
+            Ok(())
         };
-        call.return_option(value)
+        match set() {
+            Ok(()) => Answer::Return(0),
+            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EINVAL)),
+        }
     }
+
+    /// getsockopt(2): what the program has set, or what a new socket has.
+    pub(super) fn get_option(&self, call: &Call<'_>) -> Answer {
+        let Some((cookie, own, _)) = self.names(call) else { return Answer::Continue };
+        let (level, name) = (call.int(1), call.int(2));
+        // TCP_INFO is of a connection that is not there.
+        if (level, name) == (IPPROTO_TCP, libc::TCP_INFO) {
+            return Answer::Errno(libc::EOPNOTSUPP);
+        }
+        let value = match (level, name) {
+            (SOL_SOCKET, libc::SO_PROTOCOL) => Ok(IPPROTO_TCP.to_ne_bytes().to_vec()),
+            (SOL_SOCKET, libc::SO_DOMAIN) if own.is_ipv6() => Ok(libc::AF_INET6.to_ne_bytes().to_vec()),
+            (SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_INET.to_ne_bytes().to_vec()),
+            (IPPROTO_TCP, libc::TCP_MAXSEG) => Ok(SEGMENT.to_ne_bytes().to_vec()),
+            _ => new_like(own).and_then(|new| {
+                if let Some(value) = self.set.get((cookie, level, name)) {
+                    set_option(&new, (level, name), &value)?;
+                }
+                let mut value = [0; LONGEST];
+                let length = option(&new, (level, name), &mut value)?;
+                Ok(value[..length].to_vec())
+            }),
+        };
+        match value {
+            Ok(value) => call.return_option(&value),
+            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
+        }
+    }
+}
+
+/// What a new socket has of [`OF_TCP`]. Both families have the same.
+pub(super) fn of_new() -> Vec<c_int> {
+    let new = socket(AddressFamily::INET, SocketType::STREAM, None);
+    OF_TCP
+        .iter()
+        .map(|name| new.as_ref().map_or(0, |new| int(new, IPPROTO_TCP, *name).unwrap_or(0)))
+        .collect()
 }

@@ -20,5 +20,5 @@ pub(super) fn protocol(call: &Call<'_>) -> Answer {
     if !call.descriptor(call.int(0)).is_ok_and(is_ours) {
         return Answer::Continue;
     }
-    call.return_option(libc::IPPROTO_TCP)
+    call.return_option(&libc::IPPROTO_TCP.to_ne_bytes())
 }

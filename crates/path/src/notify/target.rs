@@ -143,15 +143,20 @@ impl<'a> Call<'a> {
         whole(done, bytes.len())
     }
 
-    /// Answers getsockopt(2) with a number.
-    pub(crate) fn return_option(&self, value: i32) -> Answer {
-        let mut room = [0; 4];
-        let fits = self.read(self.address(4), &mut room).map(|()| i32::from_ne_bytes(room).clamp(0, 4));
-        let written = fits.and_then(|fits| {
-            self.write(self.address(3), &value.to_ne_bytes()[..fits as usize])?;
-            self.write(self.address(4), &fits.to_ne_bytes())
-        });
-        if written.is_ok() { Answer::Return(0) } else { Answer::Errno(libc::EFAULT) }
+    /// Answers getsockopt(2): as much of the value as there is room for.
+    pub(crate) fn return_option(&self, value: &[u8]) -> Answer {
+        let written = || -> io::Result<()> {
+            let mut room = [0; 4];
+            self.read(self.address(4), &mut room)?;
+            let room = usize::try_from(i32::from_ne_bytes(room));
+            let fits = room.map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?.min(value.len());
+            self.write(self.address(3), &value[..fits])?;
+            self.write(self.address(4), &(fits as u32).to_ne_bytes())
+        };
+        match written() {
+            Ok(()) => Answer::Return(0),
+            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
+        }
     }
 
     /// Writes an address and its length as accept(2) does: as much as there is room for.
@@ -161,7 +166,8 @@ impl<'a> Call<'a> {
         }
         let mut room = [0; 4];
         self.read(length, &mut room)?;
-        let room = usize::try_from(i32::from_ne_bytes(room)).unwrap_or(0);
+        let room = usize::try_from(i32::from_ne_bytes(room))
+            .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         self.write(to, &name[..name.len().min(room)])?;
         self.write(length, &(name.len() as u32).to_ne_bytes())
     }

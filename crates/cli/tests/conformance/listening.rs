@@ -1,0 +1,243 @@
+//! Sockets that listen.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
+
+use super::ends::counts;
+use super::sys::{
+    ALL, accept, bind, call, comes, connect, home, joined, linger, listener, notes, own, poll, recv,
+    recv_all, said, send_all, set, set_time, settle, sleep, sleeps, tcp, waits_not,
+};
+
+pub(crate) fn several_on_one_port() {
+    let reuse = || {
+        let fd = tcp(libc::AF_INET, 0);
+        set(&fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1).ok();
+        fd
+    };
+    let one = reuse();
+    bind(&one, home(0)).ok();
+    let at = own(&one).expect("an address");
+    let other = reuse();
+    said("bind", bind(&other, at));
+    said("bind-without", bind(&tcp(libc::AF_INET, 0), at));
+    let all = [one, other];
+    for listening in &all {
+        waits_not(listening);
+        call!(listen(listening.as_raw_fd(), 32)).ok();
+    }
+    let (mut clients, mut servers) = (Vec::new(), Vec::new());
+    std::thread::scope(|threads| {
+        let accepts = threads.spawn(|| accepted(&all, 40));
+        for number in 0..40_u8 {
+            let client = tcp(libc::AF_INET, 0);
+            connect(&client, at).ok();
+            send_all(&client, &[b'a' + number % 26]);
+            clients.push(client);
+        }
+        servers = accepts.join().expect("a thread");
+    });
+    said("accepted", servers.len());
+    let mut letters: Vec<String> = servers.iter().map(|server| recv(server, 1, 0)).collect();
+    letters.sort();
+    said("letters", letters.concat().replace("1 ", ""));
+}
+
+/// So many connections, from whichever listener has one.
+fn accepted(all: &[OwnedFd], count: usize) -> Vec<OwnedFd> {
+    let mut servers = Vec::new();
+    while servers.len() < count {
+        let mut polled = [0, 1].map(|at: usize| libc::pollfd {
+            fd: all[at].as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        assert!(call!(poll(polled.as_mut_ptr(), 2, 5000)).ok() > 0, "{} came", servers.len());
+        for one in polled.iter().filter(|one| one.revents != 0) {
+            let got = accept(&one.fd);
+            servers.extend((got.0 >= 0).then(|| got.fd()));
+        }
+    }
+    servers
+}
+
+pub(crate) fn a_full_backlog() {
+    let (listening, at) = listener(home(0), 1);
+    let clients: Vec<OwnedFd> = (0..5).map(|_| tcp(libc::AF_INET, libc::SOCK_NONBLOCK)).collect();
+    for client in &clients {
+        connect(client, at);
+    }
+    sleep(50);
+    let made = clients.iter().filter(|client| poll(*client, libc::POLLOUT, 0).contains("OUT")).count();
+    said("connected", made);
+    let servers: Vec<OwnedFd> = (0..made).map(|_| accept(&listening).fd()).collect();
+    for (number, client) in clients.iter().take(made).enumerate() {
+        send_all(client, &[b'0' + number as u8]);
+    }
+    servers.iter().for_each(|server| said("reads", recv(server, 8, 0)));
+}
+
+/// What clients said, and their end, wait for the one who accepts.
+pub(crate) fn accepted_after_the_end() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    said("connect", connect(&client, at));
+    send_all(&client, b"early");
+    drop(client);
+    settle();
+    let server = accept(&listening).fd();
+    let (bytes, end) = recv_all(&server);
+    said("reads", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
+}
+
+pub(crate) fn accepted_after_a_reset() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    connect(&client, at).ok();
+    linger(&client, 0).ok();
+    drop(client);
+    settle();
+    let server = accept(&listening).fd();
+    said("reads", recv(&server, 8, 0));
+}
+
+/// What the other end does once it no longer accepts.
+pub(crate) fn shut_down() {
+    let (listening, at) = listener(home(0), 4);
+    let thread = AtomicI64::new(0);
+    std::thread::scope(|threads| {
+        let accepts = threads.spawn(|| {
+            notes(&thread);
+            accept(&listening)
+        });
+        sleeps(&thread);
+        said("shutdown", call!(shutdown(listening.as_raw_fd(), libc::SHUT_RDWR)));
+        said("woken", accepts.join().expect("a thread"));
+    });
+    said("accept", accept(&listening));
+    said("events", poll(&listening, ALL, 0));
+    said("connect", connect(&tcp(libc::AF_INET, 0), at));
+    said("listen-again", call!(listen(listening.as_raw_fd(), 4)));
+    let at = own(&listening).expect("an address");
+    let client = tcp(libc::AF_INET, 0);
+    let server = joined(&listening, &client, at);
+    send_all(&client, b"x");
+    said("reads", recv(&server, 8, 0));
+}
+
+pub(crate) fn closed_with_connections() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    connect(&client, at).ok();
+    drop(listening);
+    settle();
+    said("reads", recv(&client, 8, 0));
+    said("connect", connect(&tcp(libc::AF_INET, 0), at));
+}
+
+/// One process listens, ends, and another socket listens on its port.
+pub(crate) fn the_next_on_a_port() {
+    let (first, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    let server = joined(&first, &client, at);
+    drop((first, client, server));
+    let next = tcp(libc::AF_INET, 0);
+    set(&next, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).ok();
+    said("bind", bind(&next, at));
+    said("listen", call!(listen(next.as_raw_fd(), 4)));
+    let client = tcp(libc::AF_INET, 0);
+    let server = joined(&next, &client, at);
+    send_all(&client, b"x");
+    said("reads", recv(&server, 8, 0));
+}
+
+pub(crate) fn bound_by_listening() {
+    let fd = tcp(libc::AF_INET, 0);
+    said("listen", call!(listen(fd.as_raw_fd(), 4)));
+    let at = home(own(&fd).expect("an address").port());
+    said("port", at.port() != 0);
+    let client = tcp(libc::AF_INET, 0);
+    let server = joined(&fd, &client, at);
+    send_all(&client, b"x");
+    said("reads", recv(&server, 8, 0));
+}
+
+/// A thread that accepts, and a signal to it once it waits.
+fn interrupted(flags: i32) {
+    let signals = counts(libc::SIGUSR1, flags);
+    let (listening, at) = listener(home(0), 4);
+    let thread = AtomicI64::new(0);
+    std::thread::scope(|threads| {
+        let accepts = threads.spawn(|| {
+            notes(&thread);
+            accept(&listening)
+        });
+        sleeps(&thread);
+        let process = std::process::id() as i32;
+        let to = thread.load(Ordering::SeqCst) as i32;
+        call!(syscall(libc::SYS_tgkill, process, to, libc::SIGUSR1)).ok();
+        settle();
+        said("signals", signals.load(Ordering::SeqCst));
+        said("goes-on", !accepts.is_finished());
+        let client = tcp(libc::AF_INET, 0);
+        if !accepts.is_finished() {
+            connect(&client, at).ok();
+            send_all(&client, b"x");
+        }
+        let got = accepts.join().expect("a thread");
+        said("accept", if got.0 >= 0 { "a connection".to_owned() } else { got.to_string() });
+        if got.0 >= 0 {
+            said("reads", recv(&got.fd(), 8, 0));
+        }
+    });
+}
+
+pub(crate) fn interrupted_by_a_signal() {
+    interrupted(0);
+}
+
+pub(crate) fn restarted_after_a_signal() {
+    interrupted(libc::SA_RESTART);
+}
+
+pub(crate) fn time_out() {
+    let (listening, at) = listener(home(0), 4);
+    said("set", set_time(&listening, libc::SO_RCVTIMEO, 50));
+    said("none", accept(&listening));
+    let client = tcp(libc::AF_INET, 0);
+    let server = joined(&listening, &client, at);
+    // It is the listener's, and goes on to the connection.
+    said("inherited", recv(&server, 8, 0));
+}
+
+pub(crate) fn what_does_not_listen() {
+    let fd = tcp(libc::AF_INET, 0);
+    said("accept", accept(&fd));
+    said("accept-of-a-file", accept(&std::fs::File::open("/dev/null").expect("a file")));
+    said("accept-of-none", accept(&-1));
+    said("connect-of-a-file", connect(&std::fs::File::open("/dev/null").expect("a file"), home(1)));
+    said("connect-of-none", connect(&-1, home(1)));
+    let (listening, at) = listener(home(0), 4);
+    said("connect-of-a-listener", connect(&listening, at));
+    let to = 8 as *const libc::sockaddr;
+    said("connect-no-memory", call!(connect(fd.as_raw_fd(), to, 16)));
+    said("connect-short", call!(connect(fd.as_raw_fd(), to, 0)));
+    said("wrong-family", connect(&fd, "[::1]:9".parse().expect("an address")));
+    said("recv", recv(&listening, 1, libc::MSG_DONTWAIT));
+}
+
+/// Bytes that a client sends before anyone accepts come first and once.
+pub(crate) fn bytes_before_accept() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    connect(&client, at).ok();
+    send_all(&client, b"early ");
+    let server = accept(&listening).fd();
+    send_all(&client, b"late");
+    settle();
+    comes(&server);
+    said("reads", recv(&server, 64, 0));
+    said("numbers", BTreeSet::from([listening.as_raw_fd(), client.as_raw_fd(), server.as_raw_fd()]).len());
+}

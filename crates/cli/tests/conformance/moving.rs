@@ -1,0 +1,194 @@
+//! Bytes that the kernel moves: files, pipes, and io_uring.
+
+use std::io::{Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ptr::null_mut;
+
+use io_uring::{IoUring, opcode, squeue, types::Fd};
+
+use super::sys::{
+    Got, accept, call, comes, connect, error, home, joined, listener, pair, pattern, raw, recv, recv_all,
+    said, send_all, settle, tcp, waits_not,
+};
+
+fn pipe() -> [OwnedFd; 2] {
+    let mut ends: [RawFd; 2] = [0; 2];
+    call!(pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC)).ok();
+    ends.map(|end| {
+        let own = call!(fcntl(end, libc::F_DUPFD_CLOEXEC, 0)).fd();
+        call!(close(end)).ok();
+        own
+    })
+}
+
+/// A file without a name, at its beginning.
+fn file(bytes: &[u8]) -> std::fs::File {
+    let mut file = std::fs::File::from(call!(memfd_create(c"file".as_ptr(), libc::MFD_CLOEXEC)).fd());
+    file.write_all(bytes).expect("written");
+    file.seek(SeekFrom::Start(0)).expect("a file");
+    file
+}
+
+pub(crate) fn sendfile() {
+    let pair = pair();
+    let bytes = pattern(300_000);
+    let file = file(&bytes);
+    let (mut sent, mut calls) = (0, 0);
+    let (came, end) = std::thread::scope(|threads| {
+        let reads = threads.spawn(|| recv_all(&pair.server));
+        while sent < bytes.len() && calls < 1000 {
+            sent +=
+                call!(sendfile(pair.client.as_raw_fd(), file.as_raw_fd(), null_mut(), 300_000)).ok() as usize;
+            calls += 1;
+        }
+        said("at-end", call!(sendfile(pair.client.as_raw_fd(), file.as_raw_fd(), null_mut(), 10)));
+        call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
+        reads.join().expect("a thread")
+    });
+    said("same-bytes", format_args!("{} {} {end}", came.len(), came == bytes));
+}
+
+fn splice(from: &impl AsRawFd, to: &impl AsRawFd, most: usize, flags: u32) -> Got {
+    call!(splice(from.as_raw_fd(), null_mut(), to.as_raw_fd(), null_mut(), most, flags))
+}
+
+pub(crate) fn splice_both_ways() {
+    let pair = pair();
+    let [reads, writes] = pipe();
+    call!(write(writes.as_raw_fd(), b"from a pipe".as_ptr().cast(), 11)).ok();
+    said("out", splice(&reads, &pair.client, 64, 0));
+    comes(&pair.server);
+    said("in", splice(&pair.server, &writes, 64, 0));
+    let mut bytes = [0_u8; 11];
+    said("read", call!(read(reads.as_raw_fd(), bytes.as_mut_ptr().cast(), 11)));
+    said("bytes", String::from_utf8_lossy(&bytes));
+    waits_not(&pair.server);
+    said("in-of-nothing", splice(&pair.server, &writes, 64, 0));
+    call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
+    comes(&pair.server);
+    said("in-at-end", splice(&pair.server, &writes, 64, 0));
+}
+
+pub(crate) fn splice_from_socket_to_socket() {
+    let (one, other) = (pair(), pair());
+    let [reads, writes] = pipe();
+    let bytes = pattern(1 << 20);
+    let (came, moved) = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            send_all(&one.client, &bytes);
+            call!(shutdown(one.client.as_raw_fd(), libc::SHUT_WR)).ok();
+        });
+        let came = threads.spawn(|| recv_all(&other.server).0);
+        let mut moved = 0;
+        loop {
+            let mut inside = splice(&one.server, &writes, 65_536, 0).ok();
+            if inside == 0 {
+                break;
+            }
+            moved += inside;
+            while inside > 0 {
+                inside -= splice(&reads, &other.client, inside as usize, libc::SPLICE_F_MORE).ok();
+            }
+        }
+        call!(shutdown(other.client.as_raw_fd(), libc::SHUT_WR)).ok();
+        (came.join().expect("a thread"), moved)
+    });
+    said("moved", moved);
+    said("same-bytes", came == bytes);
+}
+
+pub(crate) fn vmsplice() {
+    let pair = pair();
+    let [reads, writes] = pipe();
+    let part = libc::iovec { iov_base: b"from memory".as_ptr().cast_mut().cast(), iov_len: 11 };
+    said("into-pipe", call!(vmsplice(writes.as_raw_fd(), &raw const part, 1, 0)));
+    said("out", splice(&reads, &pair.client, 11, 0));
+    said("reads", recv(&pair.server, 64, 0));
+}
+
+pub(crate) fn tee() {
+    let pair = pair();
+    let ([reads, writes], [other_reads, other_writes]) = (pipe(), pipe());
+    send_all(&pair.client, b"two readers");
+    comes(&pair.server);
+    said("in", splice(&pair.server, &writes, 64, 0));
+    said("tee", call!(tee(reads.as_raw_fd(), other_writes.as_raw_fd(), 64, 0)));
+    said("back", splice(&other_reads, &pair.server, 64, 0));
+    said("back-too", splice(&reads, &pair.server, 64, 0));
+    settle();
+    said("reads", recv(&pair.client, 64, 0));
+}
+
+pub(crate) fn sendfile_from_a_socket() {
+    let pair = pair();
+    send_all(&pair.client, b"x");
+    comes(&pair.server);
+    let file = file(b"");
+    said("into-file", call!(sendfile(file.as_raw_fd(), pair.server.as_raw_fd(), null_mut(), 1)));
+}
+
+/// An operation's result, as the call's would be.
+fn done(ring: &mut IoUring, entry: &squeue::Entry) -> String {
+    // SAFETY: what the entry points to outlives the wait below.
+    unsafe { ring.submission().push(entry).expect("room") };
+    ring.submit_and_wait(1).expect("done");
+    let result = ring.completion().next().expect("a result").result();
+    if result < 0 { error(-result) } else { result.to_string() }
+}
+
+/// io_uring, or a line that says that there is none: the same line over both.
+fn ring() -> Option<IoUring> {
+    let ring = IoUring::new(8).ok();
+    said("io-uring", ring.is_some());
+    ring
+}
+
+pub(crate) fn io_uring_sends_and_receives() {
+    let Some(mut ring) = ring() else { return };
+    let pair = pair();
+    let (client, server) = (Fd(pair.client.as_raw_fd()), Fd(pair.server.as_raw_fd()));
+    said("send", done(&mut ring, &opcode::Send::new(client, b"hello".as_ptr(), 5).build()));
+    let mut bytes = [0_u8; 16];
+    said("recv", done(&mut ring, &opcode::Recv::new(server, bytes.as_mut_ptr(), 16).build()));
+    said("bytes", String::from_utf8_lossy(&bytes[..5]));
+    said("write", done(&mut ring, &opcode::Write::new(server, b"back".as_ptr(), 4).build()));
+    said("read", done(&mut ring, &opcode::Read::new(client, bytes.as_mut_ptr(), 16).build()));
+    said("bytes-back", String::from_utf8_lossy(&bytes[..4]));
+    said("poll", done(&mut ring, &opcode::PollAdd::new(client, libc::POLLOUT as u32).build()) != "0");
+    said("shutdown", done(&mut ring, &opcode::Shutdown::new(client, libc::SHUT_WR).build()));
+    said("at-end", done(&mut ring, &opcode::Recv::new(server, bytes.as_mut_ptr(), 16).build()));
+    said(
+        "close",
+        done(&mut ring, &opcode::Send::new(client, b"x".as_ptr(), 1).flags(libc::MSG_NOSIGNAL).build()),
+    );
+}
+
+pub(crate) fn io_uring_connects() {
+    let Some(mut ring) = ring() else { return };
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    let (to, length) = raw(at);
+    let entry = opcode::Connect::new(Fd(client.as_raw_fd()), (&raw const to).cast(), length).build();
+    said("connect", done(&mut ring, &entry));
+    let server = accept(&listening).fd();
+    send_all(&client, b"hello");
+    said("reads", recv(&server, 64, 0));
+}
+
+pub(crate) fn io_uring_accepts() {
+    let Some(mut ring) = ring() else { return };
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, 0);
+    connect(&client, at).ok();
+    let entry = opcode::Accept::new(Fd(listening.as_raw_fd()), null_mut(), null_mut()).build();
+    let number: RawFd = done(&mut ring, &entry).parse().expect("a descriptor");
+    let server = call!(fcntl(number, libc::F_DUPFD_CLOEXEC, 0)).fd();
+    call!(close(number)).ok();
+    send_all(&client, b"hello");
+    said("reads", recv(&server, 64, 0));
+    // The same listener serves both ways.
+    let next = tcp(libc::AF_INET, 0);
+    let server = joined(&listening, &next, at);
+    send_all(&next, b"again");
+    said("reads-again", recv(&server, 64, 0));
+}

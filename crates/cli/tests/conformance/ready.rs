@@ -1,0 +1,334 @@
+//! What is told before a call would wait.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+
+use super::ends::counts;
+use super::sys::{
+    ALL, accept, call, comes, connect, drain, error, events_said, fill, get, home, joined, listener, pair,
+    pair_of, poll, recv, said, send, send_all, settle, sleep, tcp, waits_not,
+};
+
+pub(crate) fn polling() {
+    let pair = pair();
+    said("new", poll(&pair.client, ALL, 0));
+    send_all(&pair.client, b"x");
+    comes(&pair.server);
+    said("with-data", poll(&pair.server, ALL, 0));
+    recv(&pair.server, 64, 0);
+    said("without", poll(&pair.server, ALL, 0));
+    call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
+    settle();
+    said("peer-shut", poll(&pair.server, ALL, 0));
+    said("own-shut", poll(&pair.client, ALL, 0));
+    call!(shutdown(pair.server.as_raw_fd(), libc::SHUT_WR)).ok();
+    settle();
+    said("both-shut", poll(&pair.client, ALL, 0));
+    drop(pair.server);
+    settle();
+    said("closed", poll(&pair.client, ALL, 0));
+}
+
+pub(crate) fn selecting() {
+    let pair = pair();
+    said("new", select(&pair.server));
+    send_all(&pair.client, b"x");
+    comes(&pair.server);
+    said("with-data", select(&pair.server));
+    send(&pair.client, b"!", libc::MSG_OOB).ok();
+    settle();
+    said("urgent", select(&pair.server));
+    drop(pair.client);
+    settle();
+    said("closed", select(&pair.server));
+}
+
+/// The three sets of select(2).
+fn select(fd: &impl AsRawFd) -> String {
+    let number = fd.as_raw_fd();
+    let set = || {
+        // SAFETY: zeros are an empty set, and a descriptor of these programs is a low number.
+        unsafe {
+            let mut set: libc::fd_set = std::mem::zeroed();
+            libc::FD_SET(number, &raw mut set);
+            set
+        }
+    };
+    let mut sets = [set(), set(), set()];
+    let [reads, writes, excepts] = &mut sets;
+    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let (reads, writes, excepts) = (&raw mut *reads, &raw mut *writes, &raw mut *excepts);
+    let count = call!(select(number + 1, reads, writes, excepts, &raw mut time));
+    // SAFETY: as above.
+    let is_in = sets.map(|set| unsafe { libc::FD_ISSET(number, &raw const set) });
+    format!("{count} {is_in:?}").replace(", ", ",")
+}
+
+/// An epoll set that has one descriptor.
+fn watches(fd: RawFd, events: i32) -> OwnedFd {
+    let set = call!(epoll_create1(libc::EPOLL_CLOEXEC)).fd();
+    watch(&set, fd, (libc::EPOLL_CTL_ADD, events));
+    set
+}
+
+fn watch(set: &OwnedFd, fd: RawFd, (does, events): (i32, i32)) {
+    let mut event = libc::epoll_event { events: events as u32, u64: 7 };
+    call!(epoll_ctl(set.as_raw_fd(), does, fd, &raw mut event)).ok();
+}
+
+fn events(set: &OwnedFd, milliseconds: i32) -> String {
+    let mut event = libc::epoll_event { events: 0, u64: 0 };
+    match call!(epoll_wait(set.as_raw_fd(), &raw mut event, 1, milliseconds)).ok() {
+        0 => "none".to_owned(),
+        _ => events_said(event.events as i32),
+    }
+}
+
+const IN: i32 = libc::EPOLLIN;
+const OUT: i32 = libc::EPOLLOUT;
+const RDHUP: i32 = libc::EPOLLRDHUP;
+const EDGE: i32 = libc::EPOLLET;
+
+pub(crate) fn epoll_by_level() {
+    let pair = pair();
+    let set = watches(pair.server.as_raw_fd(), IN | RDHUP);
+    said("new", events(&set, 0));
+    send_all(&pair.client, b"ab");
+    said("comes", events(&set, 1000));
+    recv(&pair.server, 1, 0);
+    said("rest", events(&set, 0));
+    recv(&pair.server, 1, 0);
+    said("empty", events(&set, 0));
+    watch(&set, pair.server.as_raw_fd(), (libc::EPOLL_CTL_MOD, OUT));
+    said("writes", events(&set, 0));
+}
+
+pub(crate) fn epoll_by_edge() {
+    let pair = pair();
+    let set = watches(pair.server.as_raw_fd(), IN | OUT | EDGE);
+    said("new", events(&set, 0));
+    said("new-again", events(&set, 0));
+    send_all(&pair.client, b"ab");
+    said("comes", events(&set, 1000));
+    said("comes-again", events(&set, 0));
+    send_all(&pair.client, b"cd");
+    said("more", events(&set, 1000));
+    said("reads", recv(&pair.server, 64, 0));
+    settle();
+    said("empty", events(&set, 0));
+    send_all(&pair.client, b"e");
+    said("next", events(&set, 1000));
+}
+
+pub(crate) fn epoll_by_edge_of_writing() {
+    let pair = pair();
+    let set = watches(pair.client.as_raw_fd(), OUT | EDGE);
+    events(&set, 0);
+    let filled = fill(&pair.client);
+    events(&set, 0);
+    said("full", events(&set, 0));
+    drain(&pair.server, filled);
+    said("drained", events(&set, 1000));
+    said("once", events(&set, 0));
+}
+
+pub(crate) fn epoll_of_a_half_closed_one() {
+    let pair = pair();
+    let set = watches(pair.server.as_raw_fd(), IN | RDHUP | EDGE);
+    call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
+    said("half-closed", events(&set, 1000));
+    drop(pair.client);
+    settle();
+    said("closed", events(&set, 0));
+}
+
+pub(crate) fn epoll_once() {
+    let pair = pair();
+    let set = watches(pair.server.as_raw_fd(), IN | libc::EPOLLONESHOT);
+    send_all(&pair.client, b"a");
+    said("comes", events(&set, 1000));
+    send_all(&pair.client, b"b");
+    settle();
+    said("again", events(&set, 0));
+    watch(&set, pair.server.as_raw_fd(), (libc::EPOLL_CTL_MOD, IN | libc::EPOLLONESHOT));
+    said("armed", events(&set, 1000));
+}
+
+pub(crate) fn epoll_exclusively() {
+    let pair = pair();
+    let sets = [(); 2].map(|()| watches(pair.server.as_raw_fd(), IN | libc::EPOLLEXCLUSIVE));
+    let woken = std::thread::scope(|threads| {
+        let waiting = sets.each_ref().map(|set| threads.spawn(|| events(set, 300)));
+        settle();
+        send_all(&pair.client, b"x");
+        waiting.map(|one| one.join().expect("a thread")).iter().filter(|events| *events == "IN").count()
+    });
+    said("woken", woken);
+}
+
+/// An epoll set keeps what a descriptor was, as long as there is another one for it.
+pub(crate) fn epoll_of_a_duplicate() {
+    let pair = pair();
+    let set = watches(pair.server.as_raw_fd(), IN);
+    let other = call!(dup(pair.server.as_raw_fd())).fd();
+    drop(pair.server);
+    send_all(&pair.client, b"x");
+    said("comes", events(&set, 1000));
+    said("reads", recv(&other, 64, 0));
+    drop(other);
+    said("gone", events(&set, 0));
+}
+
+/// The socket is in an epoll set before it connects, as event loops have it.
+pub(crate) fn epoll_before_connect() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
+    let set = watches(client.as_raw_fd(), OUT | EDGE);
+    connect(&client, at);
+    let server = accept(&listening).fd();
+    settle();
+    said("connected", events(&set, 1000).contains("OUT"));
+    watch(&set, client.as_raw_fd(), (libc::EPOLL_CTL_MOD, IN));
+    send_all(&server, b"x");
+    said("comes", events(&set, 1000));
+}
+
+pub(crate) fn connect_without_waiting() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
+    let server = std::thread::scope(|threads| {
+        let accepts = threads.spawn(|| accept(&listening).fd());
+        said("connect", connect(&client, at));
+        said("writable", poll(&client, libc::POLLOUT, 1000));
+        said("so-error", get(&client, libc::SOL_SOCKET, libc::SO_ERROR));
+        accepts.join().expect("a thread")
+    });
+    said("again", connect(&client, at));
+    said("recv", recv(&client, 1, 0));
+    send_all(&server, b"x");
+    comes(&client);
+    said("reads", recv(&client, 64, 0));
+}
+
+/// A port that was just free.
+fn closed_port() -> u16 {
+    listener(home(0), 1).1.port()
+}
+
+pub(crate) fn refused() {
+    let client = tcp(libc::AF_INET, 0);
+    said("connect", connect(&client, home(closed_port())));
+    said("so-error", get(&client, libc::SOL_SOCKET, libc::SO_ERROR));
+    said("events", poll(&client, ALL, 0));
+    said("send", send(&client, b"x", 0));
+    let (listening, at) = listener(home(0), 4);
+    let server = joined(&listening, &client, at);
+    said("elsewhere", send(&client, b"x", 0));
+    said("reads", recv(&server, 64, 0));
+}
+
+pub(crate) fn refused_without_waiting() {
+    let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
+    let at = home(closed_port());
+    let got = connect(&client, at);
+    said("connect", got);
+    said("writable", poll(&client, libc::POLLOUT, 1000));
+    let code: i32 = get(&client, libc::SOL_SOCKET, libc::SO_ERROR).parse().expect("a number");
+    said("so-error", if code == 0 { "0".to_owned() } else { error(code) });
+    // One way or the other, the program learns of it.
+    said("told", code == libc::ECONNREFUSED || got.to_string() == "ECONNREFUSED");
+}
+
+pub(crate) fn without_waiting_by_ioctl() {
+    let pair = pair();
+    let yes = 1_i32;
+    said("set", call!(ioctl(pair.client.as_raw_fd(), libc::FIONBIO, &raw const yes)));
+    said("recv", recv(&pair.client, 64, 0));
+    said("flag", call!(fcntl(pair.client.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0);
+}
+
+pub(crate) fn flags_set_before_stay() {
+    let (listening, at) = listener(home(0), 4);
+    let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
+    let _server = std::thread::scope(|threads| {
+        let accepts = threads.spawn(|| accept(&listening).fd());
+        connect(&client, at);
+        poll(&client, libc::POLLOUT, 1000);
+        accepts.join().expect("a thread")
+    });
+    said("recv", recv(&client, 64, 0));
+    said("flags", call!(fcntl(client.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0);
+    said("closes", call!(fcntl(client.as_raw_fd(), libc::F_GETFD)));
+}
+
+fn wants_signals(fd: &impl AsRawFd) {
+    call!(fcntl(fd.as_raw_fd(), libc::F_SETOWN, libc::getpid())).ok();
+    let flags = call!(fcntl(fd.as_raw_fd(), libc::F_GETFL)).ok() as i32;
+    call!(fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_ASYNC)).ok();
+}
+
+/// Whether a signal comes for a byte.
+fn signal_of(server: &OwnedFd, before: i32) -> bool {
+    let signals = counts(libc::SIGIO, libc::SA_RESTART);
+    send_all(server, b"x");
+    (0..50).any(|_| {
+        sleep(2);
+        signals.load(Ordering::SeqCst) > before
+    })
+}
+
+pub(crate) fn signal_of_input() {
+    let signals = counts(libc::SIGIO, libc::SA_RESTART);
+    let pair = pair();
+    wants_signals(&pair.client);
+    settle();
+    said("comes", signal_of(&pair.server, signals.load(Ordering::SeqCst)));
+    said("owner", call!(fcntl(pair.client.as_raw_fd(), libc::F_GETOWN)).0 == i64::from(std::process::id()));
+}
+
+pub(crate) fn signal_of_input_asked_before() {
+    let signals = counts(libc::SIGIO, libc::SA_RESTART);
+    let pair = pair_of(home(0), |_| {}, wants_signals);
+    settle();
+    said("comes", signal_of(&pair.server, signals.load(Ordering::SeqCst)));
+}
+
+pub(crate) fn signal_of_urgent_data() {
+    let signals = counts(libc::SIGURG, libc::SA_RESTART);
+    let pair = pair();
+    call!(fcntl(pair.server.as_raw_fd(), libc::F_SETOWN, libc::getpid())).ok();
+    send(&pair.client, b"!", libc::MSG_OOB).ok();
+    settle();
+    said("comes", signals.load(Ordering::SeqCst) > 0);
+}
+
+pub(crate) fn accept_without_waiting() {
+    let (listening, at) = listener(home(0), 4);
+    waits_not(&listening);
+    said("none", accept(&listening));
+    said("events", poll(&listening, libc::POLLIN, 0));
+    let client = tcp(libc::AF_INET, 0);
+    let server = std::thread::scope(|threads| {
+        let accepts = threads.spawn(|| {
+            comes(&listening);
+            accept(&listening).fd()
+        });
+        connect(&client, at).ok();
+        accepts.join().expect("a thread")
+    });
+    said(
+        "accepted-waits",
+        call!(fcntl(server.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK == 0,
+    );
+    said("none-again", accept(&listening));
+}
+
+pub(crate) fn poll_is_woken() {
+    let pair = pair();
+    std::thread::scope(|threads| {
+        let waits = threads.spawn(|| poll(&pair.server, libc::POLLIN | libc::POLLRDHUP, 5000));
+        settle();
+        drop(pair.client);
+        said("events", waits.join().expect("a thread").contains("RDHUP"));
+    });
+}
