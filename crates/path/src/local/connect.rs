@@ -50,33 +50,40 @@ impl Carried {
         if peers.is_empty() {
             return Err(Why::NoPeer);
         }
-        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
-        if let Some(why) = entangled::why(call.thread, call.int(0), inode) {
-            return Err(why);
-        }
-        let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
         let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
         if let Err(errno) = make(tcp, to) {
             self.count.left(Why::NotConnected);
             return Ok(Answer::Errno(errno.raw_os_error()));
         }
         call.is_done();
-        let (fd, closes) = (call.int(0), entangled::closes(call.thread, call.int(0)));
-        let prepare = |pair: &OwnedFd| {
+        Ok(self.exchanged(call, (tcp, to), claims).unwrap_or_else(|why| {
+            self.count.left(why);
+            stays(tcp, why)
+        }))
+    }
+
+    /// Puts a local socket in the place of the connection. `Err` where TCP stays.
+    fn exchanged(
+        &self,
+        call: &Call<'_>,
+        (tcp, to): (&OwnedFd, SocketAddr),
+        claims: Vec<Claim>,
+    ) -> Result<Answer, Why> {
+        // Until here the other supervisor has had nothing to do but to wake up.
+        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
+        entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
+        let from = own(tcp).ok_or(Why::Refused)?;
+        let handed = handed_over((tcp, from), claims);
+        // While the other supervisor works.
+        let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
+        for (pair, _) in &handed {
             options::mirror(tcp, pair);
             let _ = fcntl_setfl(pair, flags & (OFlags::NONBLOCK | OFlags::APPEND));
-            if let Some(from) = own(tcp) {
-                self.keep_names(pair, from, reached(to, from));
-            }
-        };
-        let Some(pair) = agreed(tcp, claims, prepare) else {
-            self.count.left(Why::NotAccepted);
-            return Ok(Answer::Return(0));
-        };
-        if call.replace(&pair, fd, closes).is_err() {
-            self.count.left(Why::Refused);
-            return Ok(Answer::Return(0));
+            self.keep_names(pair, from, reached(to, from));
         }
+        let closes = entangled::closes(call.thread, call.int(0));
+        let pair = agreed(handed).ok_or(Why::NotAccepted)?;
+        call.replace(&pair, call.int(0), closes).map_err(|_| Why::Refused)?;
         self.count.carried();
         // The program goes on meanwhile.
         call.answer(Answer::Return(0));
@@ -112,19 +119,27 @@ fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     }
 }
 
-/// Our end of the pair on which the other supervisor agreed.
-fn agreed(tcp: &OwnedFd, claims: Vec<Claim>, prepare: impl Fn(&OwnedFd)) -> Option<OwnedFd> {
-    let from = own(tcp)?;
-    let mut pairs = Vec::new();
-    for claim in claims {
+/// What connect(2) returns where TCP stays: a program that waits for its socket in an epoll set may count on EINPROGRESS.
+fn stays(tcp: &OwnedFd, why: Why) -> Answer {
+    let waits_not = fcntl_getfl(tcp).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK));
+    match (why, waits_not) {
+        (Why::InEpoll | Why::Duplicated, true) => Answer::Errno(libc::EINPROGRESS),
+        _ => Answer::Return(0),
+    }
+}
+
+/// Hands one end of a pair to each supervisor that may have the connection; our ends.
+fn handed_over((tcp, from): (&OwnedFd, SocketAddr), claims: Vec<Claim>) -> Vec<(OwnedFd, Claim)> {
+    let hand = |claim: Claim| {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()?;
-        if claim.connected(from, tcp.as_fd(), theirs.as_fd()) {
-            // While the other supervisor works.
-            prepare(&ours);
-            pairs.push((ours, claim));
-        }
-    }
+        claim.connected(from, tcp.as_fd(), theirs.as_fd()).then_some((ours, claim))
+    };
+    claims.into_iter().filter_map(hand).collect()
+}
+
+/// Our end of the pair on which the other supervisor agreed.
+fn agreed(mut pairs: Vec<(OwnedFd, Claim)>) -> Option<OwnedFd> {
     let until = Instant::now() + ACCEPTS;
     // The first peer is nearly always the only one.
     let found = pairs.iter().position(|(pair, _)| says_so(pair, until))?;

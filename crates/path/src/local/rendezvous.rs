@@ -1,6 +1,7 @@
 //! Where the supervisors of one user meet: a directory that only this user can enter, with a datagram socket for each supervisor
 //! and an entry for each address that its programs listen on.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,7 +25,9 @@ use crate::notify::Call;
 use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait_soon};
 
 /// How long an accept waits for a connection that is claimed and not yet made.
-const RESOLVES: Duration = Duration::from_millis(20);
+const RESOLVES: Duration = Duration::from_millis(50);
+/// How long it sleeps at a time.
+const SLICE: Duration = Duration::from_millis(1);
 /// How long a claim counts.
 const COUNTS: Duration = Duration::from_secs(1);
 /// Claims that are remembered at most.
@@ -45,6 +49,8 @@ pub(super) struct Rendezvous {
     socket: Arc<UnixDatagram>,
     claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
     entries: Mutex<BTreeSet<PathBuf>>,
+    /// Whether a call waits for claims.
+    is_heard: AtomicBool,
 }
 
 /// A connection that another supervisor claims.
@@ -97,8 +103,8 @@ impl Rendezvous {
         socket.set_nonblocking(true).map_err(Error::refused("use a socket"))?;
         sockopt::set_socket_passcred(&socket, true)
             .map_err(|error| Error::refused("see who writes")(error.into()))?;
-        let (claims, entries) = (Mutex::default(), Mutex::default());
-        Ok(Rendezvous { directory, id, socket: Arc::new(socket), claims, entries })
+        let (claims, entries, is_heard) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        Ok(Rendezvous { directory, id, socket: Arc::new(socket), claims, entries, is_heard })
     }
 
     /// listen(2): says where the program listens, before it does.
@@ -154,9 +160,9 @@ impl Rendezvous {
         None
     }
 
-    /// The claim on a connection that was accepted, where there is one. It waits a little for those that are being made.
-    pub(super) fn handed(&self, namespace: u64, at: SocketAddr, from: SocketAddr) -> Option<Handed> {
-        let until = Instant::now() + RESOLVES;
+    /// The claim on a connection that a thread accepted, where there is one. It waits a little for those that are being made.
+    pub(super) fn handed(&self, thread: i32, at: SocketAddr, from: SocketAddr) -> Option<Handed> {
+        let (until, namespace) = (Instant::now() + RESOLVES, LazyCell::new(|| namespace_of(thread)));
         loop {
             let mut claims = self.drained();
             let is_it = |claim: &Claimed| claim.made.as_ref().is_some_and(|made| made.from == from);
@@ -165,15 +171,28 @@ impl Rendezvous {
                 return claims.remove(&id)?.made;
             }
             let may_come =
-                |claim: &Claimed| claim.made.is_none() && claim.namespace == namespace && claim.to == at;
+                |claim: &Claimed| claim.made.is_none() && claim.to == at && claim.namespace == *namespace;
             let comes = claims.values().any(may_come);
             drop(claims);
             let left = until.saturating_duration_since(Instant::now());
             if !comes || left.is_zero() {
                 return None;
             }
-            wait_soon([(self.socket.as_fd(), PollFlags::IN)], left);
+            // Another thread may read what this one waits for.
+            wait_soon([(self.socket.as_fd(), PollFlags::IN)], left.min(SLICE));
         }
+    }
+
+    /// To be woken by a claim, rather than by its connection: the program's one listener is all that claims are for. For one call
+    /// at a time.
+    pub(super) fn hears(&self) -> Option<Hears<'_>> {
+        let is_one = self.entries.lock().unwrap_or_else(PoisonError::into_inner).len() == 1;
+        (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(Hears(self))
+    }
+
+    /// Reads what has come.
+    pub(super) fn listen(&self) {
+        drop(self.drained());
     }
 
     /// Claims, with all that has come. What was said before a connection was made is there when the connection is.
@@ -184,6 +203,21 @@ impl Rendezvous {
         }
         claims.retain(|_, claim| claim.since.elapsed() < COUNTS);
         claims
+    }
+}
+
+/// The right to wait for claims.
+pub(super) struct Hears<'a>(&'a Rendezvous);
+
+impl AsFd for Hears<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.socket.as_fd()
+    }
+}
+
+impl Drop for Hears<'_> {
+    fn drop(&mut self) {
+        self.0.is_heard.store(false, Ordering::Release);
     }
 }
 
