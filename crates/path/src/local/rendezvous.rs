@@ -28,6 +28,8 @@ use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait_soon};
 const RESOLVES: Duration = Duration::from_millis(50);
 /// How long it sleeps at a time.
 const SLICE: Duration = Duration::from_millis(1);
+/// Longer than the kernel's clock takes from one time of a file to the next.
+const TICK: Duration = Duration::from_millis(20);
 /// How long a claim counts.
 const COUNTS: Duration = Duration::from_secs(1);
 /// Claims that are remembered at most.
@@ -49,6 +51,8 @@ pub(super) struct Rendezvous {
     socket: Arc<UnixDatagram>,
     claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
     entries: Mutex<BTreeSet<PathBuf>>,
+    /// What was read of others' entries.
+    ports: Mutex<BTreeMap<u16, Port>>,
     /// Whether a call waits for claims.
     is_heard: AtomicBool,
 }
@@ -72,10 +76,19 @@ pub(super) struct Handed {
     pub(super) pair: OwnedFd,
 }
 
+/// The entries of a port, as they were when its directory was changed last.
+struct Port {
+    /// Inode number and time.
+    changed: (u64, i64, i64),
+    all: Vec<Peer>,
+}
+
 /// A program of another supervisor that listens.
+#[derive(Clone)]
 pub(super) struct Peer {
     socket: PathBuf,
     namespace: u64,
+    ip: IpAddr,
     /// The process that listened.
     pub(super) process: i32,
     /// Whether its supervisor is this one.
@@ -95,6 +108,10 @@ impl Rendezvous {
     pub(super) fn open() -> Result<Self, Error> {
         let directory = directory()?;
         sweep(&directory);
+        Rendezvous::at(directory)
+    }
+
+    fn at(directory: PathBuf) -> Result<Self, Error> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
         let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
@@ -103,8 +120,9 @@ impl Rendezvous {
         socket.set_nonblocking(true).map_err(Error::refused("use a socket"))?;
         sockopt::set_socket_passcred(&socket, true)
             .map_err(|error| Error::refused("see who writes")(error.into()))?;
-        let (claims, entries, is_heard) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        Ok(Rendezvous { directory, id, socket: Arc::new(socket), claims, entries, is_heard })
+        let (claims, entries, ports) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (socket, is_heard) = (Arc::new(socket), AtomicBool::new(false));
+        Ok(Rendezvous { directory, id, socket, claims, entries, ports, is_heard })
     }
 
     /// listen(2): says where the program listens, before it does.
@@ -134,17 +152,32 @@ impl Rendezvous {
     /// Who listens on an address, in any network namespace of this host: which one is reached shows later.
     pub(super) fn peers(&self, to: SocketAddr) -> Vec<Peer> {
         let to = plain(to);
-        let Ok(all) = fs::read_dir(self.directory.join(to.port().to_string())) else { return Vec::new() };
+        let reached = |ip: IpAddr| ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
+        let directory = self.directory.join(to.port().to_string());
+        let Ok(now) = fs::metadata(&directory) else { return Vec::new() };
+        let changed = (now.ino(), now.mtime(), now.mtime_nsec());
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        if ports.get(&to.port()).is_none_or(|port| port.changed != changed) {
+            let all = self.entered(&directory);
+            // What changes before the clock's next tick has the same time.
+            let is_new = now.modified().is_ok_and(|at| at.elapsed().is_ok_and(|since| since < TICK));
+            let changed = if is_new { Default::default() } else { changed };
+            ports.insert(to.port(), Port { changed, all });
+        }
+        let all = ports.get(&to.port()).into_iter().flat_map(|port| &port.all);
+        all.filter(|peer| reached(peer.ip)).cloned().collect()
+    }
+
+    /// The entries of a port.
+    fn entered(&self, directory: &Path) -> Vec<Peer> {
         let peer = |entry: fs::DirEntry| {
             let name = entry.file_name();
             let mut words = name.to_str()?.splitn(4, '@');
             let (id, namespace, process, ip) = (words.next()?, words.next()?, words.next()?, words.next()?);
-            let ip: IpAddr = ip.parse().ok()?;
-            let reached = ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
-            let (namespace, process) = (namespace.parse().ok()?, process.parse().ok()?);
-            reached.then(|| Peer { socket: entry.path(), namespace, process, is_ours: id == self.id })
+            let (namespace, process, ip) = (namespace.parse().ok()?, process.parse().ok()?, ip.parse().ok()?);
+            Some(Peer { socket: entry.path(), namespace, process, ip, is_ours: id == self.id })
         };
-        all.flatten().filter_map(peer).collect()
+        fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
 
     /// Claims the next connection to `to`; `None` where the other supervisor has gone.
@@ -435,6 +468,28 @@ mod tests {
             take(&mut claims, &message, Vec::new());
         }
         assert_eq!(claims.len(), MOST);
+    }
+
+    #[test]
+    fn entries_that_come_and_go_are_seen_though_old_ones_are_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = Rendezvous::at(directory.path().to_owned()).unwrap();
+        let (port, to) = (directory.path().join("80"), "10.0.0.1:80".parse().unwrap());
+        let enter = |entry: &str| symlink("../1", port.join(entry)).unwrap();
+        assert_eq!(own.peers(to).len(), 0);
+        fs::create_dir(&port).unwrap();
+        for (number, entry) in ["1@2@3@10.0.0.1", "1@2@4@0.0.0.0", "1@2@5@10.0.0.9"].iter().enumerate() {
+            enter(entry);
+            assert_eq!(own.peers(to).len(), (number + 1).min(2));
+            // Now it is remembered.
+            std::thread::sleep(2 * TICK);
+            assert_eq!(own.peers(to).len(), (number + 1).min(2));
+            assert_eq!(own.peers("10.0.0.9:80".parse().unwrap()).len(), number);
+        }
+        fs::remove_file(port.join("1@2@4@0.0.0.0")).unwrap();
+        assert_eq!(own.peers(to).len(), 1);
+        fs::remove_dir_all(&port).unwrap();
+        assert_eq!(own.peers(to).len(), 0);
     }
 
     #[test]
