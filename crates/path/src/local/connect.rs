@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -73,7 +74,7 @@ impl Carried {
         let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
         entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
         let from = own(tcp).ok_or(Why::Refused)?;
-        let handed = handed_over((tcp, from), claims);
+        let handed = self.handed_over((tcp, from), claims);
         // While the other supervisor works.
         let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
         for (pair, _) in &handed {
@@ -89,7 +90,18 @@ impl Carried {
         call.answer(Answer::Return(0));
         // Another process may have the socket too, by fork: that ours closes would say nothing.
         let _ = shutdown(tcp, Shutdown::Write);
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(Answer::Gone)
+    }
+
+    /// Hands one end of a pair to each supervisor that may have the connection; our ends.
+    fn handed_over(&self, (tcp, from): (&OwnedFd, SocketAddr), claims: Vec<Claim>) -> Vec<(OwnedFd, Claim)> {
+        let hand = |claim: Claim| {
+            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (ours, theirs) = spare.or_else(new_pair)?;
+            claim.connected(from, tcp.as_fd(), theirs.as_fd()).then_some((ours, claim))
+        };
+        claims.into_iter().filter_map(hand).collect()
     }
 }
 
@@ -128,14 +140,8 @@ fn stays(tcp: &OwnedFd, why: Why) -> Answer {
     }
 }
 
-/// Hands one end of a pair to each supervisor that may have the connection; our ends.
-fn handed_over((tcp, from): (&OwnedFd, SocketAddr), claims: Vec<Claim>) -> Vec<(OwnedFd, Claim)> {
-    let hand = |claim: Claim| {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()?;
-        claim.connected(from, tcp.as_fd(), theirs.as_fd()).then_some((ours, claim))
-    };
-    claims.into_iter().filter_map(hand).collect()
+fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
 }
 
 /// Our end of the pair on which the other supervisor agreed.

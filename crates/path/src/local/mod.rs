@@ -99,14 +99,16 @@ struct Carried {
     /// Where supervisors meet; closed where nothing new is to be carried.
     rendezvous: Option<Rendezvous>,
     count: Count,
+    /// A pair for the next connection, made when there was time.
+    spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     /// Accepted, and not taken: the program was interrupted. By the cookie of the socket that listens.
     undelivered: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
 }
 
 impl Carried {
     fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>) -> Self {
-        let (count, undelivered) = (Count::default(), Mutex::default());
-        Carried { shared: Arc::clone(shared), rendezvous, count, undelivered }
+        let (count, spare, undelivered) = (Count::default(), Mutex::default(), Mutex::default());
+        Carried { shared: Arc::clone(shared), rendezvous, count, spare, undelivered }
     }
 }
 
