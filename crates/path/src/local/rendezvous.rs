@@ -12,6 +12,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -22,7 +23,7 @@ use rustix::net::{
 
 use crate::Error;
 use crate::notify::Call;
-use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait_soon};
+use crate::socket::{self, Kind, SOON, from_bytes, kind, plain, to_bytes, wait};
 
 /// How long an accept waits for a connection that is claimed and not yet made.
 const RESOLVES: Duration = Duration::from_millis(50);
@@ -30,6 +31,8 @@ const RESOLVES: Duration = Duration::from_millis(50);
 const SLICE: Duration = Duration::from_millis(1);
 /// Longer than the kernel's clock takes from one time of a file to the next.
 const TICK: Duration = Duration::from_millis(20);
+/// How long a call has for what it waits for before another thread reads it.
+const LATER: Duration = Duration::from_millis(20);
 /// How long a claim counts.
 const COUNTS: Duration = Duration::from_secs(1);
 /// Claims that are remembered at most.
@@ -48,13 +51,18 @@ pub(super) struct Rendezvous {
     directory: PathBuf,
     /// Name of the own socket, without its directory.
     id: String,
-    socket: Arc<UnixDatagram>,
-    claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
+    queue: Arc<Queue>,
     entries: Mutex<BTreeSet<PathBuf>>,
     /// What was read of others' entries.
     ports: Mutex<BTreeMap<u16, Port>>,
     /// Whether a call waits for claims.
     is_heard: AtomicBool,
+}
+
+/// What other supervisors say.
+struct Queue {
+    socket: UnixDatagram,
+    claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
 }
 
 /// A connection that another supervisor claims.
@@ -100,7 +108,7 @@ pub(super) struct Claim {
     id: [u8; 16],
     peer: Peer,
     to: SocketAddr,
-    socket: Arc<UnixDatagram>,
+    queue: Arc<Queue>,
     is_settled: bool,
 }
 
@@ -108,7 +116,10 @@ impl Rendezvous {
     pub(super) fn open() -> Result<Self, Error> {
         let directory = directory()?;
         sweep(&directory);
-        Rendezvous::at(directory)
+        let own = Rendezvous::at(directory)?;
+        let queue = Arc::clone(&own.queue);
+        thread::Builder::new().spawn(move || queue.look_after()).map_err(Error::refused("start a thread"))?;
+        Ok(own)
     }
 
     fn at(directory: PathBuf) -> Result<Self, Error> {
@@ -120,9 +131,9 @@ impl Rendezvous {
         socket.set_nonblocking(true).map_err(Error::refused("use a socket"))?;
         sockopt::set_socket_passcred(&socket, true)
             .map_err(|error| Error::refused("see who writes")(error.into()))?;
-        let (claims, entries, ports) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (socket, is_heard) = (Arc::new(socket), AtomicBool::new(false));
-        Ok(Rendezvous { directory, id, socket, claims, entries, ports, is_heard })
+        let (entries, ports) = (Mutex::default(), Mutex::default());
+        let queue = Arc::new(Queue { socket, claims: Mutex::default() });
+        Ok(Rendezvous { directory, id, queue, entries, ports, is_heard: AtomicBool::new(false) })
     }
 
     /// listen(2): says where the program listens, before it does.
@@ -184,7 +195,7 @@ impl Rendezvous {
     pub(super) fn claim(&self, peer: Peer, to: SocketAddr) -> Option<Claim> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).ok()?;
-        let claim = Claim { id, peer, to: plain(to), socket: Arc::clone(&self.socket), is_settled: false };
+        let claim = Claim { id, peer, to: plain(to), queue: Arc::clone(&self.queue), is_settled: false };
         if claim.say(CLAIM, claim.to, &[]) {
             return Some(claim);
         }
@@ -195,9 +206,9 @@ impl Rendezvous {
 
     /// The claim on a connection that a thread accepted, where there is one. It waits a little for those that are being made.
     pub(super) fn handed(&self, thread: i32, at: SocketAddr, from: SocketAddr) -> Option<Handed> {
-        let (until, namespace) = (Instant::now() + RESOLVES, LazyCell::new(|| namespace_of(thread)));
+        let (began, namespace) = (Instant::now(), LazyCell::new(|| namespace_of(thread)));
         loop {
-            let mut claims = self.drained();
+            let mut claims = self.queue.drained();
             let is_it = |claim: &Claimed| claim.made.as_ref().is_some_and(|made| made.from == from);
             let found = claims.iter().find(|(_, claim)| is_it(claim)).map(|(id, _)| *id);
             if let Some(id) = found {
@@ -207,12 +218,14 @@ impl Rendezvous {
                 |claim: &Claimed| claim.made.is_none() && claim.to == at && claim.namespace == *namespace;
             let comes = claims.values().any(may_come);
             drop(claims);
-            let left = until.saturating_duration_since(Instant::now());
-            if !comes || left.is_zero() {
+            if !comes || began.elapsed() >= RESOLVES {
                 return None;
             }
-            // Another thread may read what this one waits for.
-            wait_soon([(self.socket.as_fd(), PollFlags::IN)], left.min(SLICE));
+            // Another thread may read what this one waits for: what was read is looked at, and not the socket alone.
+            match began.elapsed() < SOON {
+                true => thread::yield_now(),
+                false => drop(wait([(self.queue.socket.as_fd(), PollFlags::IN)], Some(SLICE))),
+            }
         }
     }
 
@@ -225,9 +238,11 @@ impl Rendezvous {
 
     /// Reads what has come.
     pub(super) fn listen(&self) {
-        drop(self.drained());
+        drop(self.queue.drained());
     }
+}
 
+impl Queue {
     /// Claims, with all that has come. What was said before a connection was made is there when the connection is.
     fn drained(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], Claimed>> {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,6 +252,19 @@ impl Rendezvous {
         claims.retain(|_, claim| claim.since.elapsed() < COUNTS);
         claims
     }
+
+    /// Reads what no call does. A socket that was handed over too late would hold its connection open: its program's end of file would
+    /// not come.
+    fn look_after(&self) {
+        loop {
+            wait([(self.socket.as_fd(), PollFlags::IN)], None);
+            // Calls come first; and one that waits here is woken at each claim.
+            thread::sleep(LATER);
+            while !self.drained().is_empty() {
+                thread::sleep(LATER);
+            }
+        }
+    }
 }
 
 /// The right to wait for claims.
@@ -244,7 +272,7 @@ pub(super) struct Hears<'a>(&'a Rendezvous);
 
 impl AsFd for Hears<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.socket.as_fd()
+        self.0.queue.socket.as_fd()
     }
 }
 
@@ -286,7 +314,7 @@ impl Claim {
             message.extend(&bytes);
             message.resize(message.len() + ADDRESS - 1 - bytes.len(), 0);
         }
-        send(&self.socket, &self.peer.socket, &message, fds).is_ok()
+        send(&self.queue.socket, &self.peer.socket, &message, fds).is_ok()
     }
 }
 
@@ -490,6 +518,26 @@ mod tests {
         assert_eq!(own.peers(to).len(), 1);
         fs::remove_dir_all(&port).unwrap();
         assert_eq!(own.peers(to).len(), 0);
+    }
+
+    #[test]
+    fn what_is_handed_over_too_late_holds_no_connection_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let [own, other] = [(), ()].map(|()| Rendezvous::at(directory.path().to_owned()).unwrap());
+        let queue = Arc::clone(&own.queue);
+        thread::spawn(move || queue.look_after());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        own.enter(7, at, 1);
+        let tcp = std::net::TcpStream::connect(at).unwrap();
+        let (mut accepted, from) = listener.accept().unwrap();
+        // No call reads that.
+        let claim = other.claim(other.peers(at).pop().unwrap(), at).unwrap();
+        let (pair, _other) = UnixDatagram::pair().unwrap();
+        assert!(claim.connected(from, tcp.as_fd(), pair.as_fd()));
+        drop((claim, tcp));
+        accepted.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(io::Read::read(&mut accepted, &mut [0]).unwrap(), 0);
     }
 
     #[test]
