@@ -139,7 +139,7 @@ pub(crate) fn wait<const N: usize>(
 }
 
 /// How long an answer is looked for before this thread sleeps: about what waking up takes.
-const SOON: Duration = Duration::from_micros(50);
+pub(crate) const SOON: Duration = Duration::from_micros(50);
 
 /// The same for what another process is about to do: it looks for a while, with other threads before it.
 pub(crate) fn wait_soon<const N: usize>(

@@ -36,7 +36,7 @@ impl Carried {
         if kind(&listener) != Kind::Tcp {
             return Answer::Continue;
         }
-        let tcp = match self.next(&listener, call) {
+        let tcp = match self.next(rendezvous, &listener, call) {
             Ok(tcp) => tcp,
             Err(answer) => return answer,
         };
@@ -46,21 +46,18 @@ impl Carried {
         let (Some(at), Some(from)) = (own(&tcp), peer(&tcp)) else {
             return deliver(call, &left, tcp, None);
         };
-        let namespace = namespace_of(call.thread);
-        let fd = match rendezvous.handed(namespace, plain(at), plain(from)) {
+        let fd = match rendezvous.handed(call.thread, plain(at), plain(from)) {
             // A claim on it ends here, and its program goes on at once.
             _ if !self.only.admits(from, at) => tcp,
             None => {
                 // One who bound to any port learns it here at the latest.
-                rendezvous.enter(namespace, at, call.process());
+                rendezvous.enter(namespace_of(call.thread), at, call.process());
                 self.count.left(Why::Stranger);
                 tcp
             }
-            Some(handed) => match agree(&tcp, handed, (at, from)) {
+            Some(handed) => match self.agree(&tcp, handed, (at, from)) {
                 Some(pair) => {
                     self.count.carried(&pair);
-                    self.mirror(&tcp, &pair);
-                    self.keep_names(&pair, at, from);
                     // Its port is free once the program goes on.
                     drop(tcp);
                     pair
@@ -75,7 +72,7 @@ impl Carried {
     }
 
     /// The next connection, or what accept returns without one.
-    fn next(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<OwnedFd, Answer> {
+    fn next(&self, rendezvous: &Rendezvous, listener: &OwnedFd, call: &Call<'_>) -> Result<OwnedFd, Answer> {
         match self.undelivered(listener).pop() {
             Some(Undelivered::Ours(fd)) => return Ok(fd),
             Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
@@ -83,7 +80,7 @@ impl Carried {
         }
         let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
         if waits {
-            until_one_comes(listener, call)?;
+            until_one_comes(rendezvous, listener, call)?;
         }
         accept_with(listener, SocketFlags::CLOEXEC).map_err(|errno| Answer::Errno(errno.raw_os_error()))
     }
@@ -91,6 +88,33 @@ impl Carried {
     /// Connections that were accepted for a call that ended before it was answered.
     fn undelivered(&self, listener: &OwnedFd) -> Left<'_> {
         Left { of: self, listener: cookie(listener).unwrap_or_default() }
+    }
+
+    /// Agrees with the other supervisor; the program's end of the pair, or nothing where TCP stays.
+    fn agree(&self, tcp: &OwnedFd, handed: Handed, (at, from): (SocketAddr, SocketAddr)) -> Option<OwnedFd> {
+        let is_its_end = kind(&handed.tcp) == Kind::Tcp
+            && own(&handed.tcp).map(plain) == Some(plain(from))
+            && peer(&handed.tcp).map(plain) == Some(plain(at))
+            && kind(&handed.pair) == Kind::Unix;
+        if !is_its_end || !is_one_connection(tcp, &handed) {
+            return None;
+        }
+        let Handed { tcp: others, pair, .. } = handed;
+        // While we have the other end too, there is no FIN.
+        drop(others);
+        send(&pair, &[AGREED], SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
+        // While the other supervisor works.
+        self.mirror(tcp, &pair);
+        self.keep_names(&pair, at, from);
+        let both = [(tcp.as_fd(), PollFlags::IN), (pair.as_fd(), PollFlags::empty())];
+        let [mut fin, gone] = wait_soon(both, ENDS);
+        // The other program may be done with its new socket before its supervisor has sent the FIN.
+        if fin.is_empty() && !gone.is_empty() {
+            [fin] = wait([(tcp.as_fd(), PollFlags::IN)], Some(FOLLOWS));
+        }
+        let ended =
+            !fin.is_empty() && recv(tcp, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Ok((0, 0));
+        ended.then_some(pair)
     }
 }
 
@@ -135,18 +159,26 @@ fn deliver(call: &Call<'_>, left: &Left<'_>, fd: OwnedFd, from: Option<SocketAdd
 }
 
 /// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.
-fn until_one_comes(listener: &OwnedFd, call: &Call<'_>) -> Result<(), Answer> {
+fn until_one_comes(rendezvous: &Rendezvous, listener: &OwnedFd, call: &Call<'_>) -> Result<(), Answer> {
     let limit = waits_for(listener).map(|time| Instant::now() + time);
     let process = call.pidfd().map_err(|_| Answer::Continue)?;
+    let hears = rendezvous.hears();
+    let (comes, ends) = ((listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN));
+    let claims =
+        hears.as_ref().map_or((process.as_fd(), PollFlags::empty()), |one| (one.as_fd(), PollFlags::IN));
     loop {
         let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
         let look = left.map_or(LOOK, |left| left.min(LOOK));
-        let [comes, ended] =
-            wait([(listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN)], Some(look));
+        let [mut came, ended, claimed] = wait([comes, ends, claims], Some(look));
+        if came.is_empty() && !claimed.is_empty() {
+            rendezvous.listen();
+            // Its connection follows at once.
+            [came] = wait_soon([comes], Duration::ZERO);
+        }
         if !ended.is_empty() || !call.waits() {
             return Err(Answer::Gone);
         }
-        if !comes.is_empty() {
+        if !came.is_empty() {
             return Ok(());
         }
         if left.is_some_and(|left| left.is_zero()) {
@@ -163,28 +195,6 @@ fn waits_for(listener: &OwnedFd) -> Option<Duration> {
     let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
     let time = Duration::from_secs(number(seconds)) + Duration::from_micros(number(micros));
     (!time.is_zero()).then_some(time)
-}
-
-/// Agrees with the other supervisor; the program's end of the pair, or nothing where TCP stays.
-fn agree(tcp: &OwnedFd, handed: Handed, (at, from): (SocketAddr, SocketAddr)) -> Option<OwnedFd> {
-    let is_its_end = kind(&handed.tcp) == Kind::Tcp
-        && own(&handed.tcp).map(plain) == Some(plain(from))
-        && peer(&handed.tcp).map(plain) == Some(plain(at))
-        && kind(&handed.pair) == Kind::Unix;
-    if !is_its_end || !is_one_connection(tcp, &handed) {
-        return None;
-    }
-    let Handed { tcp: others, pair, .. } = handed;
-    // While we have the other end too, there is no FIN.
-    drop(others);
-    send(&pair, &[AGREED], SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
-    let [mut fin, gone] = wait_soon([(tcp.as_fd(), PollFlags::IN), (pair.as_fd(), PollFlags::empty())], ENDS);
-    // The other program may be done with its new socket before its supervisor has sent the FIN.
-    if fin.is_empty() && !gone.is_empty() {
-        [fin] = wait([(tcp.as_fd(), PollFlags::IN)], Some(FOLLOWS));
-    }
-    let ended = !fin.is_empty() && recv(tcp, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Ok((0, 0));
-    ended.then_some(pair)
 }
 
 /// Whether what goes into the socket that was handed over comes out of the accepted one.

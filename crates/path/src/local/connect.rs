@@ -59,11 +59,6 @@ impl Carried {
         if peers.is_empty() {
             return Err(Why::NoPeer);
         }
-        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
-        if let Some(why) = entangled::why(call.thread, call.int(0), inode) {
-            return Err(why);
-        }
-        let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
         let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
         let made = make(tcp, to);
         if made == Err(Errno::ISCONN) && self.was_made(tcp) {
@@ -75,32 +70,54 @@ impl Carried {
         }
         call.is_done();
         self.note_made(tcp);
-        let waits = !flags.contains(OFlags::NONBLOCK);
-        let (fd, closes) = (call.int(0), entangled::closes(call.thread, call.int(0)));
-        let prepare = |pair: &OwnedFd| {
+        Ok(self.exchanged(call, (tcp, to), claims).unwrap_or_else(|why| {
+            self.count.left(why);
+            self.returns(call, tcp, waits(tcp))
+        }))
+    }
+
+    /// Puts a local socket in the place of the connection. `Err` where TCP stays.
+    fn exchanged(
+        &self,
+        call: &Call<'_>,
+        (tcp, to): (&OwnedFd, SocketAddr),
+        claims: Vec<Claim>,
+    ) -> Result<Answer, Why> {
+        // Until here the other supervisor has had nothing to do but to wake up.
+        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
+        entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
+        let from = own(tcp).ok_or(Why::Refused)?;
+        let handed = self.handed_over((tcp, from), claims);
+        // While the other supervisor works.
+        let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
+        let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
+        for (pair, _) in &handed {
             self.mirror(tcp, pair);
-            let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
             let _ = fcntl_setfl(pair, flags & kept);
-            if let Some(from) = own(tcp) {
-                self.keep_names(pair, from, reached(to, from));
-            }
-        };
-        let Some(pair) = agreed(tcp, claims, prepare) else {
-            self.count.left(Why::NotAccepted);
-            return Ok(self.returns(call, tcp, waits));
-        };
-        if call.replace(&pair, fd, closes).is_err() {
-            self.count.left(Why::Refused);
-            return Ok(self.returns(call, tcp, waits));
+            self.keep_names(pair, from, reached(to, from));
         }
+        let closes = entangled::closes(call.thread, call.int(0));
+        let pair = agreed(handed).ok_or(Why::NotAccepted)?;
+        call.replace(&pair, call.int(0), closes).map_err(|_| Why::Refused)?;
         self.count.carried(&pair);
         // The program goes on meanwhile.
         self.note_made(&pair);
-        self.returns(call, &pair, waits);
+        self.returns(call, &pair, waits(tcp));
         // Another process may have the socket too, by fork: that ours closes would say nothing.
         let _ = shutdown(tcp, Shutdown::Write);
         self.forget_made(tcp);
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(Answer::Gone)
+    }
+
+    /// Hands one end of a pair to each supervisor that may have the connection; our ends.
+    fn handed_over(&self, (tcp, from): (&OwnedFd, SocketAddr), claims: Vec<Claim>) -> Vec<(OwnedFd, Claim)> {
+        let hand = |claim: Claim| {
+            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (ours, theirs) = spare.or_else(new_pair)?;
+            claim.connected(from, tcp.as_fd(), theirs.as_fd()).then_some((ours, claim))
+        };
+        claims.into_iter().filter_map(hand).collect()
     }
 }
 
@@ -170,19 +187,17 @@ fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     }
 }
 
+/// Whether connect(2) waits; on another socket it returns EINPROGRESS.
+fn waits(tcp: &OwnedFd) -> bool {
+    fcntl_getfl(tcp).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
+}
+
+fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
+}
+
 /// Our end of the pair on which the other supervisor agreed.
-fn agreed(tcp: &OwnedFd, claims: Vec<Claim>, prepare: impl Fn(&OwnedFd)) -> Option<OwnedFd> {
-    let from = own(tcp)?;
-    let mut pairs = Vec::new();
-    for claim in claims {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()?;
-        if claim.connected(from, tcp.as_fd(), theirs.as_fd()) {
-            // While the other supervisor works.
-            prepare(&ours);
-            pairs.push((ours, claim));
-        }
-    }
+fn agreed(mut pairs: Vec<(OwnedFd, Claim)>) -> Option<OwnedFd> {
     let until = Instant::now() + ACCEPTS;
     // The first peer is nearly always the only one.
     let found = pairs.iter().position(|(pair, _)| says_so(pair, until))?;

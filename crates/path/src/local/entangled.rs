@@ -1,38 +1,57 @@
 //! Whether a socket is more than one descriptor of its process: then another socket cannot take its place.
 
-use std::fs;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat_raw};
+use rustix::io::read;
 
 use crate::Why;
 
 /// Most descriptors that are looked through: a process with more keeps TCP.
 const MOST: usize = 4096;
+/// Bytes of a file in /proc that are read, or of a link there: what is looked for comes first.
+const BEGIN: usize = 256;
 
 /// Why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced.
 pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<Why> {
     let own = format!("socket:[{inode}]");
-    let all = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
-    for (number, entry) in all.flatten().enumerate() {
+    // Paths from here on are short: this is looked at in the time that a connection takes.
+    let directory = open(&format!("/proc/{process}/fd"), OFlags::DIRECTORY)?;
+    let mut space = [MaybeUninit::uninit(); 4096];
+    let mut all = RawDir::new(&directory, &mut space);
+    let mut seen = 0;
+    while let Some(Ok(entry)) = all.next() {
         let name = entry.file_name();
-        let other = name.to_str().and_then(|name| name.parse::<i32>().ok());
-        if other == Some(fd) {
-            continue;
-        }
-        if number >= MOST {
+        let Some(other) = number(name).filter(|other| *other != fd) else { continue };
+        seen += 1;
+        if seen > MOST {
             return Some(Why::Duplicated);
         }
-        let Ok(target) = fs::read_link(entry.path()) else { continue };
-        match target.to_str() {
-            Some(link) if link == own => return Some(Why::Duplicated),
-            Some("anon_inode:[eventpoll]") if watches(process, other?, fd) => return Some(Why::InEpoll),
-            _ => {}
+        let mut link = [MaybeUninit::uninit(); BEGIN];
+        let Ok((link, _)) = readlinkat_raw(&directory, name, &mut link) else { continue };
+        if link == own.as_bytes() {
+            return Some(Why::Duplicated);
+        }
+        if link == b"anon_inode:[eventpoll]" && watches(process, other, fd) {
+            return Some(Why::InEpoll);
         }
     }
     None
 }
 
+fn number(name: &CStr) -> Option<i32> {
+    name.to_str().ok()?.parse().ok()
+}
+
+fn open(path: &str, flags: OFlags) -> Option<OwnedFd> {
+    openat(CWD, path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
 /// Whether an epoll set of the process has this descriptor (proc_pid_fdinfo(5)).
 fn watches(process: i32, epoll: i32, fd: i32) -> bool {
-    let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{epoll}")).unwrap_or_default();
+    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{epoll}")).unwrap_or_default();
     let watched = info.lines().filter_map(|line| line.strip_prefix("tfd:"));
     let mut numbers = watched.filter_map(|rest| rest.split_whitespace().next()?.parse::<i32>().ok());
     numbers.any(|number| number == fd)
@@ -40,8 +59,11 @@ fn watches(process: i32, epoll: i32, fd: i32) -> bool {
 
 /// Whether descriptor `fd` of `process` closes where the process runs another program.
 pub(super) fn closes(process: i32, fd: i32) -> bool {
-    let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{fd}")).unwrap_or_default();
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let Some(info) = open(&format!("/proc/{process}/fdinfo/{fd}"), OFlags::empty()) else { return false };
+    let mut begin = [0; BEGIN];
+    let length = read(&info, &mut begin).unwrap_or(0);
+    let text = std::str::from_utf8(&begin[..length]).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     flags
         .and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok())
         .is_some_and(|flags| flags & libc::O_CLOEXEC != 0)

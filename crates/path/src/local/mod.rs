@@ -3,8 +3,9 @@
 //! Both programs run over this path. Their supervisors meet in a directory that only their user can enter:
 //!
 //! 1. a program listens: its supervisor *registers* the address, with the network namespace that it is in;
-//! 2. another one connects to a registered address: its supervisor *claims* the connection, makes it over TCP, and hands over the
-//!    connected socket and one end of a pair of AF_UNIX sockets;
+//! 2. another one connects to a registered address: its supervisor *claims* the connection, makes it over TCP, and looks whether the
+//!    socket is one descriptor of one process. If so, it hands over the connected socket and one end of a pair of AF_UNIX sockets;
+//!    if not, it withdraws the claim;
 //! 3. the first one accepts: its supervisor takes the TCP connection. Is its peer the one that was claimed? A number that no one can
 //!    guess goes into the socket that was handed over, and must come out of the accepted one. Then it says *agreed* into the pair;
 //! 4. the second supervisor puts the other end of the pair in the place of its program's socket, and ends the TCP connection with a FIN;
@@ -99,6 +100,8 @@ struct Carried {
     rendezvous: Option<Rendezvous>,
     only: Only,
     count: Count,
+    /// A pair for the next connection, made when there was time.
+    spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     /// Accepted, and not taken: the program was interrupted. By the cookie of the socket that listens.
     undelivered: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
     /// Cookies of sockets that are connected, and whose programs may ask again.
@@ -115,6 +118,7 @@ impl Carried {
             rendezvous,
             only: options.only.clone(),
             count: Count::new(options.bytes),
+            spare: Mutex::default(),
             undelivered: Mutex::default(),
             made: Mutex::default(),
             set: options::Remembered::default(),

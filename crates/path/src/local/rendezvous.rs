@@ -1,6 +1,7 @@
 //! Where the supervisors of one user meet: a directory that only this user can enter, with a datagram socket for each supervisor
 //! and an entry for each address that its programs listen on.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,10 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketAddrUnix, recvmsg, sendmsg_addr, sockopt,
@@ -20,10 +24,18 @@ use rustix::net::{
 
 use crate::Error;
 use crate::notify::Call;
-use crate::socket::{self, Kind, from_bytes, kind, plain, to_bytes, wait_soon};
+use crate::socket::{self, Kind, SOON, from_bytes, kind, plain, to_bytes, wait};
 
 /// How long an accept waits for a connection that is claimed and not yet made.
-const RESOLVES: Duration = Duration::from_millis(20);
+const RESOLVES: Duration = Duration::from_millis(50);
+/// How long it sleeps at a time.
+const SLICE: Duration = Duration::from_millis(1);
+/// Longer than the kernel's clock takes from one time of a file to the next.
+const TICK: Duration = Duration::from_millis(20);
+/// How long a call has for what it waits for before another thread reads it.
+const LATER: Duration = Duration::from_millis(20);
+/// How long a message may wait for room in another supervisor's queue.
+const FULL: Duration = Duration::from_millis(20);
 /// How long a claim counts.
 const COUNTS: Duration = Duration::from_secs(1);
 /// Claims that are remembered at most.
@@ -42,9 +54,18 @@ pub(super) struct Rendezvous {
     directory: PathBuf,
     /// Name of the own socket, without its directory.
     id: String,
-    socket: Arc<UnixDatagram>,
-    claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
+    queue: Arc<Queue>,
     entries: Mutex<BTreeSet<PathBuf>>,
+    /// What was read of others' entries.
+    ports: Mutex<BTreeMap<u16, Port>>,
+    /// Whether a call waits for claims.
+    is_heard: AtomicBool,
+}
+
+/// What other supervisors say.
+struct Queue {
+    socket: UnixDatagram,
+    claims: Mutex<BTreeMap<[u8; 16], Claimed>>,
 }
 
 /// A connection that another supervisor claims.
@@ -66,10 +87,19 @@ pub(super) struct Handed {
     pub(super) pair: OwnedFd,
 }
 
+/// The entries of a port, as they were when its directory was changed last.
+struct Port {
+    /// Inode number and time.
+    changed: (u64, i64, i64),
+    all: Vec<Peer>,
+}
+
 /// A program of another supervisor that listens.
+#[derive(Clone)]
 pub(super) struct Peer {
     socket: PathBuf,
     namespace: u64,
+    ip: IpAddr,
     /// The process that listened.
     pub(super) process: i32,
     /// Whether its supervisor is this one.
@@ -81,7 +111,7 @@ pub(super) struct Claim {
     id: [u8; 16],
     peer: Peer,
     to: SocketAddr,
-    socket: Arc<UnixDatagram>,
+    queue: Arc<Queue>,
     is_settled: bool,
 }
 
@@ -89,6 +119,13 @@ impl Rendezvous {
     pub(super) fn open() -> Result<Self, Error> {
         let directory = directory()?;
         sweep(&directory);
+        let own = Rendezvous::at(directory)?;
+        let queue = Arc::clone(&own.queue);
+        thread::Builder::new().spawn(move || queue.look_after()).map_err(Error::refused("start a thread"))?;
+        Ok(own)
+    }
+
+    fn at(directory: PathBuf) -> Result<Self, Error> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
         let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
@@ -97,8 +134,9 @@ impl Rendezvous {
         socket.set_nonblocking(true).map_err(Error::refused("use a socket"))?;
         sockopt::set_socket_passcred(&socket, true)
             .map_err(|error| Error::refused("see who writes")(error.into()))?;
-        let (claims, entries) = (Mutex::default(), Mutex::default());
-        Ok(Rendezvous { directory, id, socket: Arc::new(socket), claims, entries })
+        let (entries, ports) = (Mutex::default(), Mutex::default());
+        let queue = Arc::new(Queue { socket, claims: Mutex::default() });
+        Ok(Rendezvous { directory, id, queue, entries, ports, is_heard: AtomicBool::new(false) })
     }
 
     /// listen(2): says where the program listens, before it does.
@@ -128,54 +166,92 @@ impl Rendezvous {
     /// Who listens on an address, in any network namespace of this host: which one is reached shows later.
     pub(super) fn peers(&self, to: SocketAddr) -> Vec<Peer> {
         let to = plain(to);
-        let Ok(all) = fs::read_dir(self.directory.join(to.port().to_string())) else { return Vec::new() };
+        let reached = |ip: IpAddr| ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
+        let directory = self.directory.join(to.port().to_string());
+        let Ok(now) = fs::metadata(&directory) else { return Vec::new() };
+        let changed = (now.ino(), now.mtime(), now.mtime_nsec());
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        if ports.get(&to.port()).is_none_or(|port| port.changed != changed) {
+            let all = self.entered(&directory);
+            // What changes before the clock's next tick has the same time.
+            let is_new = now.modified().is_ok_and(|at| at.elapsed().is_ok_and(|since| since < TICK));
+            let changed = if is_new { Default::default() } else { changed };
+            ports.insert(to.port(), Port { changed, all });
+        }
+        let all = ports.get(&to.port()).into_iter().flat_map(|port| &port.all);
+        all.filter(|peer| reached(peer.ip)).cloned().collect()
+    }
+
+    /// The entries of a port.
+    fn entered(&self, directory: &Path) -> Vec<Peer> {
         let peer = |entry: fs::DirEntry| {
             let name = entry.file_name();
             let mut words = name.to_str()?.splitn(4, '@');
             let (id, namespace, process, ip) = (words.next()?, words.next()?, words.next()?, words.next()?);
-            let ip: IpAddr = ip.parse().ok()?;
-            let reached = ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
-            let (namespace, process) = (namespace.parse().ok()?, process.parse().ok()?);
-            reached.then(|| Peer { socket: entry.path(), namespace, process, is_ours: id == self.id })
+            let (namespace, process, ip) = (namespace.parse().ok()?, process.parse().ok()?, ip.parse().ok()?);
+            Some(Peer { socket: entry.path(), namespace, process, ip, is_ours: id == self.id })
         };
-        all.flatten().filter_map(peer).collect()
+        fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
 
     /// Claims the next connection to `to`; `None` where the other supervisor has gone.
     pub(super) fn claim(&self, peer: Peer, to: SocketAddr) -> Option<Claim> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).ok()?;
-        let claim = Claim { id, peer, to: plain(to), socket: Arc::clone(&self.socket), is_settled: false };
-        if claim.say(CLAIM, claim.to, &[]) {
-            return Some(claim);
+        let claim = Claim { id, peer, to: plain(to), queue: Arc::clone(&self.queue), is_settled: false };
+        match claim.say(CLAIM, claim.to, &[]) {
+            Ok(()) => Some(claim),
+            // What a killed supervisor has left is cleared by the first who meets it.
+            Err(Errno::CONNREFUSED) => {
+                let _ = fs::remove_file(&claim.peer.socket);
+                None
+            }
+            Err(_) => {
+                claim.settle();
+                None
+            }
         }
-        // What a killed supervisor has left is cleared by the first who meets it.
-        let _ = fs::remove_file(&claim.peer.socket);
-        None
     }
 
-    /// The claim on a connection that was accepted, where there is one. It waits a little for those that are being made.
-    pub(super) fn handed(&self, namespace: u64, at: SocketAddr, from: SocketAddr) -> Option<Handed> {
-        let until = Instant::now() + RESOLVES;
+    /// The claim on a connection that a thread accepted, where there is one. It waits a little for those that are being made.
+    pub(super) fn handed(&self, thread: i32, at: SocketAddr, from: SocketAddr) -> Option<Handed> {
+        let (began, namespace) = (Instant::now(), LazyCell::new(|| namespace_of(thread)));
         loop {
-            let mut claims = self.drained();
+            let mut claims = self.queue.drained();
             let is_it = |claim: &Claimed| claim.made.as_ref().is_some_and(|made| made.from == from);
             let found = claims.iter().find(|(_, claim)| is_it(claim)).map(|(id, _)| *id);
             if let Some(id) = found {
                 return claims.remove(&id)?.made;
             }
             let may_come =
-                |claim: &Claimed| claim.made.is_none() && claim.namespace == namespace && claim.to == at;
+                |claim: &Claimed| claim.made.is_none() && claim.to == at && claim.namespace == *namespace;
             let comes = claims.values().any(may_come);
             drop(claims);
-            let left = until.saturating_duration_since(Instant::now());
-            if !comes || left.is_zero() {
+            if !comes || began.elapsed() >= RESOLVES {
                 return None;
             }
-            wait_soon([(self.socket.as_fd(), PollFlags::IN)], left);
+            // Another thread may read what this one waits for: what was read is looked at, and not the socket alone.
+            match began.elapsed() < SOON {
+                true => thread::yield_now(),
+                false => drop(wait([(self.queue.socket.as_fd(), PollFlags::IN)], Some(SLICE))),
+            }
         }
     }
 
+    /// To be woken by a claim, rather than by its connection: the program's one listener is all that claims are for. For one call
+    /// at a time.
+    pub(super) fn hears(&self) -> Option<Hears<'_>> {
+        let is_one = self.entries.lock().unwrap_or_else(PoisonError::into_inner).len() == 1;
+        (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(Hears(self))
+    }
+
+    /// Reads what has come.
+    pub(super) fn listen(&self) {
+        drop(self.queue.drained());
+    }
+}
+
+impl Queue {
     /// Claims, with all that has come. What was said before a connection was made is there when the connection is.
     fn drained(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], Claimed>> {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,6 +260,34 @@ impl Rendezvous {
         }
         claims.retain(|_, claim| claim.since.elapsed() < COUNTS);
         claims
+    }
+
+    /// Reads what no call does. A socket that was handed over too late would hold its connection open: its program's end of file would
+    /// not come.
+    fn look_after(&self) {
+        loop {
+            wait([(self.socket.as_fd(), PollFlags::IN)], None);
+            // Calls come first; and one that waits here is woken at each claim.
+            thread::sleep(LATER);
+            while !self.drained().is_empty() {
+                thread::sleep(LATER);
+            }
+        }
+    }
+}
+
+/// The right to wait for claims.
+pub(super) struct Hears<'a>(&'a Rendezvous);
+
+impl AsFd for Hears<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.queue.socket.as_fd()
+    }
+}
+
+impl Drop for Hears<'_> {
+    fn drop(&mut self) {
+        self.0.is_heard.store(false, Ordering::Release);
     }
 }
 
@@ -201,7 +305,7 @@ impl Drop for Rendezvous {
 impl Claim {
     /// Hands over the socket and an end of the pair.
     pub(super) fn connected(&self, from: SocketAddr, tcp: BorrowedFd<'_>, pair: BorrowedFd<'_>) -> bool {
-        self.say(CONNECTED, plain(from), &[tcp, pair])
+        self.say(CONNECTED, plain(from), &[tcp, pair]).is_ok()
     }
 
     /// The other supervisor took it.
@@ -209,7 +313,7 @@ impl Claim {
         self.is_settled = true;
     }
 
-    fn say(&self, kind: u8, other: SocketAddr, fds: &[BorrowedFd<'_>]) -> bool {
+    fn say(&self, kind: u8, other: SocketAddr, fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let mut message = vec![kind];
         message.extend(self.id);
         message.extend(self.peer.namespace.to_ne_bytes());
@@ -219,14 +323,14 @@ impl Claim {
             message.extend(&bytes);
             message.resize(message.len() + ADDRESS - 1 - bytes.len(), 0);
         }
-        send(&self.socket, &self.peer.socket, &message, fds).is_ok()
+        send(&self.queue.socket, &self.peer.socket, &message, fds)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.say(WITHDRAWN, self.to, &[]);
+            let _ = self.say(WITHDRAWN, self.to, &[]);
         }
     }
 }
@@ -259,7 +363,8 @@ fn parsed(message: &[u8]) -> Option<(u8, [u8; 16], u64, SocketAddr, SocketAddr)>
     Some((message[0], id, namespace, address(25)?, address(25 + ADDRESS)?))
 }
 
-fn send(from: &UnixDatagram, to: &Path, message: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+/// Sends a message; it waits a little where the other queue is full (10 messages by default, net.unix.max_dgram_qlen).
+fn send(from: &UnixDatagram, to: &Path, message: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
@@ -267,7 +372,13 @@ fn send(from: &UnixDatagram, to: &Path, message: &[u8], fds: &[BorrowedFd<'_>]) 
     }
     let to = SocketAddrUnix::new(to)?;
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg_addr(from, &to, &[io::IoSlice::new(message)], &mut control, flags).map(drop)
+    let until = Instant::now() + FULL;
+    loop {
+        match sendmsg_addr(from, &to, &[io::IoSlice::new(message)], &mut control, flags) {
+            Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(Duration::from_micros(50)),
+            sent => return sent.map(drop),
+        }
+    }
 }
 
 /// The next message of this user's.
@@ -401,6 +512,48 @@ mod tests {
             take(&mut claims, &message, Vec::new());
         }
         assert_eq!(claims.len(), MOST);
+    }
+
+    #[test]
+    fn entries_that_come_and_go_are_seen_though_old_ones_are_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = Rendezvous::at(directory.path().to_owned()).unwrap();
+        let (port, to) = (directory.path().join("80"), "10.0.0.1:80".parse().unwrap());
+        let enter = |entry: &str| symlink("../1", port.join(entry)).unwrap();
+        assert_eq!(own.peers(to).len(), 0);
+        fs::create_dir(&port).unwrap();
+        for (number, entry) in ["1@2@3@10.0.0.1", "1@2@4@0.0.0.0", "1@2@5@10.0.0.9"].iter().enumerate() {
+            enter(entry);
+            assert_eq!(own.peers(to).len(), (number + 1).min(2));
+            // Now it is remembered.
+            std::thread::sleep(2 * TICK);
+            assert_eq!(own.peers(to).len(), (number + 1).min(2));
+            assert_eq!(own.peers("10.0.0.9:80".parse().unwrap()).len(), number);
+        }
+        fs::remove_file(port.join("1@2@4@0.0.0.0")).unwrap();
+        assert_eq!(own.peers(to).len(), 1);
+        fs::remove_dir_all(&port).unwrap();
+        assert_eq!(own.peers(to).len(), 0);
+    }
+
+    #[test]
+    fn what_is_handed_over_too_late_holds_no_connection_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let [own, other] = [(), ()].map(|()| Rendezvous::at(directory.path().to_owned()).unwrap());
+        let queue = Arc::clone(&own.queue);
+        thread::spawn(move || queue.look_after());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        own.enter(7, at, 1);
+        let tcp = std::net::TcpStream::connect(at).unwrap();
+        let (mut accepted, from) = listener.accept().unwrap();
+        // No call reads that.
+        let claim = other.claim(other.peers(at).pop().unwrap(), at).unwrap();
+        let (pair, _other) = UnixDatagram::pair().unwrap();
+        assert!(claim.connected(from, tcp.as_fd(), pair.as_fd()));
+        drop((claim, tcp));
+        accepted.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(io::Read::read(&mut accepted, &mut [0]).unwrap(), 0);
     }
 
     #[test]

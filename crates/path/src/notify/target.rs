@@ -1,5 +1,6 @@
 //! A call, and the process that made it.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -11,6 +12,11 @@ use crate::socket::inode;
 
 /// A pidfd of one thread, not of its process (pidfd_open(2), Linux 6.9).
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
+
+thread_local! {
+    /// The thread that called last, and its pidfd: it is nearly always the one that calls next.
+    static PROCESS: RefCell<Option<(i32, OwnedFd)>> = const { RefCell::new(None) };
+}
 
 /// A system call that waits for its answer.
 pub struct Call<'a> {
@@ -95,14 +101,17 @@ impl<'a> Call<'a> {
 
     /// A descriptor of ours for the same as the program's `fd`.
     pub(crate) fn descriptor(&self, fd: RawFd) -> io::Result<OwnedFd> {
-        let process = self.pidfd()?;
-        // SAFETY: numbers alone; what it returns is ours.
-        let got = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) };
-        if got < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: it is new, and ours alone.
-        let got = unsafe { OwnedFd::from_raw_fd(got as i32) };
+        let got = PROCESS.with_borrow_mut(|last| {
+            // One that has ended gives nothing, whatever has its number now.
+            if let Some((thread, process)) = last
+                && *thread == self.thread
+                && let Ok(got) = get(process, fd)
+            {
+                return Ok(got);
+            }
+            let (_, process) = last.insert((self.thread, self.pidfd()?));
+            get(process, fd)
+        })?;
         if self.waits() { Ok(got) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
@@ -170,6 +179,16 @@ impl<'a> Call<'a> {
             .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         self.write(to, &name[..name.len().min(room)])?;
         self.write(length, &(name.len() as u32).to_ne_bytes())
+    }
+}
+
+fn get(process: &OwnedFd, fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: numbers alone; what it returns is new, and ours alone.
+    unsafe {
+        match libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) {
+            -1 => Err(io::Error::last_os_error()),
+            got => Ok(OwnedFd::from_raw_fd(got as i32)),
+        }
     }
 }
 
