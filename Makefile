@@ -103,7 +103,7 @@ applications: build install-applications
 MPI := /usr/local/lib/landspeed/mpi
 .PHONY: install-applications
 install-applications:
-	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light wrk iperf3 sockperf rsync \
+	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light wrk iperf3 sockperf qperf rsync \
 		pgbench:postgresql /usr/lib/postgresql:postgresql mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver \
 		mfsmount:moosefs-client mpirun:openmpi-bin mpicc:libopenmpi-dev gmond:ganglia-monitor ip:iproute2
 	$(SUDO) mkdir -p $(MPI)

@@ -27,6 +27,8 @@ pub struct Asked {
     pub task: Task,
     /// Connections to each server, each with a thread of its own.
     pub connections: usize,
+    /// Pause behind each connection, where connections are made: the server goes to sleep.
+    pub gap: Duration,
     /// How long.
     pub time: Duration,
 }
@@ -109,7 +111,7 @@ fn run(mut stream: Stream, to: (SocketAddr, Token), asked: &Asked) -> io::Result
         Does::Pingpong => pingpong(&mut stream, (&mut seen, until), asked.task)?,
         Does::Send => send(&mut stream, (&mut seen, until), asked.task)?,
         Does::Receive => receive(&mut stream, (&mut seen, until), asked.task)?,
-        Does::Connect => connect(to, (&mut seen, until), asked.task)?,
+        Does::Connect => connect(to, (&mut seen, until), asked)?,
     }
     Ok(seen)
 }
@@ -161,18 +163,20 @@ fn receive(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task)
 fn connect(
     (server, token): (SocketAddr, Token),
     (seen, until): (&mut Seen, Instant),
-    task: Task,
+    asked: &Asked,
 ) -> io::Result<()> {
     while Instant::now() < until && seen.operations < MOST_CONNECTS {
         let began = Instant::now();
         let socket = TcpStream::connect(server)?;
         seen.times.saturating_record(began.elapsed().as_nanos() as u64);
         let mut stream = Stream::new(socket)?;
-        say(&mut stream, token, task)?;
+        say(&mut stream, token, asked.task)?;
         stream.read_exact(&mut [0])?;
         seen.answers.saturating_record(began.elapsed().as_nanos() as u64);
         SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
         (seen.operations, seen.bytes) = (seen.operations + 1, seen.bytes + 1);
+        drop(stream);
+        thread::sleep(asked.gap);
     }
     Ok(())
 }
@@ -214,7 +218,13 @@ mod tests {
         let token = Token::of("a secret").unwrap();
         thread::spawn(move || serve(at, token));
         let (mut tries, task) = (0, Task { does, size: 4096, is_polling });
-        let what = Asked { servers: vec![at], task, connections: 2, time: Duration::from_millis(100) };
+        let what = Asked {
+            servers: vec![at],
+            task,
+            connections: 2,
+            gap: Duration::ZERO,
+            time: Duration::from_millis(100),
+        };
         while TcpStream::connect(at).is_err() && tries < 100 {
             tries += 1;
             thread::sleep(Duration::from_millis(10));

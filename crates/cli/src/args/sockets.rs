@@ -55,6 +55,9 @@ pub(crate) struct SocketsArgs {
     /// Call again and again until there is something, and do not sleep
     #[arg(long, value_parser = ["event", "polling"], default_value = "event")]
     pub(crate) waits: String,
+    /// Pause behind each connection, with --do connect
+    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    pub(crate) gap: Nanos,
     /// How long
     #[arg(long, default_value = "1s", value_parser = parse_duration)]
     pub(crate) time: Nanos,

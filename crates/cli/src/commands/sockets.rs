@@ -21,6 +21,7 @@ pub(crate) fn run(args: &SocketsArgs) -> Result<ExitCode> {
         servers: servers.collect(),
         task: Task { does: args.does.does(), size: args.size as usize, is_polling: args.waits == "polling" },
         connections: usize::from(args.connections),
+        gap: args.gap.into(),
         time: args.time.into(),
     };
     let told = ask(&asked, token).context("cannot ask the servers")?;
