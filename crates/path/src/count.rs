@@ -20,7 +20,7 @@ pub enum Why {
     InEpoll,
     /// Another descriptor was the same socket before it was connected.
     Duplicated,
-    /// Its connection took too long, or failed.
+    /// Its connection took too long.
     NotConnected,
     /// A program that does not run over this path connected.
     Stranger,
@@ -40,7 +40,7 @@ impl Why {
             Why::NotAccepted => "the other program did not accept in time",
             Why::InEpoll => "the socket was in an epoll set before it was connected",
             Why::Duplicated => "another descriptor was the same socket before it was connected",
-            Why::NotConnected => "the connection took too long, or failed",
+            Why::NotConnected => "the connection took too long",
             Why::Stranger => "a program that does not run over this path connected",
             Why::Refused => "the kernel refused something",
             Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",

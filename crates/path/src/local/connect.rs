@@ -57,7 +57,8 @@ impl Carried {
         let mut peers = rendezvous.peers(to);
         peers.retain(|peer| !would_wait_for_itself(peer, call));
         if peers.is_empty() {
-            return Err(Why::NoPeer);
+            let is_refused = to.ip().is_loopback() && !listens(call.thread, to.port());
+            return if is_refused { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
         }
         let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
         let made = make(tcp, to);
@@ -65,7 +66,10 @@ impl Carried {
             return Ok(Answer::Return(0));
         }
         if let Err(errno) = made {
-            self.count.left(Why::NotConnected);
+            // One that failed is no connection.
+            if errno == Errno::INPROGRESS {
+                self.count.left(Why::NotConnected);
+            }
             return Ok(Answer::Errno(errno.raw_os_error()));
         }
         call.is_done();
@@ -174,6 +178,21 @@ fn would_wait_for_itself(peer: &Peer, call: &Call<'_>) -> bool {
     peer.is_ours && peer.process == call.process() && threads() < 2
 }
 
+/// Whether a socket listens at a port of the thread's network namespace: where none does, there is no connection to count.
+fn listens(thread: i32, port: u16) -> bool {
+    let of = |file: &str| std::fs::read_to_string(format!("/proc/{thread}/net/{file}")).unwrap_or_default();
+    ["tcp", "tcp6"].into_iter().any(|file| lists(&of(file), port))
+}
+
+/// proc_net_tcp.rst: "   0: 0100007F:1770 00000000:0000 0A ...", where 0A is TCP_LISTEN.
+fn lists(table: &str, port: u16) -> bool {
+    let end = format!(":{port:04X}");
+    table.lines().any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next().is_some_and(|own| own.ends_with(&end)) && words.nth(1) == Some("0A")
+    })
+}
+
 /// Connects over TCP as the program would. One that does not wait does so for a bounded time: within a host there is little to wait for.
 fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
@@ -221,5 +240,26 @@ fn reached(to: SocketAddr, from: SocketAddr) -> SocketAddr {
     match to.ip().is_unspecified() {
         true => SocketAddr::new(plain(from).ip(), to.port()),
         false => to,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_port_is_listened_at_while_a_socket_listens_and_not_where_one_is_connected() {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        for at in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(at).expect("a port");
+            let at = listener.local_addr().expect("an address");
+            let client = TcpStream::connect(at).expect("a connection");
+            assert!(listens(thread, at.port()), "{at}");
+            assert!(!listens(thread, client.local_addr().expect("an address").port()));
+            drop(listener);
+            assert!(!listens(thread, at.port()), "{at}");
+        }
     }
 }

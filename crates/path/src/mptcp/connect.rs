@@ -62,9 +62,6 @@ impl Carried {
                 self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
             }
             Some(errno) => {
-                if ![libc::EISCONN, libc::EALREADY].contains(&errno) {
-                    self.count.left(Why::NotConnected);
-                }
                 self.answered(call, &fd, Answer::Errno(errno));
             }
         }

@@ -118,15 +118,14 @@ impl Carried {
         self.accepts.deliver(call, &listener, (accepted, from))
     }
 
-    /// Counts a connection of a socket of Multipath TCP.
+    /// Counts a connection of a socket of Multipath TCP; one that failed is none.
     fn seen(&self, fd: &OwnedFd) {
-        let why = match peer(fd) {
-            None => Why::NotConnected,
+        match peer(fd) {
             Some(_) if told::is_multipath(fd.as_fd()) => return self.count.carried(fd),
-            Some(_) => Why::PlainPeer,
-        };
+            Some(_) => self.count.left(Why::PlainPeer),
+            None => {}
+        }
         self.count.forget(fd);
-        self.count.left(why);
     }
 }
 
