@@ -99,6 +99,15 @@ bench-udp: build
 applications: build install-applications
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- applications
 
+# Real programs over each path below their sockets, with what their use of the sockets predicts (docs/results/paths.md): figures, no
+# verdict (fifteen minutes, on a machine left alone).
+PATHS_OF := redis nginx pgbench iperf3 qperf mpi-local
+.PHONY: paths
+paths: build install-applications
+	for app in $(PATHS_OF); do \
+		$(SUDO) target/release/landspeed compare --paths kernel,local,mptcp --app $$app --predict --blocks 12 || exit; \
+	done
+
 # The programs of all applications. None of them starts as a service.
 MPI := /usr/local/lib/landspeed/mpi
 .PHONY: install-applications

@@ -57,7 +57,7 @@ pub(crate) enum Command {
     App(AppArgs),
     /// List the experiments that ship
     Experiments(ExperimentsArgs),
-    /// Compare congestion controls over one path, on sockets or simulated
+    /// Compare congestion controls over one path, or what carries a program below its sockets
     Compare(CompareArgs),
     /// Check this host's settings; changes nothing
     Doctor(DoctorArgs),

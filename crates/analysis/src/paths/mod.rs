@@ -112,9 +112,12 @@ mod tests {
     #[test]
     fn interconnects_rank_as_the_paper_found() {
         let here = cost("kernel", [20, 3], 20e9);
+        // Those of the paper, whose testbed was one.
+        let of_balaji = INTERCONNECTS.iter().filter(|one| one.source.starts_with("Balaji")).count();
         let best = |used: PathUse| {
             let all = over_interconnects(&used, &here);
-            let best = all.iter().max_by(|a, b| a.predicted.total_cmp(&b.predicted)).expect("some");
+            let best =
+                all[..of_balaji].iter().max_by(|a, b| a.predicted.total_cmp(&b.predicted)).expect("some");
             best.cost.path.clone()
         };
         let took_ns = Nanos::millis(1);
