@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4};
+use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4, c_int};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::net::{SocketFlags, accept_with};
@@ -39,20 +39,28 @@ pub(crate) struct Accepted<'a> {
     pub(crate) fd: OwnedFd,
     /// No call was about to get it yet.
     pub(crate) is_new: bool,
+    /// Cookie of the socket that listens.
+    listener: u64,
     _turn: MutexGuard<'a, ()>,
 }
 
 impl Accepts {
     /// The next connection, or what accept returns without one.
     pub(crate) fn next(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<Accepted<'_>, Answer> {
+        if flags(call) & !(SOCK_NONBLOCK | SOCK_CLOEXEC) != 0 {
+            // The kernel says what is wrong with it.
+            return Err(Answer::Continue);
+        }
         let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+        let of = cookie(listener).unwrap_or_default();
+        let found = |fd, is_new, turn| Accepted { fd, is_new, listener: of, _turn: turn };
         loop {
             if waits {
                 self.until_one_comes(listener, call)?;
             }
             let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            match self.pop(listener) {
-                Some(Undelivered::Ours(fd)) => return Ok(Accepted { fd, is_new: false, _turn: turn }),
+            match self.pop(of) {
+                Some(Undelivered::Ours(fd)) => return Ok(found(fd, false, turn)),
                 Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
                 None => {}
             }
@@ -61,22 +69,23 @@ impl Accepts {
                 continue;
             }
             return match accept_with(listener, SocketFlags::CLOEXEC) {
-                Ok(fd) => Ok(Accepted { fd, is_new: true, _turn: turn }),
+                Ok(fd) => Ok(found(fd, true, turn)),
                 Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
             };
         }
     }
 
-    /// Gives the program its connection, from this address.
+    /// Gives the program its connection, from this address. The caller no longer has the socket that listens: the program may close
+    /// its own, and want the port free.
     pub(crate) fn deliver(
         &self,
         call: &Call<'_>,
-        listener: &OwnedFd,
-        (accepted, from): (Accepted<'_>, Option<SocketAddr>),
+        accepted: Accepted<'_>,
+        from: Option<SocketAddr>,
     ) -> Answer {
         // The turn ends with this call.
-        let Accepted { fd, _turn, .. } = accepted;
-        let flags = if call.number == SYS_accept4 { call.int(3) } else { 0 };
+        let Accepted { fd, listener, _turn, .. } = accepted;
+        let flags = flags(call);
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
         let _ = fcntl_setfl(&fd, kept);
         if let Some(from) = from
@@ -84,13 +93,15 @@ impl Accepts {
         {
             return Answer::Errno(libc::EFAULT);
         }
-        match call.give(&fd, flags & SOCK_CLOEXEC != 0) {
+        let Ok(number) = call.give(&fd, flags & SOCK_CLOEXEC != 0) else {
+            self.push(listener, Undelivered::Ours(fd));
+            return Answer::Gone;
+        };
+        // Where the program closes its own, the connection ends.
+        drop(fd);
+        if !call.answer(Answer::Return(i64::from(number))) {
             // A signal came in between: the next call gets it.
-            Ok(number) if !call.answer(Answer::Return(i64::from(number))) => {
-                self.push(listener, Undelivered::There(number));
-            }
-            Ok(_) => {}
-            Err(_) => self.push(listener, Undelivered::Ours(fd)),
+            self.push(listener, Undelivered::There(number));
         }
         Answer::Gone
     }
@@ -121,17 +132,21 @@ impl Accepts {
             .is_some_and(|listener| self.all().get(&listener).is_some_and(|left| !left.is_empty()))
     }
 
-    fn pop(&self, listener: &OwnedFd) -> Option<Undelivered> {
-        self.all().get_mut(&cookie(listener)?)?.pop_front()
+    fn pop(&self, listener: u64) -> Option<Undelivered> {
+        self.all().get_mut(&listener)?.pop_front()
     }
 
-    fn push(&self, listener: &OwnedFd, left: Undelivered) {
-        self.all().entry(cookie(listener).unwrap_or_default()).or_default().push_back(left);
+    fn push(&self, listener: u64, left: Undelivered) {
+        self.all().entry(listener).or_default().push_back(left);
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<Undelivered>>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn flags(call: &Call<'_>) -> c_int {
+    if call.number == SYS_accept4 { call.int(3) } else { 0 }
 }
 
 fn has_one(listener: &OwnedFd) -> bool {

@@ -115,7 +115,8 @@ impl Carried {
             _ => self.count.left(Why::PlainSocket),
         }
         let from = peer(&accepted.fd);
-        self.accepts.deliver(call, &listener, (accepted, from))
+        drop(listener);
+        self.accepts.deliver(call, accepted, from)
     }
 
     /// Counts a connection of a socket of Multipath TCP.
