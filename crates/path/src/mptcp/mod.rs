@@ -103,7 +103,7 @@ impl Carried {
         if !self.opens || ![Kind::Mptcp, Kind::Tcp].contains(&of) {
             return Answer::Continue;
         }
-        let accepted = match self.accepts.next(&listener, call) {
+        let accepted = match self.accepts.next(&listener, call, None) {
             Ok(accepted) => accepted,
             Err(answer) => return answer,
         };
