@@ -37,7 +37,7 @@ use support::LANDSPEED;
 use support::ours::signal;
 
 /// Paths that are compared with TCP.
-const PATHS: &[&str] = &["local"];
+const PATHS: &[&str] = &["local", "mptcp"];
 /// What users read about differences.
 const PAGE: &str = include_str!("../../../docs/reference/paths.md");
 /// The check that this program is to be, where it is run as one.

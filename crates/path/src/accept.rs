@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4};
+use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4, c_int};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::net::{SocketFlags, accept_with};
 
 use crate::notify::{Answer, Call};
-use crate::socket::{cookie, option, to_bytes, wait};
+use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
 /// How often a call that waits is asked whether it still does: a signal ends it.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Turns: threads whose numbers differ by a multiple of this share one.
+const TURNS: usize = 32;
 
 /// A connection that was accepted for a call that a signal ended.
 enum Undelivered {
@@ -30,53 +33,73 @@ enum Undelivered {
 pub(crate) struct Accepts {
     /// Accepted, and not taken: by the cookie of the socket that listens.
     left: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
-    /// One at a time is taken and delivered: a call that a signal has ended is made again at once, and must find what it was about to get.
-    turn: Mutex<()>,
+    /// One at a time is taken and delivered to a thread: a call that a signal has ended is made again at once, and must find what it was
+    /// about to get.
+    turns: [Mutex<()>; TURNS],
 }
+
+/// What tells of a connection before it comes, and reads what was told.
+pub(crate) type Early<'a> = (BorrowedFd<'a>, &'a dyn Fn());
 
 /// A connection that is to be delivered.
 pub(crate) struct Accepted<'a> {
     pub(crate) fd: OwnedFd,
     /// No call was about to get it yet.
     pub(crate) is_new: bool,
+    /// Cookie of the socket that listens.
+    listener: u64,
     _turn: MutexGuard<'a, ()>,
 }
 
 impl Accepts {
     /// The next connection, or what accept returns without one.
-    pub(crate) fn next(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<Accepted<'_>, Answer> {
+    pub(crate) fn next(
+        &self,
+        listener: &OwnedFd,
+        call: &Call<'_>,
+        early: Option<Early<'_>>,
+    ) -> Result<Accepted<'_>, Answer> {
+        if flags(call) & !(SOCK_NONBLOCK | SOCK_CLOEXEC) != 0 {
+            // The kernel says what is wrong with it.
+            return Err(Answer::Continue);
+        }
         let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+        let of = cookie(listener).unwrap_or_default();
+        let found = |fd, is_new, turn| Accepted { fd, is_new, listener: of, _turn: turn };
         loop {
             if waits {
-                self.until_one_comes(listener, call)?;
+                self.until_one_comes(listener, call, early)?;
             }
-            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            match self.pop(listener) {
-                Some(Undelivered::Ours(fd)) => return Ok(Accepted { fd, is_new: false, _turn: turn }),
+            let turn =
+                self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
+            // One thread at a time looks whether there is one, and takes it: no other is faster.
+            let mut left = self.all();
+            match left.get_mut(&of).and_then(VecDeque::pop_front) {
+                Some(Undelivered::Ours(fd)) => return Ok(found(fd, false, turn)),
                 Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
                 None => {}
             }
-            // Another thread may have been faster.
             if waits && !has_one(listener) {
                 continue;
             }
             return match accept_with(listener, SocketFlags::CLOEXEC) {
-                Ok(fd) => Ok(Accepted { fd, is_new: true, _turn: turn }),
+                Ok(fd) => Ok(found(fd, true, turn)),
                 Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
             };
         }
     }
 
-    /// Gives the program its connection, from this address.
+    /// Gives the program its connection, from this address. The caller no longer has the socket that listens: the program may close
+    /// its own, and want the port free.
     pub(crate) fn deliver(
         &self,
         call: &Call<'_>,
-        listener: &OwnedFd,
-        (accepted, from): (Accepted<'_>, Option<SocketAddr>),
+        accepted: Accepted<'_>,
+        from: Option<SocketAddr>,
     ) -> Answer {
         // The turn ends with this call.
-        let Accepted { fd, _turn, .. } = accepted;
-        let flags = if call.number == SYS_accept4 { call.int(3) } else { 0 };
+        let Accepted { fd, listener, _turn, .. } = accepted;
+        let flags = flags(call);
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
         let _ = fcntl_setfl(&fd, kept);
         if let Some(from) = from
@@ -84,36 +107,53 @@ impl Accepts {
         {
             return Answer::Errno(libc::EFAULT);
         }
-        match call.give(&fd, flags & SOCK_CLOEXEC != 0) {
+        let Ok(number) = call.give(&fd, flags & SOCK_CLOEXEC != 0) else {
+            self.push(listener, Undelivered::Ours(fd));
+            return Answer::Gone;
+        };
+        // Where the program closes its own, the connection ends.
+        drop(fd);
+        if !call.answer(Answer::Return(i64::from(number))) {
             // A signal came in between: the next call gets it.
-            Ok(number) if !call.answer(Answer::Return(i64::from(number))) => {
-                self.push(listener, Undelivered::There(number));
-            }
-            Ok(_) => {}
-            Err(_) => self.push(listener, Undelivered::Ours(fd)),
+            self.push(listener, Undelivered::There(number));
         }
         Answer::Gone
     }
 
     /// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.
-    fn until_one_comes(&self, listener: &OwnedFd, call: &Call<'_>) -> Result<(), Answer> {
+    fn until_one_comes(
+        &self,
+        listener: &OwnedFd,
+        call: &Call<'_>,
+        early: Option<Early<'_>>,
+    ) -> Result<(), Answer> {
         let limit = waits_for(listener).map(|time| Instant::now() + time);
         let process = call.pidfd().map_err(|_| Answer::Continue)?;
-        loop {
+        let (comes, ends) = ((listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN));
+        let tells = early.map_or((process.as_fd(), PollFlags::empty()), |(fd, _)| (fd, PollFlags::IN));
+        while !self.has_left(listener) {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let look = left.map_or(LOOK, |left| left.min(LOOK));
-            let [comes, ended] =
-                wait([(listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN)], Some(look));
+            let [mut came, ended, told] = wait([comes, ends, tells], Some(look));
+            if came.is_empty()
+                && !told.is_empty()
+                && let Some((_, read)) = early
+            {
+                read();
+                // Its connection follows at once.
+                [came] = wait_soon([comes], Duration::ZERO);
+            }
             if !ended.is_empty() || !call.waits() {
                 return Err(Answer::Gone);
             }
-            if !comes.is_empty() || self.has_left(listener) {
-                return Ok(());
+            if !came.is_empty() {
+                break;
             }
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(Answer::Errno(libc::EAGAIN));
             }
         }
+        Ok(())
     }
 
     fn has_left(&self, listener: &OwnedFd) -> bool {
@@ -121,17 +161,17 @@ impl Accepts {
             .is_some_and(|listener| self.all().get(&listener).is_some_and(|left| !left.is_empty()))
     }
 
-    fn pop(&self, listener: &OwnedFd) -> Option<Undelivered> {
-        self.all().get_mut(&cookie(listener)?)?.pop_front()
-    }
-
-    fn push(&self, listener: &OwnedFd, left: Undelivered) {
-        self.all().entry(cookie(listener).unwrap_or_default()).or_default().push_back(left);
+    fn push(&self, listener: u64, left: Undelivered) {
+        self.all().entry(listener).or_default().push_back(left);
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<Undelivered>>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn flags(call: &Call<'_>) -> c_int {
+    if call.number == SYS_accept4 { call.int(3) } else { 0 }
 }
 
 fn has_one(listener: &OwnedFd) -> bool {

@@ -32,8 +32,14 @@ fn at_mark(fd: &impl AsRawFd) -> String {
     if got.0 < 0 { got.to_string() } else { mark.to_string() }
 }
 
+/// Where urgent data is like any other, nothing comes later: a read ends by itself.
+fn ends(fd: &impl AsRawFd) {
+    set_time(fd, libc::SO_RCVTIMEO, 500).ok();
+}
+
 pub(crate) fn out_of_band() {
     let pair = pair();
+    ends(&pair.server);
     send_all(&pair.client, b"ab");
     said("send", send(&pair.client, b"!", libc::MSG_OOB));
     send_all(&pair.client, b"cd");
@@ -49,6 +55,7 @@ pub(crate) fn out_of_band() {
 
 pub(crate) fn out_of_band_inline() {
     let pair = pair();
+    ends(&pair.server);
     said("set", set(&pair.server, libc::SOL_SOCKET, libc::SO_OOBINLINE, 1));
     send_all(&pair.client, b"ab");
     send(&pair.client, b"!", libc::MSG_OOB).ok();

@@ -48,14 +48,14 @@ pub(crate) fn keep_alive_before() {
     let sets = |fd: &OwnedFd| {
         set(fd, SOCKET, libc::SO_KEEPALIVE, 1).ok();
         for (_, option) in KEPT_ALIVE {
-            set(fd, TCP, option, 40).ok();
+            set(fd, TCP, option, 40);
         }
     };
     let pair = pair_of(home(0), sets, sets);
-    for end in [&pair.client, &pair.server] {
-        said("on", get(end, SOCKET, libc::SO_KEEPALIVE));
+    for (of, end) in [("client", &pair.client), ("server", &pair.server)] {
+        said(&format!("{of}-on"), get(end, SOCKET, libc::SO_KEEPALIVE));
         for (name, option) in KEPT_ALIVE {
-            said(name, get(end, TCP, option));
+            said(&format!("{of}-{name}"), get(end, TCP, option));
         }
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn taken_over() {
     let sets = |fd: &OwnedFd| {
         linger(fd, 7).ok();
         set_time(fd, libc::SO_RCVTIMEO, 2_500).ok();
-        set(fd, SOCKET, libc::SO_OOBINLINE, 1).ok();
+        set(fd, SOCKET, libc::SO_OOBINLINE, 1);
         set(fd, SOCKET, libc::SO_RCVLOWAT, 3).ok();
         set(fd, SOCKET, libc::SO_REUSEADDR, 1).ok();
         set(fd, SOCKET, libc::SO_PRIORITY, 4).ok();

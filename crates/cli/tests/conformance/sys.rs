@@ -66,6 +66,7 @@ pub(crate) fn error(number: c_int) -> String {
         (libc::ENOPROTOOPT, "ENOPROTOOPT"),
         (libc::ENOTCONN, "ENOTCONN"),
         (libc::ENOTSOCK, "ENOTSOCK"),
+        (libc::ENOTTY, "ENOTTY"),
         (libc::EOPNOTSUPP, "EOPNOTSUPP"),
         (libc::EPIPE, "EPIPE"),
         (libc::EFAULT, "EFAULT"),

@@ -21,10 +21,11 @@ mod names;
 mod options;
 mod rendezvous;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::os::fd::{OwnedFd, RawFd};
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
+use crate::accept::Accepts;
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
 use crate::{Carrier, Counts, Error, Only, Options, Path, Shared};
@@ -85,14 +86,6 @@ impl Path for Local {
     }
 }
 
-/// A connection that was accepted for a call that a signal ended.
-enum Undelivered {
-    /// It is ours.
-    Ours(OwnedFd),
-    /// The program has it under this number, and does not know.
-    There(RawFd),
-}
-
 /// Connections of a program's processes.
 struct Carried {
     shared: Arc<Shared>,
@@ -102,8 +95,7 @@ struct Carried {
     count: Count,
     /// A pair for the next connection, made when there was time.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
-    /// Accepted, and not taken: the program was interrupted. By the cookie of the socket that listens.
-    undelivered: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
+    accepts: Accepts,
     /// Cookies of sockets that are connected, and whose programs may ask again.
     made: Mutex<BTreeSet<u64>>,
     /// Options that programs have set, and what a new socket has of some.
@@ -119,7 +111,7 @@ impl Carried {
             only: options.only.clone(),
             count: Count::new(options.bytes),
             spare: Mutex::default(),
-            undelivered: Mutex::default(),
+            accepts: Accepts::default(),
             made: Mutex::default(),
             set: options::Remembered::default(),
             new_tcp: options::of_new(),

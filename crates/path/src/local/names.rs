@@ -15,6 +15,11 @@ impl Carried {
         }
     }
 
+    /// The addresses of an end of a pair.
+    pub(super) fn names_of(&self, fd: impl AsFd) -> Option<(SocketAddr, SocketAddr)> {
+        self.shared.names(cookie(fd)?)
+    }
+
     /// The cookie of what a call's first argument is, where it is carried, and its addresses.
     pub(super) fn names(&self, call: &Call<'_>) -> Option<(u64, SocketAddr, SocketAddr)> {
         let fd = call.descriptor(call.int(0)).ok()?;

@@ -39,38 +39,42 @@ impl Carried {
             _ => return Answer::Continue,
         }
         // A call that a signal has ended is made again, while we may still be at work on it.
-        let again = self.begins_again(&fd);
+        let of = cookie(&fd).unwrap_or_default();
+        let again = self.begins_again(of);
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
             None => {
                 call.is_done();
-                self.seen_once(&fd);
-                self.answered(call, &fd, Answer::Return(0));
+                self.seen_once(of, &fd);
+                drop(fd);
+                self.answered(call, of, Answer::Return(0));
             }
             Some(libc::EINPROGRESS) => {
                 // The program may send before it is seen what came of it.
                 self.count.expect(&fd);
-                self.is_counted(&fd);
-                self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
+                self.is_counted(of);
+                self.answered(call, of, Answer::Errno(libc::EINPROGRESS));
                 // The program goes on meanwhile.
                 self.watch(&fd);
             }
             Some(libc::EISCONN) if again => {
-                self.seen_once(&fd);
-                self.answered(call, &fd, Answer::Return(0));
+                self.seen_once(of, &fd);
+                drop(fd);
+                self.answered(call, of, Answer::Return(0));
             }
             Some(libc::EALREADY) if again && does_not_wait(&fd) => {
-                self.answered(call, &fd, Answer::Errno(libc::EINPROGRESS));
+                drop(fd);
+                self.answered(call, of, Answer::Errno(libc::EINPROGRESS));
             }
             Some(errno) => {
-                self.answered(call, &fd, Answer::Errno(errno));
+                drop(fd);
+                self.answered(call, of, Answer::Errno(errno));
             }
         }
         Answer::Gone
     }
 
     /// Whether another call connects this socket, or had done so and was not answered. Who follows a killed supervisor cannot tell.
-    fn begins_again(&self, fd: &OwnedFd) -> bool {
-        let Some(cookie) = cookie(fd) else { return false };
+    fn begins_again(&self, cookie: u64) -> bool {
         let mut unanswered = self.unanswered();
         if unanswered.len() >= MOST_UNANSWERED {
             unanswered.clear();
@@ -81,9 +85,8 @@ impl Carried {
     }
 
     /// Counts a connection, before any call that made it is answered: then the program may end it.
-    fn seen_once(&self, fd: &OwnedFd) {
-        let mut unanswered = self.unanswered();
-        if let Some(is_counted) = cookie(fd).and_then(|cookie| unanswered.get_mut(&cookie))
+    fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
+        if let Some(is_counted) = self.unanswered().get_mut(&cookie)
             && !std::mem::replace(is_counted, true)
         {
             self.seen(fd);
@@ -91,9 +94,8 @@ impl Carried {
     }
 
     /// It is counted once it is made.
-    fn is_counted(&self, fd: &OwnedFd) {
-        let mut unanswered = self.unanswered();
-        if let Some(is_counted) = cookie(fd).and_then(|cookie| unanswered.get_mut(&cookie)) {
+    fn is_counted(&self, cookie: u64) {
+        if let Some(is_counted) = self.unanswered().get_mut(&cookie) {
             *is_counted = true;
         }
     }
@@ -102,12 +104,11 @@ impl Carried {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers, and forgets what was noted for a call that is made again.
-    fn answered(&self, call: &Call<'_>, fd: &OwnedFd, answer: Answer) {
+    /// Answers, and forgets what was noted for a call that is made again. The caller has closed its own descriptor, unless it watches:
+    /// where the program closes its own, the connection ends.
+    fn answered(&self, call: &Call<'_>, cookie: u64, answer: Answer) {
         let mut unanswered = self.unanswered();
-        if call.answer(answer)
-            && let Some(cookie) = cookie(fd)
-        {
+        if call.answer(answer) {
             unanswered.remove(&cookie);
         }
     }

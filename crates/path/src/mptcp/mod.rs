@@ -103,7 +103,7 @@ impl Carried {
         if !self.opens || ![Kind::Mptcp, Kind::Tcp].contains(&of) {
             return Answer::Continue;
         }
-        let accepted = match self.accepts.next(&listener, call) {
+        let accepted = match self.accepts.next(&listener, call, None) {
             Ok(accepted) => accepted,
             Err(answer) => return answer,
         };
@@ -115,7 +115,8 @@ impl Carried {
             _ => self.count.left(Why::PlainSocket),
         }
         let from = peer(&accepted.fd);
-        self.accepts.deliver(call, &listener, (accepted, from))
+        drop(listener);
+        self.accepts.deliver(call, accepted, from)
     }
 
     /// Counts a connection of a socket of Multipath TCP; one that failed is none.

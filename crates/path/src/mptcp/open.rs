@@ -36,9 +36,12 @@ impl Carried {
         let Ok(fd) = made(call.thread, domain, kind) else { return Answer::Continue };
         // A call that is made again waits here until it is known what the first one has got.
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let cookie = cookie(&fd);
         let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return Answer::Continue };
+        // The program may soon close its own, and want the port free.
+        drop(fd);
         if !call.answer(Answer::Return(i64::from(number))) {
-            unknown.insert(call.thread, Opened { number, cookie: cookie(&fd), domain, kind });
+            unknown.insert(call.thread, Opened { number, cookie, domain, kind });
         }
         Answer::Gone
     }
