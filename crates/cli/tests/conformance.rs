@@ -165,6 +165,7 @@ const CHECKS: &[Check] = &[
     ("bound-by-listening", listening::bound_by_listening, 0),
     ("accept-interrupted-by-a-signal", listening::interrupted_by_a_signal, 0),
     ("accept-restarted-after-a-signal", listening::restarted_after_a_signal, 2),
+    ("accept-in-signals", listening::accept_in_signals, 400),
     ("accept-time-out", listening::time_out, 2),
     ("what-does-not-listen", listening::what_does_not_listen, 0),
     ("bytes-before-accept", listening::bytes_before_accept, 0),

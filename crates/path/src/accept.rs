@@ -72,11 +72,21 @@ impl Accepts {
             }
             let turn =
                 self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
+            // One that a signal has ended takes nothing: it would be seen with the next connection.
+            if !call.waits() {
+                return Err(Answer::Gone);
+            }
             // One thread at a time looks whether there is one, and takes it: no other is faster.
             let mut left = self.all();
             match left.get_mut(&of).and_then(VecDeque::pop_front) {
                 Some(Undelivered::Ours(fd)) => return Ok(found(fd, false, turn)),
-                Some(Undelivered::There(number)) => return Err(Answer::Return(i64::from(number))),
+                Some(Undelivered::There(number)) => {
+                    // Signals may end more than one call.
+                    if !call.answer(Answer::Return(i64::from(number))) {
+                        left.entry(of).or_default().push_front(Undelivered::There(number));
+                    }
+                    return Err(Answer::Gone);
+                }
                 None => {}
             }
             if waits && !has_one(listener) {

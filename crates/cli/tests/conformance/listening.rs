@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::ends::counts;
+use super::many::echo;
 use super::sys::{
     ALL, accept, bind, call, comes, connect, home, joined, linger, listener, notes, own, poll, recv,
     recv_all, said, send_all, set, set_time, settle, sleep, sleeps, tcp, waits_not,
@@ -208,6 +210,60 @@ pub(crate) fn interrupted_by_a_signal() {
 
 pub(crate) fn restarted_after_a_signal() {
     interrupted(libc::SA_RESTART);
+}
+
+/// Signals end calls that are about to get a connection. Each still comes, and once.
+pub(crate) fn accept_in_signals() {
+    counts(libc::SIGUSR1, libc::SA_RESTART);
+    said("unanswered", unanswered_in_signals(|_| {}));
+    said("unanswered-without-waiting", unanswered_in_signals(waits_not));
+}
+
+/// How many of 100 connections get no answer from a thread that signals come to.
+fn unanswered_in_signals(prepare: impl Fn(&OwnedFd)) -> usize {
+    let (listening, at) = listener(home(0), 16);
+    prepare(&listening);
+    let thread = AtomicI64::new(0);
+    let ask = || {
+        let client = tcp(libc::AF_INET, 0);
+        set_time(&client, libc::SO_RCVTIMEO, 500).ok();
+        connect(&client, at).ok();
+        send_all(&client, b"ask");
+        recv(&client, 3, libc::MSG_WAITALL) == "3 ask"
+    };
+    std::thread::scope(|threads| {
+        let serves = threads.spawn(|| {
+            notes(&thread);
+            (0..100).for_each(|_| echo(&next_of(&listening)));
+        });
+        let thread = &thread;
+        threads.spawn(move || {
+            while !serves.is_finished() {
+                let to = thread.load(Ordering::SeqCst) as i32;
+                call!(syscall(libc::SYS_tgkill, std::process::id() as i32, to, libc::SIGUSR1));
+                std::thread::sleep(Duration::from_micros(500));
+            }
+        });
+        let unanswered = (0..100).filter(|_| !ask()).count();
+        // The thread that serves ends after as many as it waits for.
+        for _ in 0..unanswered {
+            ask();
+        }
+        unanswered
+    })
+}
+
+/// The next connection, of a socket that may not wait.
+fn next_of(listening: &OwnedFd) -> OwnedFd {
+    loop {
+        let mut one = libc::pollfd { fd: listening.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        call!(poll(&raw mut one, 1, 5000));
+        let got = accept(listening);
+        if got.0 >= 0 {
+            return got.fd();
+        }
+        assert!(got.to_string() == "EAGAIN", "{got}");
+    }
 }
 
 pub(crate) fn time_out() {

@@ -41,7 +41,7 @@ pub(crate) fn threads_at_once() {
     said("right", right.load(Ordering::SeqCst));
 }
 
-fn echo(server: &OwnedFd) {
+pub(crate) fn echo(server: &OwnedFd) {
     let mut bytes = [0_u8; 64];
     let got = call!(recv(server.as_raw_fd(), bytes.as_mut_ptr().cast(), 64, 0)).ok();
     send_all(server, &bytes[..got as usize]);
