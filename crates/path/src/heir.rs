@@ -36,18 +36,18 @@ pub fn keep(path: &dyn Path, [listener, shared, supervisor]: [OwnedFd; 3]) -> Re
 
 /// Answers calls that a killed supervisor had received.
 fn inherit(heir: &Supervisor, rules: &[Rule]) {
-    let (mut last, mut threads) = (0, BTreeSet::new());
+    let mut threads = BTreeSet::new();
     for (id, what, stage) in heir.shared.calls() {
-        last = last.max(id);
         let call = Call::left(&heir.listener, id, what);
         threads.insert(call.thread);
         if call.waits() {
             call.answer(resumed(heir, &call, stage));
         }
     }
-    // It may have received one that it had not noted yet: their numbers follow each other (next_id in seccomp.c).
+    // It may have received one that it had not noted yet, or not to the end: their numbers follow each other (next_id in seccomp.c).
+    let last = heir.shared.last();
     let ids: Vec<u64> =
-        (1..=UNNOTED).map(|more| last.wrapping_add(more)).filter(|id| heir.listener.waits(*id)).collect();
+        (0..=UNNOTED).map(|more| last.wrapping_add(more)).filter(|id| heir.listener.waits(*id)).collect();
     let waiting: Vec<[u64; CALL]> = if ids.is_empty() { Vec::new() } else { waiting(rules, &threads) };
     for id in &ids {
         // Which thread has which number, the kernel does not tell.

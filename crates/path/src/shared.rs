@@ -22,6 +22,8 @@ const WORDS: usize = 4;
 /// What the memory holds. All zero is empty.
 #[repr(C)]
 struct Layout {
+    /// The call that was noted last: those that follow have the next numbers.
+    last: AtomicU64,
     /// The call that each thread answers, and how far it is.
     calls: [Noted; THREADS],
     names: [Place; PLACES],
@@ -114,12 +116,18 @@ impl Shared {
     /// Notes that a thread answers a call.
     pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
         let noted = &self.layout().calls[thread];
+        self.layout().last.store(id, Ordering::Release);
         // A reader must not take half of it for a call.
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.stage.store(Stage::Open.to_word(), Ordering::Relaxed);
         noted.what.iter().zip(what).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
         noted.id.store(id, Ordering::Release);
+    }
+
+    /// The number of the call that was noted last, whole or in part; 0 for none.
+    pub(crate) fn last(&self) -> u64 {
+        self.layout().last.load(Ordering::Acquire)
     }
 
     /// Notes that the call has been done.
@@ -235,5 +243,8 @@ mod tests {
         assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77))));
         shared.note(4, 101, what);
         assert_eq!(shared.calls().last(), Some((101, what, Stage::Open)));
+        // Killed while it noted a call: its number is known all the same.
+        shared.layout().calls[4].id.store(0, Ordering::Relaxed);
+        assert_eq!((shared.calls().count(), shared.last()), (1, 101));
     }
 }
