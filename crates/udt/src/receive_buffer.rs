@@ -220,3 +220,109 @@ impl ReceiveBuffer {
         next == self.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PAYLOAD: usize = 4;
+
+    fn word(position: Position, number: u32, in_order: bool) -> MessageWord {
+        MessageWord { position, in_order, number: MessageNumber::new(number) }
+    }
+
+    proptest! {
+        /// Packets of any length, in any order within the window, are read as they were numbered.
+        #[test]
+        fn a_ring_is_a_stream(
+            lengths in prop::collection::vec(1usize..=PAYLOAD, 1..60),
+            picks in prop::collection::vec((0u32..10, 0usize..9), 400),
+        ) {
+            let start = Seq::MAX.minus(30);
+            let mut buffer = ReceiveBuffer::new(8, PAYLOAD, start);
+            let packets: Vec<Vec<u8>> = (0u8..).zip(&lengths).map(|(n, length)| vec![n; *length]).collect();
+            let mut has = vec![false; packets.len()];
+            let mut read = Vec::new();
+            for (ahead, take) in picks {
+                let next = has.iter().take_while(|has| **has).count();
+                let seq = start.plus(next as u32 + ahead);
+                if let Some(payload) = packets.get(next + ahead as usize) {
+                    let data = Data { seq, message: word(Position::Solo, 1, true), payload };
+                    let fits = seq.is_before(buffer.end());
+                    let is_new = fits && !has[next + ahead as usize];
+                    prop_assert_eq!(buffer.store(&data), is_new);
+                    has[next + ahead as usize] |= is_new;
+                }
+                let next = has.iter().take_while(|has| **has).count();
+                let piece = buffer.peek(start.plus(next as u32));
+                prop_assert_eq!(piece.is_empty(), read.len() == packets[..next].concat().len());
+                let take = take.min(piece.len());
+                read.extend_from_slice(&piece[..take]);
+                if take > 0 {
+                    buffer.consume(take);
+                }
+                prop_assert_eq!(&read[..], &packets[..next].concat()[..read.len()]);
+            }
+        }
+
+        /// Whatever packets say of their messages: what is found can be read, and what was read is not found again.
+        #[test]
+        fn nonsense_about_messages_is_harmless(
+            packets in prop::collection::vec((0u32..12, any::<u32>(), 1usize..=PAYLOAD), 1..60),
+            drops in prop::collection::vec((0u32..12, 0u32..12, 0u32..4), 0..5),
+        ) {
+            let start = Seq::MAX.minus(3);
+            let mut buffer = ReceiveBuffer::new(8, PAYLOAD, start);
+            for (ahead, word, length) in packets {
+                // Few numbers, so that packets belong together by chance.
+                let message = MessageWord::from_wire(word & !0x1fff_fffc);
+                let seq = start.plus(ahead);
+                buffer.store(&Data { seq, message, payload: &[7; PAYLOAD][..length] });
+            }
+            for (first, more, number) in drops {
+                let packets = SeqRange { first: start.plus(first), last: start.plus(first + more) };
+                buffer.drop_message(MessageNumber::new(number), packets);
+            }
+            let next = (0..8).map(|n| start.plus(n)).find(|seq| {
+                buffer.slots[buffer.slot(seq.since(start).cast_unsigned())].state == State::Empty
+            });
+            let next = next.unwrap_or(start.plus(8));
+            buffer.skip(next);
+            for _ in 0..20 {
+                let Some(found) = buffer.find(next, start.plus(7)) else { return Ok(()) };
+                let mut room = vec![0; found.bytes()];
+                buffer.read_message(found, next, &mut room);
+                prop_assert!(room.iter().all(|byte| *byte == 7));
+            }
+            prop_assert!(false, "more messages than packets");
+        }
+    }
+
+    #[test]
+    fn a_message_that_need_not_wait_overtakes() {
+        let mut buffer = ReceiveBuffer::new(8, PAYLOAD, Seq::MAX);
+        let mut put = |seq: u32, position, number, in_order, payload: &[u8]| {
+            let message = word(position, number, in_order);
+            assert!(buffer.store(&Data { seq: Seq::MAX.plus(seq), message, payload }));
+        };
+        // Packet 0 is missing.
+        put(1, Position::Solo, 2, true, b"in");
+        put(2, Position::First, 3, false, b"over");
+        put(3, Position::Last, 3, false, b"take");
+        let (next, largest) = (Seq::MAX, Seq::MAX.plus(3));
+        let found = buffer.find(next, largest).unwrap();
+        let mut room = [0; 8];
+        buffer.read_message(found, next, &mut room);
+        assert_eq!(&room, b"overtake");
+        assert_eq!(buffer.find(next, largest), None);
+        let all = Seq::MAX.plus(4);
+        buffer.store(&Data { seq: Seq::MAX, message: word(Position::Solo, 1, true), payload: b"1st" });
+        for expected in [&b"1st"[..], b"in"] {
+            let found = buffer.find(all, largest).unwrap();
+            buffer.read_message(found, all, &mut room[..expected.len()]);
+            assert_eq!(&room[..expected.len()], expected);
+        }
+        assert_eq!(buffer.first, all);
+    }
+}

@@ -198,3 +198,113 @@ impl SendBuffer {
         &self.ring[range]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Body, Data, Packet};
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    const PAYLOAD: usize = 10;
+    const PACKETS: u32 = 12;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Write(usize),
+        Send(u32),
+        Again(u32, u32),
+        Acknowledge(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1usize..60).prop_map(Step::Write),
+            (1u32..6).prop_map(Step::Send),
+            (0u32..12, 1u32..6).prop_map(|(offset, most)| Step::Again(offset, most)),
+            (0u32..8).prop_map(Step::Acknowledge),
+        ]
+    }
+
+    /// Takes a run apart: each packet is whole, has the number after the one before, and all but the last have one length.
+    fn payloads(buffer: &mut SendBuffer, offset: u32, count: u32, at: u32) -> Vec<(Seq, Vec<u8>)> {
+        let range = buffer.take(offset, count, at);
+        let pieces: Vec<&[u8]> = buffer.bytes(range).chunks(HEADER + PAYLOAD).collect();
+        assert_eq!(pieces.len(), count as usize);
+        let parse = |piece: &&[u8]| {
+            let packet = Packet::parse(piece).unwrap();
+            let Body::Data(Data { seq, payload, .. }) = packet.body else { panic!("data") };
+            assert_eq!((packet.timestamp, packet.to), (at, SocketId(5)));
+            (seq, payload.to_vec())
+        };
+        pieces.iter().map(parse).collect()
+    }
+
+    proptest! {
+        /// A ring of packets is a queue of bytes; what was sent once keeps its bounds when it is sent again.
+        #[test]
+        fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
+            let start = Seq::MAX.minus(20);
+            let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, start, SocketId(5));
+            let (mut unsent, mut flight) = (VecDeque::new(), VecDeque::<(Seq, Vec<u8>)>::new());
+            let (mut value, mut next) = (0u8, start);
+            for (at, step) in (0..).zip(steps) {
+                match step {
+                    Step::Write(length) => {
+                        let data: Vec<u8> = (0..length).map(|n| value.wrapping_add(n as u8)).collect();
+                        let written = buffer.write_stream(&data);
+                        value = value.wrapping_add(written as u8);
+                        unsent.extend(&data[..written]);
+                        prop_assert!(written == length || buffer.free_bytes() == 0);
+                    }
+                    Step::Send(most) if buffer.has_new() => {
+                        let (offset, count) = (buffer.sent(), buffer.run(Nanos(0), buffer.sent(), most));
+                        prop_assert!(count <= most);
+                        for (seq, payload) in payloads(&mut buffer, offset, count, at) {
+                            prop_assert_eq!(seq, next);
+                            next = next.next();
+                            let expected: Vec<u8> = unsent.drain(..payload.len()).collect();
+                            prop_assert_eq!(&payload, &expected);
+                            flight.push_back((seq, payload));
+                        }
+                    }
+                    Step::Again(offset, most) if offset < buffer.sent() => {
+                        let most = most.min(buffer.sent() - offset);
+                        let count = buffer.run(Nanos(0), offset, most);
+                        for (n, packet) in payloads(&mut buffer, offset, count, at).into_iter().enumerate() {
+                            prop_assert_eq!(&packet, &flight[offset as usize + n]);
+                        }
+                    }
+                    Step::Acknowledge(count) => {
+                        let count = count.min(buffer.sent());
+                        buffer.release(count);
+                        flight.drain(..count as usize);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(buffer.sent() as usize, flight.len());
+                prop_assert_eq!(buffer.next_seq(), next);
+                prop_assert_eq!(buffer.is_empty(), flight.is_empty() && unsent.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_over_goes_whole() {
+        let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, Seq::MAX, SocketId(5));
+        buffer.write_message(&[1; 15], true, None);
+        buffer.write_message(&[2; 35], true, Some(Nanos(100)));
+        buffer.write_message(&[3; 5], true, None);
+        buffer.take(0, 2, 0);
+        buffer.take(2, 2, 0);
+        assert_eq!(buffer.expire(Nanos(200), 1), None);
+        assert_eq!(buffer.expire(Nanos(100), 3), None);
+        let gone = buffer.expire(Nanos(101), 3).unwrap();
+        assert_eq!(gone.packets, SeqRange { first: Seq::new(1), last: Seq::new(4) });
+        assert_eq!(gone.message, MessageNumber::new(2));
+        // Its unsent half is not sent, and what asks for it again learns the same.
+        assert_eq!(buffer.sent(), 6);
+        assert_eq!(buffer.expire(Nanos(101), 2), Some(gone));
+        assert_eq!(buffer.run(Nanos(101), 0, 9), 2);
+    }
+}

@@ -133,10 +133,7 @@ fn sends_to_libudt(socket_type: SocketType) {
         } else if socket_type == SocketType::Stream {
             written += connection.write(rest).unwrap_or(0);
         } else {
-            let message = &rest[..rest.len().min(1 + written % 20_000)];
-            if connection.write_message(socket.now(), message, true, None).is_ok() {
-                written += message.len();
-            }
+            written += write_messages(&mut connection, socket.now(), rest, written);
         }
     }
     assert_eq!(connection.closed(), Some(Reason::Closed), "{connection:?}");
@@ -151,6 +148,19 @@ fn sends_to_libudt(socket_type: SocketType) {
         socket.drive(&mut connection);
     }
     assert_eq!(lines.next().unwrap().unwrap(), format!("{BYTES} {:016x}", fnv(FNV, &data)));
+}
+
+/// Writes messages of several lengths as long as there is room.
+fn write_messages(connection: &mut Connection, now: Nanos, data: &[u8], before: usize) -> usize {
+    let mut written = 0;
+    while written < data.len() {
+        let length = (data.len() - written).min(1 + (before + written) % 20_000);
+        if connection.write_message(now, &data[written..][..length], true, None).is_err() {
+            break;
+        }
+        written += length;
+    }
+    written
 }
 
 fn receives_from_libudt(socket_type: SocketType) {
