@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("simulator", &["units", "record", "stats", "congestion"]),
     ("path", &["bpf"]),
     ("sockets", &[]),
+    ("udt", &["units"]),
     ("filter", &["units"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),
     ("report", &["units", "record", "stats", "analysis"]),

@@ -1,0 +1,261 @@
+//! How a connection begins (draft-gg-udt-03 section 5.1): request, cookie, request with the cookie, answer. There is no rendezvous.
+//!
+//! A listener keeps nothing of a request before its cookie is proven, and never sends more bytes than it was sent.
+
+use std::net::{IpAddr, SocketAddr};
+
+use landspeed_units::Nanos;
+
+use crate::packet::{Body, HANDSHAKE, Handshake, HandshakeKind, Packet, SocketType};
+use crate::seq::{Seq, SocketId};
+
+/// libudt's code for "refused".
+const REFUSED: u32 = 1002;
+
+/// The stateless half of a listener: it asks for cookies and checks them.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    key: [u8; 32],
+    socket_type: SocketType,
+}
+
+/// What a listener does about a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It is no request, or its cookie is not ours.
+    Ignore,
+    /// Send so many bytes of the reply's buffer back.
+    Reply(usize),
+    /// The peer is where it says. The caller looks whether it has this request's connection ([`Request::id`]): if so it gives the
+    /// datagram to that connection, which answers again; if not it makes one ([`Connection::accept`](crate::Connection::accept))
+    /// or refuses ([`Listener::refuse`]).
+    Proven(Request),
+}
+
+/// A request whose cookie is proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Where it came from.
+    pub peer: SocketAddr,
+    /// What it asks for.
+    pub handshake: Handshake,
+}
+
+impl Request {
+    /// What tells requests for different connections apart. A request that is sent again has the same.
+    pub fn id(&self) -> (SocketAddr, SocketId, Seq) {
+        (self.peer, self.handshake.socket, self.handshake.first_seq)
+    }
+}
+
+impl Listener {
+    /// A listener whose cookies only `key` can make: 32 random bytes.
+    pub fn new(key: [u8; 32], socket_type: SocketType) -> Self {
+        Listener { key, socket_type }
+    }
+
+    /// Looks at a datagram for [`SocketId::LISTENER`]. A reply is never longer than the datagram.
+    pub fn handle(
+        &self,
+        now: Nanos,
+        peer: SocketAddr,
+        datagram: &[u8],
+        reply: &mut [u8; HANDSHAKE],
+    ) -> Answer {
+        let Ok(Packet { to: SocketId::LISTENER, body: Body::Handshake(handshake), .. }) =
+            Packet::parse(datagram)
+        else {
+            return Answer::Ignore;
+        };
+        let minute = now.0 / Nanos::secs(60).0;
+        match handshake.kind {
+            HandshakeKind::Cookie => {
+                let cookie = self.cookie(peer, minute);
+                write(&Handshake { cookie, peer: peer.ip(), ..handshake }, handshake.socket, reply)
+            }
+            HandshakeKind::Connect => {
+                let recent = [Some(minute), minute.checked_sub(1)];
+                let is_ours = |minute: Option<u64>| {
+                    minute.is_some_and(|minute| self.cookie(peer, minute) == handshake.cookie)
+                };
+                let request = Request { peer, handshake };
+                match recent.into_iter().any(is_ours) {
+                    true if handshake.socket_type == self.socket_type => Answer::Proven(request),
+                    true => Self::refuse(&request, reply),
+                    false => Answer::Ignore,
+                }
+            }
+            HandshakeKind::Refused(_) => Answer::Ignore,
+        }
+    }
+
+    /// Refuses a proven request, for instance where too many connections are open.
+    pub fn refuse(request: &Request, reply: &mut [u8; HANDSHAKE]) -> Answer {
+        let handshake = Handshake { kind: HandshakeKind::Refused(REFUSED), ..request.handshake };
+        write(&handshake, request.handshake.socket, reply)
+    }
+
+    /// The first word of a keyed hash of the peer's address and the minute.
+    fn cookie(&self, peer: SocketAddr, minute: u64) -> u32 {
+        let mut hash = blake3::Hasher::new_keyed(&self.key);
+        match peer.ip() {
+            IpAddr::V4(ip) => hash.update(&ip.octets()),
+            IpAddr::V6(ip) => hash.update(&ip.octets()),
+        };
+        hash.update(&peer.port().to_be_bytes()).update(&minute.to_be_bytes());
+        let [a, b, c, d, ..] = *hash.finalize().as_bytes();
+        u32::from_be_bytes([a, b, c, d])
+    }
+}
+
+fn write(handshake: &Handshake, to: SocketId, reply: &mut [u8; HANDSHAKE]) -> Answer {
+    let packet = Packet { timestamp: 0, to, body: Body::Handshake(*handshake) };
+    packet.write(reply).map_or(Answer::Ignore, Answer::Reply)
+}
+
+/// How often a request is sent until it is answered, as libudt does.
+const RETRY: Nanos = Nanos::millis(250);
+
+/// What became of an answer to a connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ignored,
+    GotCookie,
+    Connected(Handshake),
+    Refused(u32),
+}
+
+/// The half that asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    pub(crate) request: Handshake,
+    retry_at: Nanos,
+    give_up_at: Nanos,
+}
+
+impl Connector {
+    pub(crate) fn new(now: Nanos, request: Handshake, patience: Nanos) -> Self {
+        Connector { request, retry_at: now, give_up_at: now + patience }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Nanos {
+        self.retry_at.min(self.give_up_at)
+    }
+
+    pub(crate) fn has_given_up(&self, now: Nanos) -> bool {
+        now >= self.give_up_at
+    }
+
+    /// The request, where it is time to send it.
+    pub(crate) fn poll(&mut self, now: Nanos) -> Option<Handshake> {
+        if now < self.retry_at {
+            return None;
+        }
+        self.retry_at = now + RETRY;
+        Some(self.request)
+    }
+
+    pub(crate) fn handle(&mut self, now: Nanos, answer: &Handshake) -> Outcome {
+        match answer.kind {
+            HandshakeKind::Cookie if self.request.kind == HandshakeKind::Cookie => {
+                self.request.cookie = answer.cookie;
+                self.request.kind = HandshakeKind::Connect;
+                self.retry_at = now;
+                Outcome::GotCookie
+            }
+            HandshakeKind::Cookie => Outcome::Ignored,
+            // Both directions begin at the number that the connector drew: a stranger does not know it.
+            _ if answer.first_seq != self.request.first_seq => Outcome::Ignored,
+            HandshakeKind::Refused(code) => Outcome::Refused(code),
+            HandshakeKind::Connect if answer.mss > self.request.mss => Outcome::Ignored,
+            HandshakeKind::Connect if self.request.kind == HandshakeKind::Cookie => Outcome::Ignored,
+            HandshakeKind::Connect => Outcome::Connected(*answer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn request(kind: HandshakeKind, cookie: u32) -> Vec<u8> {
+        let handshake = Handshake {
+            socket_type: SocketType::Stream,
+            first_seq: Seq::new(77),
+            mss: 1500,
+            flight: 25_600,
+            kind,
+            socket: SocketId(5),
+            cookie,
+            peer: "10.0.0.2".parse().unwrap(),
+        };
+        let mut buffer = vec![0; HANDSHAKE];
+        let packet = Packet { timestamp: 0, to: SocketId::LISTENER, body: Body::Handshake(handshake) };
+        assert_eq!(packet.write(&mut buffer), Some(HANDSHAKE));
+        buffer
+    }
+
+    fn cookie_of(reply: &[u8]) -> u32 {
+        let Ok(Packet { body: Body::Handshake(handshake), to: SocketId(5), .. }) = Packet::parse(reply)
+        else {
+            panic!("a handshake")
+        };
+        assert_eq!(handshake.kind, HandshakeKind::Cookie);
+        handshake.cookie
+    }
+
+    #[test]
+    fn a_cookie_proves_one_address_for_a_minute() {
+        let listener = Listener::new([7; 32], SocketType::Stream);
+        let (peer, other) = ("10.0.0.1:4000".parse().unwrap(), "10.0.0.1:4001".parse().unwrap());
+        let (mut reply, now) = ([0; HANDSHAKE], Nanos::secs(59));
+        let asked = listener.handle(now, peer, &request(HandshakeKind::Cookie, 0), &mut reply);
+        assert_eq!(asked, Answer::Reply(HANDSHAKE));
+        let proof = request(HandshakeKind::Connect, cookie_of(&reply));
+        let mut answer = |now, peer| listener.handle(now, peer, &proof, &mut reply);
+        assert!(matches!(answer(now, peer), Answer::Proven(proven) if proven.peer == peer));
+        assert!(matches!(answer(Nanos::secs(119), peer), Answer::Proven(_)));
+        assert_eq!(answer(Nanos::secs(120), peer), Answer::Ignore);
+        assert_eq!(answer(now, other), Answer::Ignore);
+        let stranger = Listener::new([8; 32], SocketType::Stream);
+        assert_eq!(stranger.handle(now, peer, &proof, &mut reply), Answer::Ignore);
+    }
+
+    #[test]
+    fn another_socket_type_is_refused_once_the_cookie_is_proven() {
+        let listener = Listener::new([7; 32], SocketType::Datagram);
+        let peer = "[::1]:4000".parse().unwrap();
+        let mut reply = [0; HANDSHAKE];
+        listener.handle(Nanos(0), peer, &request(HandshakeKind::Cookie, 0), &mut reply);
+        let proof = request(HandshakeKind::Connect, cookie_of(&reply));
+        assert_eq!(listener.handle(Nanos(0), peer, &proof, &mut reply), Answer::Reply(HANDSHAKE));
+        let Ok(Packet { body: Body::Handshake(refusal), .. }) = Packet::parse(&reply) else { panic!() };
+        assert_eq!(refusal.kind, HandshakeKind::Refused(REFUSED));
+    }
+
+    proptest! {
+        /// What a listener sends to an address that has not proven itself is no longer than what came from there.
+        #[test]
+        fn no_reply_is_longer_than_its_request(
+            noise in prop::collection::vec(any::<u8>(), 0..200),
+            cookie: u32,
+            proof: bool,
+            cut in 0usize..120,
+        ) {
+            let listener = Listener::new([7; 32], SocketType::Stream);
+            let peer = "10.0.0.1:4000".parse().unwrap();
+            let mut request = request(if proof { HandshakeKind::Connect } else { HandshakeKind::Cookie }, cookie);
+            request.extend_from_slice(&noise);
+            request.truncate(cut);
+            for datagram in [&noise, &request] {
+                let mut reply = [0; HANDSHAKE];
+                match listener.handle(Nanos(0), peer, datagram, &mut reply) {
+                    Answer::Reply(length) => prop_assert!(length <= datagram.len()),
+                    Answer::Ignore => {}
+                    Answer::Proven(_) => prop_assert!(false, "a guessed cookie"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! UDT (UDP-based Data Transfer), version 4, without sockets and without clocks: the same code runs on real sockets, in a simulator
+//! and over a network that a test makes up.
+//!
+//! The source is draft-gg-udt-03 (Gu, 2010); on the wire this is what Debian's libudt 4.11 sends and reads
+//! (docs/decisions/0040-udt.md says where the two differ). A datagram meets the modules in this order: `packet` reads it,
+//! `handshake` or `connection` takes it, which gives data to `receiver` and acknowledgements to `sender`. `loss`, `history` and
+//! `rate` are what those two know of the path.
+
+mod connection;
+pub mod handshake;
+pub mod history;
+pub mod loss;
+pub mod packet;
+pub mod rate;
+mod receive_buffer;
+mod receiver;
+mod send_buffer;
+mod sender;
+pub mod seq;
+
+pub use connection::{Config, Connection, Counts, Event, Identity, IoError, PathFigures, Reason, Transmit};
+pub use handshake::{Answer, Listener, Request};
+pub use packet::SocketType;
+pub use seq::{Seq, SocketId};

@@ -1,0 +1,321 @@
+//! Congestion control: the plug-in (draft-gg-udt-03 section 7.1), and UDT's own, which increases the rate by less and less
+//! and decreases it by a ninth (DAIMD; section 7.2, and Gu, Hong and Grossman, "An Analysis of AIMD Algorithms with Decreasing
+//! Increases", 2004). It has no clock: every call says what time it is.
+
+use std::fmt::Debug;
+
+use landspeed_units::{Bytes, Nanos};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::history::{PacketRate, RoundTrip, SYN};
+use crate::seq::Seq;
+
+/// What a control knows of the path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathState {
+    /// The round trip, as the receiver saw it.
+    pub round_trip: RoundTrip,
+    /// How fast packets arrive; 0 where the receiver cannot tell.
+    pub arrival: PacketRate,
+    /// How fast the path could carry them; 0 where the receiver cannot tell.
+    pub capacity: PacketRate,
+    /// The last new packet that was sent.
+    pub last_sent: Seq,
+    /// The largest packet, with its headers.
+    pub packet: Bytes,
+    /// How many packets may be under way at most.
+    pub max_window: u32,
+}
+
+/// A congestion control: it sets how many packets may be under way, and how far apart they leave.
+pub trait Control: Debug + Send {
+    /// A full acknowledgement: all packets before `next` have arrived.
+    fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState);
+    /// A loss report, whose first packet is `first`.
+    fn on_loss(&mut self, now: Nanos, first: Seq, path: &PathState);
+    /// Nothing was acknowledged for a while.
+    fn on_timeout(&mut self, now: Nanos, path: &PathState);
+    /// The peer warned of congestion.
+    fn on_warning(&mut self, _now: Nanos, _path: &PathState) {}
+    /// A new packet was sent.
+    fn on_sent(&mut self, _now: Nanos, _seq: Seq) {}
+    /// The time from one packet to the next; zero as fast as the window allows.
+    fn period(&self) -> Nanos;
+    /// How many packets may be under way.
+    fn window(&self) -> u32;
+    /// Until when nothing new is sent; zero where a control does not freeze.
+    fn frozen_until(&self) -> Nanos {
+        Nanos(0)
+    }
+}
+
+const FIRST_WINDOW: f64 = 16.0;
+/// Packets in a SYN; without it a rate that has fallen far would take minutes to rise.
+const MIN_INCREASE: f64 = 0.01;
+const BETA: f64 = 0.000_001_5;
+const DECREASE: f64 = 1.125;
+/// 0.875^5 is about a half: the rate halves at most within a period of congestion.
+const MAX_DECREASES: u32 = 5;
+
+/// UDT's own control.
+#[derive(Debug, Clone)]
+pub struct Daimd {
+    /// Nanoseconds.
+    period: f64,
+    window: f64,
+    slow_start: bool,
+    last_acked: Seq,
+    last_change: Option<Nanos>,
+    /// A loss was reported since the last increase.
+    lost: bool,
+    last_decrease_period: f64,
+    /// The last packet that had been sent when the rate last decreased.
+    last_decrease: Seq,
+    average_naks: f64,
+    naks: u32,
+    decreases: u32,
+    /// A decrease for each so many reports.
+    spacing: u32,
+    freezes: bool,
+    frozen_until: Nanos,
+    random: ChaCha8Rng,
+}
+
+impl Daimd {
+    /// A control for a connection whose first packet is `first`. Flows that share a path need different seeds.
+    pub fn new(first: Seq, seed: u64) -> Self {
+        Daimd {
+            period: 0.0,
+            window: FIRST_WINDOW,
+            slow_start: true,
+            last_acked: first,
+            last_change: None,
+            lost: false,
+            last_decrease_period: 1000.0,
+            last_decrease: first.prev(),
+            average_naks: 0.0,
+            naks: 0,
+            decreases: 0,
+            spacing: 1,
+            freezes: false,
+            frozen_until: Nanos(0),
+            random: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// Sends nothing new for a SYN after the first loss report of each period of congestion, as UDT did until version 3 (Gu, Hong
+    /// and Grossman 2004). UDT4 does not, and so this is off unless it is asked for.
+    #[must_use]
+    pub fn with_freeze(mut self) -> Self {
+        self.freezes = true;
+        self
+    }
+
+    fn end_slow_start(&mut self, path: &PathState) {
+        self.slow_start = false;
+        self.period = if path.arrival.0 > 0.0 {
+            1e9 / path.arrival.0
+        } else {
+            (path.round_trip.mean + SYN).0 as f64 / self.window
+        };
+    }
+
+    /// How many packets more in the next SYN, from what is left of the capacity (draft-gg-udt-03 section 7.2).
+    fn increase(&self, path: &PathState) -> f64 {
+        let capacity = path.capacity.0;
+        let mut left = capacity - 1e9 / self.period.max(1.0);
+        if self.period > self.last_decrease_period {
+            left = left.min(capacity / 9.0);
+        }
+        if left <= 0.0 {
+            return MIN_INCREASE;
+        }
+        let packet = path.packet.0 as f64;
+        let increase = 10f64.powf((left * packet * 8.0).log10().ceil()) * BETA / packet;
+        increase.max(MIN_INCREASE)
+    }
+
+    fn decrease(&mut self, path: &PathState) {
+        self.period *= DECREASE;
+        self.last_decrease = path.last_sent;
+    }
+
+    fn begin_congestion(&mut self, now: Nanos, path: &PathState) {
+        self.last_decrease_period = self.period;
+        self.decrease(path);
+        self.average_naks = (self.average_naks * 0.875 + f64::from(self.naks) * 0.125).ceil();
+        self.naks = 1;
+        self.decreases = 1;
+        // Flows that lose packets together are not to slow down together.
+        self.spacing = self.random.random_range(1..=(self.average_naks as u32).max(1));
+        if self.freezes {
+            self.frozen_until = now + SYN;
+        }
+    }
+}
+
+impl Control for Daimd {
+    fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState) {
+        if self.last_change.is_some_and(|last| now - last < SYN) {
+            return;
+        }
+        self.last_change = Some(now);
+        if self.slow_start {
+            self.window += f64::from(next.since(self.last_acked).max(0));
+            self.last_acked = next;
+            if self.window > f64::from(path.max_window) {
+                self.end_slow_start(path);
+            }
+            return;
+        }
+        self.window = path.arrival.0 * (path.round_trip.mean + SYN).as_secs_f64() + FIRST_WINDOW;
+        if std::mem::take(&mut self.lost) {
+            return;
+        }
+        let syn = SYN.0 as f64;
+        self.period = self.period * syn / (self.period * self.increase(path) + syn);
+    }
+
+    fn on_loss(&mut self, now: Nanos, first: Seq, path: &PathState) {
+        if self.slow_start {
+            self.end_slow_start(path);
+            if path.arrival.0 > 0.0 {
+                return;
+            }
+        }
+        self.lost = true;
+        if first.is_after(self.last_decrease) {
+            self.begin_congestion(now, path);
+            return;
+        }
+        self.naks += 1;
+        if self.decreases < MAX_DECREASES && self.naks.is_multiple_of(self.spacing) {
+            self.decreases += 1;
+            self.decrease(path);
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Nanos, path: &PathState) {
+        if self.slow_start {
+            self.end_slow_start(path);
+        }
+    }
+
+    fn on_warning(&mut self, _now: Nanos, path: &PathState) {
+        self.decrease(path);
+    }
+
+    fn period(&self) -> Nanos {
+        Nanos(self.period as u64)
+    }
+
+    fn window(&self) -> u32 {
+        self.window as u32
+    }
+
+    fn frozen_until(&self) -> Nanos {
+        self.frozen_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path() -> PathState {
+        PathState {
+            round_trip: RoundTrip { mean: Nanos::millis(40), variance: Nanos(0) },
+            arrival: PacketRate(10_000.0),
+            capacity: PacketRate(100_000.0),
+            last_sent: Seq::new(1000),
+            packet: Bytes(1500),
+            max_window: 25_600,
+        }
+    }
+
+    fn after_slow_start() -> Daimd {
+        let mut control = Daimd::new(Seq::new(1), 1);
+        control.on_loss(Nanos(0), Seq::new(5), &path());
+        control
+    }
+
+    #[test]
+    fn slow_start_grows_by_what_is_acknowledged() {
+        let mut control = Daimd::new(Seq::MAX, 1);
+        control.on_ack(Nanos::millis(10), Seq::MAX.plus(16), &path());
+        assert_eq!((control.window(), control.period()), (32, Nanos(0)));
+        // Not twice within a SYN.
+        control.on_ack(Nanos::millis(15), Seq::MAX.plus(40), &path());
+        assert_eq!(control.window(), 32);
+        let small = PathState { max_window: 40, ..path() };
+        control.on_ack(Nanos::millis(20), Seq::MAX.plus(40), &small);
+        assert_eq!(control.period(), Nanos::micros(100));
+    }
+
+    #[test]
+    fn the_first_loss_takes_the_receivers_rate() {
+        assert_eq!(after_slow_start().period(), Nanos::micros(100));
+        let mut control = Daimd::new(Seq::new(1), 1);
+        control.on_loss(Nanos(0), Seq::new(5), &PathState { arrival: PacketRate(0.0), ..path() });
+        // 16 packets in 50 ms, and a ninth less.
+        assert_eq!(control.period(), Nanos(3_515_625));
+    }
+
+    #[test]
+    fn the_increase_is_the_drafts_formula() {
+        let mut control = after_slow_start();
+        control.on_ack(Nanos::millis(10), Seq::new(500), &path());
+        // Above the last decrease a ninth of the capacity counts: 11,111 packets/s are 133 Mb/s, and
+        // 10^9 * 0.0000015 / 1500 is one packet more in a SYN of 100.
+        assert_eq!(control.period(), Nanos(99_009));
+        assert_eq!(control.window(), 10_000 / 20 + 16);
+    }
+
+    #[test]
+    fn a_loss_decreases_by_a_ninth_and_holds_one_increase_back() {
+        let mut control = after_slow_start();
+        control.on_loss(Nanos::millis(1), Seq::new(900), &path());
+        assert_eq!(control.period(), Nanos(112_500));
+        control.on_ack(Nanos::millis(20), Seq::new(901), &path());
+        assert_eq!(control.period(), Nanos(112_500));
+        control.on_ack(Nanos::millis(40), Seq::new(901), &path());
+        assert!(control.period() < Nanos(112_500));
+    }
+
+    #[test]
+    fn one_period_of_congestion_halves_at_most() {
+        let mut control = after_slow_start();
+        for n in 0..100 {
+            control.on_loss(Nanos::millis(1), Seq::new(900 - n), &path());
+        }
+        assert!(control.period() <= Nanos(181_000), "{:?}", control.period());
+        assert!(control.period() >= Nanos(112_500));
+    }
+
+    #[test]
+    fn decreases_are_spaced_by_chance() {
+        let total = |seed| {
+            let mut control = Daimd::new(Seq::new(1), seed);
+            let mut path = path();
+            for round in 0..40u32 {
+                path.last_sent = Seq::new(1000 * (round + 1));
+                (0..20).for_each(|_| control.on_loss(Nanos::millis(1), Seq::new(1000 * round + 500), &path));
+            }
+            control.decreases + control.spacing * 100
+        };
+        let all: std::collections::BTreeSet<u32> = (0..20).map(total).collect();
+        assert!(all.len() > 3, "{all:?}");
+        assert_eq!(total(3), total(3));
+    }
+
+    #[test]
+    fn a_freeze_is_one_syn_and_only_on_request() {
+        let mut control = after_slow_start().with_freeze();
+        control.on_loss(Nanos::millis(7), Seq::new(900), &path());
+        assert_eq!(control.frozen_until(), Nanos::millis(17));
+        let mut control = after_slow_start();
+        control.on_loss(Nanos::millis(7), Seq::new(900), &path());
+        assert_eq!(control.frozen_until(), Nanos(0));
+    }
+}

@@ -1,0 +1,264 @@
+//! The receiving half of a connection (draft-gg-udt-03 section 6.2): what has arrived, what is missing, and what to say of it.
+
+use landspeed_units::Nanos;
+
+use crate::history::{AckHistory, ArrivalHistory, RoundTrip, SYN};
+use crate::loss::{LossList, SeqRange};
+use crate::packet::{Ack, Body, Data, LossReport, MessageDrop, Rates};
+use crate::receive_buffer::ReceiveBuffer;
+use crate::seq::Seq;
+
+/// Packets from one light acknowledgement to the next.
+const LIGHT_ACK: u32 = 64;
+/// A full buffer is announced as room for two: what the sender sends into it finds out when there is room again.
+const MIN_WINDOW: u32 = 2;
+/// Acknowledgements' numbers have 31 bits, as libudt's.
+const ACK_NUMBERS: u32 = i32::MAX.cast_unsigned();
+
+/// What became of a data packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    New,
+    /// It was there already, or is before the window.
+    Again,
+    /// There is no place for it.
+    Beyond,
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) buffer: ReceiveBuffer,
+    history: ArrivalHistory,
+    acks: AckHistory,
+    pub(crate) round_trip: RoundTrip,
+    /// The largest number that has arrived.
+    largest: Seq,
+    missing: LossList,
+    /// What is missing and was not reported.
+    unreported: LossList,
+    report_all: bool,
+    nak_at: Option<Nanos>,
+    ack_at: Option<Nanos>,
+    /// An acknowledgement is due, even if it says nothing new.
+    repeat_ack: bool,
+    light_ack: bool,
+    since_ack: u32,
+    ack_number: u32,
+    last_ack: Seq,
+    last_ack_at: Option<Nanos>,
+    last_rates_at: Option<Nanos>,
+    /// What the sender knows that we have, by its ACK2.
+    known_acked: Seq,
+    /// The end of the window that the sender knows.
+    announced_end: Seq,
+}
+
+impl Receiver {
+    pub(crate) fn new(buffer: ReceiveBuffer, first: Seq) -> Self {
+        let announced_end = buffer.end();
+        Receiver {
+            buffer,
+            history: ArrivalHistory::default(),
+            acks: AckHistory::default(),
+            round_trip: RoundTrip::default(),
+            largest: first.prev(),
+            missing: LossList::new(),
+            unreported: LossList::new(),
+            report_all: false,
+            nak_at: None,
+            ack_at: None,
+            repeat_ack: false,
+            light_ack: false,
+            since_ack: 0,
+            ack_number: 0,
+            last_ack: first,
+            last_ack_at: None,
+            last_rates_at: None,
+            known_acked: first,
+            announced_end,
+        }
+    }
+
+    /// The first packet that has not arrived.
+    pub(crate) fn next(&self) -> Seq {
+        self.missing.first().unwrap_or(self.largest.next())
+    }
+
+    pub(crate) fn largest(&self) -> Seq {
+        self.largest
+    }
+
+    pub(crate) fn missing(&self) -> u32 {
+        self.missing.packets()
+    }
+
+    /// A data packet. `full` is how long a packet is that is not the last of its message.
+    pub(crate) fn on_data(&mut self, now: Nanos, data: &Data<'_>, full: usize) -> Arrival {
+        let (begin, end) = (self.next(), self.buffer.end());
+        if data.seq.is_before(begin) || !data.seq.is_before(end) {
+            self.repeat_ack |= data.seq.since(begin).abs() < self.buffer.capacity().cast_signed() * 2;
+            self.acknowledge_by(now + SYN);
+            return if data.seq.is_before(begin) { Arrival::Again } else { Arrival::Beyond };
+        }
+        self.history.arrived(now, data.seq);
+        if !self.buffer.store(data) {
+            return Arrival::Again;
+        }
+        if data.seq.is_after(self.largest) {
+            self.note_gap(now, data.seq);
+            self.largest = data.seq;
+        } else {
+            let found = SeqRange { first: data.seq, last: data.seq };
+            self.missing.remove(found);
+            self.unreported.remove(found);
+        }
+        // A packet that is not full often ends a message: the sender waits.
+        let is_end = data.payload.len() < full;
+        self.acknowledge_by(if is_end { now } else { now + SYN });
+        self.since_ack += 1;
+        self.light_ack |= self.since_ack.is_multiple_of(LIGHT_ACK);
+        Arrival::New
+    }
+
+    fn note_gap(&mut self, now: Nanos, seq: Seq) {
+        if seq == self.largest.next() {
+            return;
+        }
+        let gap = SeqRange { first: self.largest.next(), last: seq.prev() };
+        self.missing.insert(gap);
+        self.unreported.insert(gap);
+        self.nak_at.get_or_insert(now + self.nak_interval());
+    }
+
+    fn acknowledge_by(&mut self, at: Nanos) {
+        self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// A round trip and the time in which the sender can send all that is missing.
+    fn nak_interval(&self) -> Nanos {
+        let rate = self.history.arrival_rate().0;
+        let sending = if rate > 0.0 { f64::from(self.missing.packets()) * 1e9 / rate } else { 0.0 };
+        self.round_trip.timeout() + SYN + Nanos(sending as u64).min(Nanos::secs(1))
+    }
+
+    /// An acknowledgement has arrived; false where we sent none of this number.
+    pub(crate) fn on_ack2(&mut self, now: Nanos, number: u32) -> bool {
+        let Some((next, sample)) = self.acks.answered(now, number) else { return false };
+        self.round_trip.sample(sample);
+        if next.is_after(self.known_acked) {
+            self.known_acked = next;
+        }
+        true
+    }
+
+    /// A message was given up; false where its packets are none of the window.
+    pub(crate) fn on_drop(&mut self, now: Nanos, given_up: &MessageDrop) -> bool {
+        let (packets, end) = (given_up.packets, self.buffer.end());
+        let size = packets.packets();
+        if !packets.last.is_before(end)
+            || size > self.buffer.capacity()
+            || packets.last.is_before(self.next())
+        {
+            return false;
+        }
+        self.buffer.drop_message(given_up.message, packets);
+        let before = self.largest.next();
+        if !packets.first.is_after(before) && packets.last.is_after(self.largest) {
+            self.largest = packets.last;
+        }
+        self.missing.remove(packets);
+        self.unreported.remove(packets);
+        self.acknowledge_by(now + SYN);
+        true
+    }
+
+    /// Bytes were read. The sender is told at once where it may have stopped for want of room.
+    pub(crate) fn on_read(&mut self) {
+        let half = self.buffer.capacity().cast_signed() / 2;
+        let opened = self.buffer.end().since(self.announced_end);
+        let left = self.announced_end.since(self.largest);
+        if opened >= half.max(1) && left <= half {
+            self.repeat_ack = true;
+            self.ack_at = Some(Nanos(0));
+        }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Nanos> {
+        let waits = self.light_ack || !self.unreported.is_empty() || self.report_all;
+        let now = waits.then_some(Nanos(0));
+        let nak_at = self.nak_at.filter(|_| !self.missing.is_empty());
+        [now, self.ack_at, nak_at].into_iter().flatten().min()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
+        if self.nak_at.is_some_and(|at| now >= at) {
+            self.report_all = !self.missing.is_empty();
+            self.nak_at = self.report_all.then(|| now + self.nak_interval());
+        }
+    }
+
+    /// What is to be said now. `room` holds a loss report.
+    pub(crate) fn poll<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<Body<'a>> {
+        if let Some(ack) = self.poll_ack(now) {
+            return Some(ack);
+        }
+        if self.report_all {
+            self.report_all = false;
+            self.unreported.clear();
+            return Some(Body::Nak(LossReport::write(self.missing.ranges(), room)));
+        }
+        if !self.unreported.is_empty() {
+            let report = LossReport::write(self.unreported.ranges(), room);
+            self.unreported.clear();
+            return Some(Body::Nak(report));
+        }
+        None
+    }
+
+    fn poll_ack(&mut self, now: Nanos) -> Option<Body<'static>> {
+        if self.ack_at.is_some_and(|at| now >= at) {
+            self.ack_at = None;
+            return self.full_ack(now).map(Body::Ack);
+        }
+        if std::mem::take(&mut self.light_ack) && self.next().is_after(self.last_ack) {
+            return Some(Body::LightAck(self.next()));
+        }
+        None
+    }
+
+    /// An acknowledgement that is not known to have arrived is repeated after a round trip.
+    fn full_ack(&mut self, now: Nanos) -> Option<Ack> {
+        let next = self.next();
+        let repeat_at = self.last_ack_at.map_or(now, |last| last + self.round_trip.timeout());
+        let is_known = !next.is_after(self.known_acked);
+        if !std::mem::take(&mut self.repeat_ack) && next == self.last_ack {
+            if is_known {
+                return None;
+            }
+            if now < repeat_at {
+                self.acknowledge_by(repeat_at);
+                return None;
+            }
+        }
+        if !is_known {
+            self.acknowledge_by(now + self.round_trip.timeout());
+        }
+        self.ack_number = if self.ack_number == ACK_NUMBERS { 0 } else { self.ack_number + 1 };
+        self.acks.sent(now, self.ack_number, next);
+        (self.last_ack, self.last_ack_at) = (next, Some(now));
+        (self.since_ack, self.light_ack) = (0, false);
+        self.announced_end = self.buffer.end();
+        let RoundTrip { mean: rtt, variance: rtt_variance } = self.round_trip;
+        let window = self.buffer.end().since(next).max(0).cast_unsigned().max(MIN_WINDOW);
+        Some(Ack { number: self.ack_number, next, rtt, rtt_variance, window, rates: self.rates(now) })
+    }
+
+    fn rates(&mut self, now: Nanos) -> Option<Rates> {
+        if self.last_rates_at.is_some_and(|last| now - last < SYN) {
+            return None;
+        }
+        self.last_rates_at = Some(now);
+        let (arrival, capacity) = (self.history.arrival_rate(), self.history.capacity());
+        Some(Rates { arrival: arrival.to_wire(), capacity: capacity.to_wire() })
+    }
+}

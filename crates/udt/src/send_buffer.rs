@@ -1,0 +1,310 @@
+//! What was written and is not yet acknowledged: a ring of packets as they go on the wire, each with its header.
+//!
+//! Packets that follow one another lie next to one another. So many of them are one piece of memory, which a socket sends with one
+//! call (UDP_SEGMENT), and the payload is copied once, when it is written.
+
+use std::ops::Range;
+
+use landspeed_units::Nanos;
+
+use crate::loss::SeqRange;
+use crate::packet::{HEADER, MessageDrop, MessageWord, Position, put};
+use crate::seq::{MessageNumber, Seq, SocketId};
+
+/// The most that one datagram of IPv4 carries, and so one call with UDP_SEGMENT.
+const MAX_BATCH: usize = 65_507;
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    length: u32,
+    message: MessageWord,
+    deadline: Option<Nanos>,
+    dropped: bool,
+}
+
+const EMPTY: Slot = Slot {
+    length: 0,
+    message: MessageWord { position: Position::Solo, in_order: true, number: MessageNumber::FIRST },
+    deadline: None,
+    dropped: false,
+};
+
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    ring: Box<[u8]>,
+    slots: Box<[Slot]>,
+    payload: usize,
+    to: SocketId,
+    /// The slot of `first`.
+    head: usize,
+    /// The first packet that is not acknowledged.
+    first: Seq,
+    used: u32,
+    /// How many of the used ones were sent, from the first one on.
+    sent: u32,
+    message: MessageNumber,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(packets: u32, payload: usize, first: Seq, to: SocketId) -> Self {
+        SendBuffer {
+            ring: vec![0; packets as usize * (HEADER + payload)].into(),
+            slots: vec![EMPTY; packets as usize].into(),
+            payload,
+            to,
+            head: 0,
+            first,
+            used: 0,
+            sent: 0,
+            message: MessageNumber::FIRST,
+        }
+    }
+
+    pub(crate) fn first(&self) -> Seq {
+        self.first
+    }
+
+    /// Packets under way.
+    pub(crate) fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    pub(crate) fn has_new(&self) -> bool {
+        self.used > self.sent
+    }
+
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.first.plus(self.sent)
+    }
+
+    /// How many bytes a stream can write, without what the last packet has room for.
+    pub(crate) fn free_bytes(&self) -> usize {
+        (self.slots.len() - self.used as usize) * self.payload
+    }
+
+    fn slot(&self, offset: u32) -> usize {
+        let slot = self.head + offset as usize;
+        if slot >= self.slots.len() { slot - self.slots.len() } else { slot }
+    }
+
+    /// Writes as much as there is room for. The last packet is filled up as long as it has not been sent.
+    pub(crate) fn write_stream(&mut self, data: &[u8]) -> usize {
+        let mut written = self.fill_last(data);
+        let word = MessageWord { position: Position::Solo, in_order: true, number: self.message };
+        while written < data.len() && (self.used as usize) < self.slots.len() {
+            let piece = &data[written..data.len().min(written + self.payload)];
+            self.push(piece, word, None);
+            written += piece.len();
+        }
+        self.message = self.message.next();
+        written
+    }
+
+    fn fill_last(&mut self, data: &[u8]) -> usize {
+        if !self.has_new() {
+            return 0;
+        }
+        let slot = self.slot(self.used - 1);
+        let length = self.slots[slot].length as usize;
+        let more = data.len().min(self.payload - length);
+        let start = slot * (HEADER + self.payload) + HEADER + length;
+        self.ring[start..start + more].copy_from_slice(&data[..more]);
+        self.slots[slot].length += more as u32;
+        more
+    }
+
+    /// Writes a message that fits.
+    pub(crate) fn write_message(&mut self, data: &[u8], in_order: bool, deadline: Option<Nanos>) {
+        let count = data.len().div_ceil(self.payload);
+        for (index, piece) in data.chunks(self.payload).enumerate() {
+            let position = Position::of(index, count);
+            self.push(piece, MessageWord { position, in_order, number: self.message }, deadline);
+        }
+        self.message = self.message.next();
+    }
+
+    fn push(&mut self, piece: &[u8], message: MessageWord, deadline: Option<Nanos>) {
+        let slot = self.slot(self.used);
+        self.slots[slot] = Slot { length: piece.len() as u32, message, deadline, dropped: false };
+        let start = slot * (HEADER + self.payload);
+        let packet = &mut self.ring[start..start + HEADER + piece.len()];
+        put(packet, 0, self.first.plus(self.used).to_wire());
+        put(packet, 1, message.to_wire());
+        put(packet, 3, self.to.0);
+        packet[HEADER..].copy_from_slice(piece);
+        self.used += 1;
+    }
+
+    /// The first `packets`, all sent, have arrived.
+    pub(crate) fn release(&mut self, packets: u32) {
+        self.head = self.slot(packets);
+        self.first = self.first.plus(packets);
+        self.used -= packets;
+        self.sent -= packets;
+    }
+
+    /// Gives up the message of the packet at `offset` where its time is over: the rest of it, sent or not.
+    pub(crate) fn expire(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
+        let slot = self.slots[self.slot(offset)];
+        let is_over = slot.deadline.is_some_and(|deadline| now > deadline);
+        if !slot.dropped && !is_over {
+            return None;
+        }
+        let number = slot.message.number;
+        let is_same = |offset: &u32| self.slots[self.slot(*offset)].message.number == number;
+        let first = (0..offset).rev().take_while(is_same).last().unwrap_or(offset);
+        let last = (offset..self.used).take_while(is_same).last().unwrap_or(offset);
+        for offset in first..=last {
+            let slot = self.slot(offset);
+            self.slots[slot].dropped = true;
+        }
+        self.sent = self.sent.max(last + 1);
+        let packets = SeqRange { first: self.first.plus(first), last: self.first.plus(last) };
+        Some(MessageDrop { message: number, packets })
+    }
+
+    /// How many packets from `offset` on, at most `most` and at least one, go out together: as long as the last, next to one
+    /// another, and none of a message that is over.
+    pub(crate) fn run(&self, now: Nanos, offset: u32, most: u32) -> u32 {
+        let start = self.slot(offset);
+        let most = (most.min(self.used - offset) as usize)
+            .min(self.slots.len() - start)
+            .min(MAX_BATCH / (HEADER + self.payload))
+            .max(1);
+        let slots = &self.slots[start..start + most];
+        let is_full = |slot: &Slot| slot.length as usize == self.payload;
+        let is_alive = |slot: &Slot| !slot.dropped && slot.deadline.is_none_or(|deadline| now <= deadline);
+        let full = slots.iter().take_while(|slot| is_full(slot) && is_alive(slot)).count();
+        let shorter = usize::from(slots.get(full).is_some_and(is_alive));
+        (full + shorter).max(1) as u32
+    }
+
+    /// The bytes of `count` packets from `offset` on, which are a run, with `timestamp` in each. New ones count as sent.
+    pub(crate) fn take(&mut self, offset: u32, count: u32, timestamp: u32) -> Range<usize> {
+        let (start, size) = (self.slot(offset), HEADER + self.payload);
+        let last = start + count as usize - 1;
+        for slot in start..=last {
+            put(&mut self.ring[slot * size..slot * size + HEADER], 2, timestamp);
+        }
+        self.sent = self.sent.max(offset + count);
+        start * size..last * size + HEADER + self.slots[last].length as usize
+    }
+
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.ring[range]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Body, Data, Packet};
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    const PAYLOAD: usize = 10;
+    const PACKETS: u32 = 12;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Write(usize),
+        Send(u32),
+        Again(u32, u32),
+        Acknowledge(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1usize..60).prop_map(Step::Write),
+            (1u32..6).prop_map(Step::Send),
+            (0u32..12, 1u32..6).prop_map(|(offset, most)| Step::Again(offset, most)),
+            (0u32..8).prop_map(Step::Acknowledge),
+        ]
+    }
+
+    /// Takes a run apart: each packet is whole, has the number after the one before, and all but the last have one length.
+    fn payloads(buffer: &mut SendBuffer, offset: u32, count: u32, at: u32) -> Vec<(Seq, Vec<u8>)> {
+        let range = buffer.take(offset, count, at);
+        let pieces: Vec<&[u8]> = buffer.bytes(range).chunks(HEADER + PAYLOAD).collect();
+        assert_eq!(pieces.len(), count as usize);
+        let parse = |piece: &&[u8]| {
+            let packet = Packet::parse(piece).unwrap();
+            let Body::Data(Data { seq, payload, .. }) = packet.body else { panic!("data") };
+            assert_eq!((packet.timestamp, packet.to), (at, SocketId(5)));
+            (seq, payload.to_vec())
+        };
+        pieces.iter().map(parse).collect()
+    }
+
+    proptest! {
+        /// A ring of packets is a queue of bytes; what was sent once keeps its bounds when it is sent again.
+        #[test]
+        fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
+            let start = Seq::MAX.minus(20);
+            let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, start, SocketId(5));
+            let (mut unsent, mut flight) = (VecDeque::new(), VecDeque::<(Seq, Vec<u8>)>::new());
+            let (mut value, mut next) = (0u8, start);
+            for (at, step) in (0..).zip(steps) {
+                match step {
+                    Step::Write(length) => {
+                        let data: Vec<u8> = (0..length).map(|n| value.wrapping_add(n as u8)).collect();
+                        let written = buffer.write_stream(&data);
+                        value = value.wrapping_add(written as u8);
+                        unsent.extend(&data[..written]);
+                        prop_assert!(written == length || buffer.free_bytes() == 0);
+                    }
+                    Step::Send(most) if buffer.has_new() => {
+                        let (offset, count) = (buffer.sent(), buffer.run(Nanos(0), buffer.sent(), most));
+                        prop_assert!(count <= most);
+                        for (seq, payload) in payloads(&mut buffer, offset, count, at) {
+                            prop_assert_eq!(seq, next);
+                            next = next.next();
+                            let expected: Vec<u8> = unsent.drain(..payload.len()).collect();
+                            prop_assert_eq!(&payload, &expected);
+                            flight.push_back((seq, payload));
+                        }
+                    }
+                    Step::Again(offset, most) if offset < buffer.sent() => {
+                        let most = most.min(buffer.sent() - offset);
+                        let count = buffer.run(Nanos(0), offset, most);
+                        for (n, packet) in payloads(&mut buffer, offset, count, at).into_iter().enumerate() {
+                            prop_assert_eq!(&packet, &flight[offset as usize + n]);
+                        }
+                    }
+                    Step::Acknowledge(count) => {
+                        let count = count.min(buffer.sent());
+                        buffer.release(count);
+                        flight.drain(..count as usize);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(buffer.sent() as usize, flight.len());
+                prop_assert_eq!(buffer.next_seq(), next);
+                prop_assert_eq!(buffer.is_empty(), flight.is_empty() && unsent.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_over_goes_whole() {
+        let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, Seq::MAX, SocketId(5));
+        buffer.write_message(&[1; 15], true, None);
+        buffer.write_message(&[2; 35], true, Some(Nanos(100)));
+        buffer.write_message(&[3; 5], true, None);
+        buffer.take(0, 2, 0);
+        buffer.take(2, 2, 0);
+        assert_eq!(buffer.expire(Nanos(200), 1), None);
+        assert_eq!(buffer.expire(Nanos(100), 3), None);
+        let gone = buffer.expire(Nanos(101), 3).unwrap();
+        assert_eq!(gone.packets, SeqRange { first: Seq::new(1), last: Seq::new(4) });
+        assert_eq!(gone.message, MessageNumber::new(2));
+        // Its unsent half is not sent, and what asks for it again learns the same.
+        assert_eq!(buffer.sent(), 6);
+        assert_eq!(buffer.expire(Nanos(101), 2), Some(gone));
+        assert_eq!(buffer.run(Nanos(101), 0, 9), 2);
+    }
+}

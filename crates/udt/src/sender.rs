@@ -1,0 +1,245 @@
+//! The sending half of a connection (draft-gg-udt-03 section 6.1): what to send next, and when.
+
+use std::ops::Range;
+
+use landspeed_units::{Bytes, Nanos};
+
+use crate::history::{PacketRate, RoundTrip, SYN};
+use crate::loss::{LossList, SeqRange};
+use crate::packet::{Ack, LossReport, MessageDrop, Rates};
+use crate::rate::{Control, PathState};
+use crate::send_buffer::SendBuffer;
+use crate::seq::Seq;
+
+/// What leaves next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Data packets, as bytes of the send buffer.
+    Data { bytes: Range<usize>, packets: u32, again: bool },
+    /// A message that is given up.
+    Drop(MessageDrop),
+}
+
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) buffer: SendBuffer,
+    losses: LossList,
+    control: Box<dyn Control>,
+    /// The first packet that the receiver has no room for.
+    window_end: Seq,
+    path: PathState,
+    /// When the next packet may leave.
+    next_send: Nanos,
+    /// How much of a delay later packets may catch up.
+    catch_up: Nanos,
+    last_warning: Option<Nanos>,
+}
+
+/// The sizes that both ends agreed on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) mss: u32,
+    /// How many packets the peer has room for.
+    pub(crate) peer_flight: u32,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        buffer: SendBuffer,
+        control: Box<dyn Control>,
+        limits: Limits,
+        catch_up: Nanos,
+    ) -> Self {
+        let first = buffer.first();
+        let path = PathState {
+            round_trip: RoundTrip::default(),
+            arrival: PacketRate(0.0),
+            capacity: PacketRate(0.0),
+            last_sent: first.prev(),
+            packet: Bytes(limits.mss.into()),
+            max_window: limits.peer_flight,
+        };
+        Sender {
+            buffer,
+            losses: LossList::new(),
+            control,
+            window_end: first.plus(limits.peer_flight.min(MAX_WINDOW)),
+            path,
+            next_send: Nanos(0),
+            catch_up,
+            last_warning: None,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &PathState {
+        &self.path
+    }
+
+    pub(crate) fn period(&self) -> Nanos {
+        self.control.period()
+    }
+
+    pub(crate) fn window(&self) -> u32 {
+        self.control.window()
+    }
+
+    pub(crate) fn is_waiting_for_ack(&self) -> bool {
+        self.buffer.sent() > 0
+    }
+
+    /// All packets before `next` have arrived: how many of them were not known to have. `None` where it cannot be: a
+    /// stranger's, or one that others have overtaken.
+    pub(crate) fn acknowledge(&mut self, next: Seq) -> Option<u32> {
+        let packets = u32::try_from(next.since(self.buffer.first())).ok()?;
+        if packets > self.buffer.sent() {
+            return None;
+        }
+        self.buffer.release(packets);
+        self.losses.remove_before(next);
+        Some(packets)
+    }
+
+    /// What else a full acknowledgement says, once [`acknowledge`](Self::acknowledge) has believed it.
+    pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
+        self.window_end = ack.next.plus(ack.window.min(MAX_WINDOW));
+        if ack.rtt.0 > 0 {
+            self.path.round_trip.sample(ack.rtt);
+        }
+        if let Some(Rates { arrival, capacity }) = ack.rates {
+            blend(&mut self.path.arrival, arrival);
+            blend(&mut self.path.capacity, capacity);
+        }
+        self.control.on_ack(now, ack.next, &self.path);
+    }
+
+    /// A loss report; whether all that it names was sent. Otherwise it is a stranger's, and nothing of it counts.
+    pub(crate) fn on_nak(&mut self, now: Nanos, report: LossReport<'_>) -> bool {
+        let (first, sent) = (self.buffer.first(), self.buffer.sent().cast_signed());
+        let is_possible = |range: SeqRange| {
+            range.last.since(first) < sent && range.packets() <= MAX_WINDOW && range.first.since(first) < sent
+        };
+        if !report.ranges().all(is_possible) {
+            return false;
+        }
+        let mut begins = None;
+        for range in report.ranges().filter(|range| !range.last.is_before(first)) {
+            let live = if range.first.is_before(first) { first } else { range.first };
+            begins = begins.or(Some(live));
+            self.losses.insert(SeqRange { first: live, last: range.last });
+        }
+        if let Some(begins) = begins {
+            self.control.on_loss(now, begins, &self.path);
+        }
+        true
+    }
+
+    /// Nothing was heard of what is under way: all of it again, unless some of it waits for that already.
+    pub(crate) fn on_timeout(&mut self, now: Nanos) {
+        let sent = self.buffer.sent();
+        if self.losses.is_empty() && sent > 0 {
+            let first = self.buffer.first();
+            self.losses.insert(SeqRange { first, last: first.plus(sent - 1) });
+        }
+        self.control.on_timeout(now, &self.path);
+    }
+
+    /// A warning counts once in a round trip.
+    pub(crate) fn on_warning(&mut self, now: Nanos) {
+        if self.last_warning.is_none_or(|last| now - last >= self.path.round_trip.mean.max(SYN)) {
+            self.last_warning = Some(now);
+            self.control.on_warning(now, &self.path);
+        }
+    }
+
+    /// How many new packets the windows leave room for.
+    fn room(&self) -> u32 {
+        let flow = u32::try_from(self.window_end.since(self.buffer.next_seq())).unwrap_or(0);
+        flow.min(self.control.window().max(1).saturating_sub(self.buffer.sent()))
+    }
+
+    /// When something can leave; `None` where there is nothing, or the windows are closed.
+    pub(crate) fn next_timeout(&self) -> Option<Nanos> {
+        if !self.losses.is_empty() {
+            return Some(self.next_send);
+        }
+        let has_new = self.buffer.has_new() && self.room() > 0;
+        has_new.then(|| self.next_send.max(self.control.frozen_until()))
+    }
+
+    /// How many packets the pace allows now.
+    fn due(&self, now: Nanos, most: u32) -> u32 {
+        let period = self.control.period();
+        if now < self.next_send {
+            return 0;
+        }
+        if period.0 == 0 {
+            return most;
+        }
+        let late = (now - self.next_send).min(self.catch_up);
+        let due = 1 + late.0 / period.0;
+        u32::try_from(due).unwrap_or(u32::MAX).min(most)
+    }
+
+    fn spend(&mut self, now: Nanos, packets: u32) {
+        let start = self.next_send.max(now - self.catch_up);
+        self.next_send = start + self.control.period().times(packets.into());
+    }
+
+    /// The next packets, at most `most` of equal size, what was lost before what is new.
+    pub(crate) fn poll(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
+        let due = self.due(now, most);
+        if due == 0 {
+            return None;
+        }
+        let lost = self.losses.ranges().next();
+        if let Some(range) = lost {
+            let offset = range.first.since(self.buffer.first()).cast_unsigned();
+            if let Some(given_up) = self.give_up(now, offset) {
+                return Some(Next::Drop(given_up));
+            }
+            let packets = self.buffer.run(now, offset, due.min(range.packets()));
+            self.losses.take_first(packets);
+            self.spend(now, packets);
+            let bytes = self.buffer.take(offset, packets, timestamp);
+            return Some(Next::Data { bytes, packets, again: true });
+        }
+        self.poll_new(now, due, timestamp)
+    }
+
+    fn poll_new(&mut self, now: Nanos, due: u32, timestamp: u32) -> Option<Next> {
+        let room = self.room();
+        if !self.buffer.has_new() || room == 0 || now < self.control.frozen_until() {
+            return None;
+        }
+        let offset = self.buffer.sent();
+        if let Some(given_up) = self.give_up(now, offset) {
+            return Some(Next::Drop(given_up));
+        }
+        // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1).
+        let is_pair = self.buffer.next_seq().plus(due - 1).to_wire().is_multiple_of(16);
+        let packets = self.buffer.run(now, offset, (due + u32::from(is_pair)).min(room));
+        self.spend(now, packets);
+        let bytes = self.buffer.take(offset, packets, timestamp);
+        self.path.last_sent = self.buffer.next_seq().prev();
+        self.control.on_sent(now, self.path.last_sent);
+        Some(Next::Data { bytes, packets, again: false })
+    }
+
+    fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
+        let given_up = self.buffer.expire(now, offset)?;
+        self.losses.remove(given_up.packets);
+        self.path.last_sent = self.buffer.next_seq().prev();
+        Some(given_up)
+    }
+}
+
+/// Larger windows are cut to this, so that distances within one are never ambiguous.
+pub(crate) const MAX_WINDOW: u32 = 1 << 28;
+
+/// A moving mean; the first sample counts whole, and 0 is none.
+fn blend(mean: &mut PacketRate, sample: u32) {
+    let sample = f64::from(sample);
+    if sample > 0.0 {
+        mean.0 = if mean.0 > 0.0 { (mean.0 * 7.0 + sample) / 8.0 } else { sample };
+    }
+}

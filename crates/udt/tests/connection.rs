@@ -1,0 +1,271 @@
+//! What a connection does where all goes well, where the peer is gone, and where a stranger sends packets.
+
+mod network;
+
+use landspeed_udt::loss::SeqRange;
+use landspeed_udt::packet::{Ack, Body, Data, LossReport, MessageWord, Packet};
+use landspeed_udt::{Config, Connection, Event, Identity, Reason, Seq, SocketId, SocketType};
+use landspeed_units::Nanos;
+use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
+use proptest::prelude::*;
+
+/// Steps until the condition holds, for so long at most.
+fn until(network: &mut Network, most: Nanos, mut done: impl FnMut(&mut Network) -> bool) {
+    let end = network.now + most;
+    while !done(network) {
+        assert!(network.step(), "nothing more happens");
+        assert!(network.now < end, "it takes too long");
+    }
+}
+
+fn connected(weather: Weather, config: &Config) -> Network {
+    let mut network = Network::new(5, weather, [config.clone(), config.clone()], Seq::MAX.minus(40));
+    until(&mut network, Nanos::secs(3), |network| {
+        network.ends.iter().flatten().filter(|end| end.path().is_some()).count() == 2
+    });
+    for side in [CONNECTOR, LISTENER] {
+        assert_eq!(network.end(side).poll_event(), Some(Event::Connected));
+        assert_eq!(network.end(side).poll_event(), None);
+    }
+    network
+}
+
+/// Sends `length` bytes from one side to the other and says how long that took.
+fn transfer(network: &mut Network, from: usize, length: usize) -> Nanos {
+    let (data, start) = (bytes(&mut network.random, length), network.now);
+    let (mut written, mut read) = (0, Vec::new());
+    until(network, Nanos::secs(600), |network| {
+        written += network.end(from).write(&data[written..]).unwrap_or(0);
+        let end = network.end(1 - from);
+        while !end.peek().is_empty() {
+            read.extend_from_slice(end.peek());
+            end.consume(end.peek().len());
+        }
+        read.len() == data.len()
+    });
+    assert!(read == data);
+    network.now - start
+}
+
+#[test]
+fn a_long_path_is_filled_and_packets_leave_in_batches() {
+    // 1 Gb/s of packets of 1500 bytes over a round trip of 40 ms, with a queue of half of that.
+    let weather = Weather { delay: Nanos::millis(20), packet: Nanos::micros(12), ..Weather::calm() };
+    let mut network =
+        connected(weather, &Config { send_buffer: 8192, receive_buffer: 8192, ..Config::default() });
+    let took = transfer(&mut network, CONNECTOR, 200_000_000);
+    let rate = 200e6 * 8.0 / took.as_secs_f64();
+    let counts = network.end(CONNECTOR).counts();
+    println!("{:.0} Mb/s, {counts:?}", rate / 1e6);
+    assert!(rate > 0.6e9, "{rate} b/s, {counts:?}, {:?}", network.end(CONNECTOR).path());
+    assert!(network.largest_batch > 4, "{}", network.largest_batch);
+    assert_eq!(counts.ignored, 0);
+}
+
+#[test]
+fn small_writes_share_packets() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    for _ in 0..3000 {
+        assert_eq!(network.end(CONNECTOR).write(&[1; 10]), Ok(10));
+    }
+    let mut read = 0;
+    until(&mut network, Nanos::secs(5), |network| {
+        read += network.end(LISTENER).read(&mut [0; 65_536]).unwrap();
+        read == 30_000
+    });
+    assert!(network.end(CONNECTOR).counts().sent <= 22, "{:?}", network.end(CONNECTOR).counts());
+}
+
+#[test]
+fn a_close_waits_for_what_was_written() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    network.end(CONNECTOR).write(&[7; 100_000]).unwrap();
+    let now = network.now;
+    network.end(CONNECTOR).close(now);
+    assert!(network.end(CONNECTOR).write(&[7]).is_err());
+    until(&mut network, Nanos::secs(5), |network| network.end(LISTENER).closed().is_some());
+    assert_eq!(network.end(CONNECTOR).closed(), Some(Reason::Closed));
+    assert_eq!(network.end(LISTENER).closed(), Some(Reason::PeerClosed));
+    let mut room = vec![0; 200_000];
+    assert_eq!(network.end(LISTENER).read(&mut room), Ok(100_000));
+}
+
+#[test]
+fn a_lost_shutdown_is_said_again() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    network.end(CONNECTOR).abort();
+    network.weather.loss = 1.0;
+    network.step();
+    network.weather.loss = 0.0;
+    assert_eq!(network.end(LISTENER).closed(), None);
+    until(&mut network, Nanos::secs(5), |network| network.end(LISTENER).closed().is_some());
+    assert_eq!(network.end(LISTENER).closed(), Some(Reason::PeerClosed));
+}
+
+#[test]
+fn without_a_listener_there_is_an_error_soon() {
+    let identity = Identity { socket: SocketId(1), first_seq: Seq::new(1), seed: 1 };
+    let peer = "10.0.0.2:9".parse().unwrap();
+    let mut connection = Connection::connect(Nanos(0), Config::default(), identity, peer);
+    let (mut now, mut requests) = (Nanos(0), 0);
+    while let Some(next) = connection.next_timeout() {
+        now = now.max(next);
+        connection.handle_timeout(now);
+        requests += std::iter::from_fn(|| connection.poll_transmit(now, 1).map(|_| ())).count();
+    }
+    assert_eq!((now, requests, connection.closed()), (Nanos::secs(3), 12, Some(Reason::NoAnswer)));
+}
+
+#[test]
+fn a_peer_that_falls_silent_is_given_up() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    network.end(CONNECTOR).write(&[1; 5000]).unwrap();
+    network.weather.loss = 1.0;
+    let start = network.now;
+    while network.step() {}
+    for side in [CONNECTOR, LISTENER] {
+        assert_eq!(network.end(side).closed(), Some(Reason::Silent));
+    }
+    assert!(network.now - start < Nanos::secs(61), "{:?}", network.now - start);
+}
+
+#[test]
+fn a_peer_that_is_only_idle_is_not() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let end = network.now + Nanos::secs(600);
+    while network.now < end {
+        network.step();
+    }
+    assert_eq!(network.ends.iter().flatten().filter(|end| end.closed().is_some()).count(), 0);
+    transfer(&mut network, LISTENER, 100_000);
+}
+
+#[test]
+fn a_reader_that_pauses_stops_the_writer_and_it_goes_on() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let data = vec![3; 2_000_000];
+    let mut written = 0;
+    let end = network.now + Nanos::secs(10);
+    while network.now < end {
+        written += network.end(CONNECTOR).write(&data[written..]).unwrap_or(0);
+        network.step();
+    }
+    // Both buffers are full, of 512 packets each.
+    assert!(written < 1_600_000, "{written}");
+    let (mut read, mut room) = (0, vec![0; 4096]);
+    until(&mut network, Nanos::secs(20), |network| {
+        written += network.end(CONNECTOR).write(&data[written..]).unwrap_or(0);
+        read += network.end(LISTENER).read(&mut room).unwrap();
+        read == data.len()
+    });
+}
+
+fn datagram(to: u32, body: Body<'_>) -> Vec<u8> {
+    let mut buffer = vec![0; 1500];
+    let length = Packet { timestamp: 1, to: SocketId(to), body }.write(&mut buffer).unwrap();
+    buffer.truncate(length);
+    buffer
+}
+
+#[test]
+fn what_cannot_be_is_ignored() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    transfer(&mut network, CONNECTOR, 50_000);
+    network.end(CONNECTOR).write(&[1; 20_000]).unwrap();
+    network.step();
+    let far = Seq::MAX.plus(5000);
+    let ack = Ack { number: 1, next: far, rtt: Nanos(1), rtt_variance: Nanos(1), window: 9, rates: None };
+    let mut room = [0; 64];
+    let report = LossReport::write(std::iter::once(SeqRange { first: Seq::MAX, last: far }), &mut room);
+    let data = Data { seq: far, message: MessageWord::from_wire(!0), payload: &[1] };
+    let forged = [
+        datagram(11, Body::Ack(ack)),
+        datagram(11, Body::LightAck(far)),
+        datagram(11, Body::Nak(report)),
+        datagram(11, Body::Ack2(12_345)),
+        datagram(11, Body::Data(data)),
+        datagram(12, Body::Shutdown),
+        datagram(12, Body::KeepAlive),
+        vec![0xff; 40],
+    ];
+    let (now, count) = (network.now, forged.len() as u64);
+    forged.iter().for_each(|datagram| network.end(CONNECTOR).handle(now, datagram));
+    assert_eq!(network.end(CONNECTOR).counts().ignored, count);
+    let mut read = 0;
+    until(&mut network, Nanos::secs(5), |network| {
+        read += network.end(LISTENER).read(&mut [0; 65_536]).unwrap();
+        read == 20_000
+    });
+    let counts = network.end(CONNECTOR).counts();
+    assert_eq!((counts.sent_again, counts.naks, counts.timeouts), (0, 0, 0));
+}
+
+#[test]
+fn messages_that_are_late_are_given_up_and_the_others_arrive() {
+    let weather = Weather { loss: 0.2, ..Weather::calm() };
+    let mut network = connected(weather, &config(SocketType::Datagram));
+    let (mut sent, mut room) = (0u32, vec![0; 5000]);
+    let mut arrived = Vec::new();
+    let end = network.now + Nanos::secs(40);
+    while network.now < end {
+        let now = network.now;
+        // Every other message may be late; all have four packets.
+        let ttl = (sent % 2 == 1).then_some(Nanos::millis(12));
+        let message = sent.to_be_bytes().repeat(1250);
+        if sent < 2000 && network.end(CONNECTOR).write_message(now, &message, true, ttl).is_ok() {
+            sent += 1;
+        }
+        network.step();
+        while let Some(length) = network.end(LISTENER).read_message(&mut room).unwrap() {
+            assert_eq!(length, 5000);
+            assert!(room.chunks(4).all(|word| word == &room[..4]));
+            arrived.push(u32::from_be_bytes(room[..4].try_into().unwrap()));
+        }
+    }
+    assert_eq!(sent, 2000);
+    assert!(arrived.is_sorted_by(|a, b| a < b), "in order, each once");
+    let kept = arrived.iter().filter(|number| *number % 2 == 0).count();
+    assert_eq!(kept, 1000, "those that may not be given up");
+    assert!(arrived.len() < 2000, "none was given up");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a stranger sends who knows the socket identifier: no panic, and bounded work.
+    #[test]
+    fn any_packets_do_not_panic(
+        packets in prop::collection::vec((0u8..12, any::<bool>(), prop::collection::vec(any::<u8>(), 0..60)), 1..60),
+        messages: bool,
+    ) {
+        let socket_type = if messages { SocketType::Datagram } else { SocketType::Stream };
+        let mut network = connected(Weather::calm(), &config(socket_type));
+        if messages {
+            let now = network.now;
+            network.end(CONNECTOR).write_message(now, &[1; 30_000], true, None).unwrap();
+        } else {
+            network.end(CONNECTOR).write(&[1; 30_000]).unwrap();
+        }
+        network.step();
+        for (kind, near, information) in packets {
+            let mut datagram = vec![0; 16];
+            datagram[..2].copy_from_slice(&[0x80, kind]);
+            if kind > 8 {
+                // Data near the window.
+                let seq = Seq::MAX.minus(40).plus(u32::from(information.len() as u8) * 3);
+                datagram[..4].copy_from_slice(&seq.to_wire().to_be_bytes());
+            }
+            datagram[12..16].copy_from_slice(&11u32.to_be_bytes());
+            if near {
+                datagram.extend_from_slice(&Seq::MAX.minus(30).to_wire().to_be_bytes());
+            }
+            datagram.extend_from_slice(&information);
+            let now = network.now;
+            network.end(CONNECTOR).handle(now, &datagram);
+            network.step();
+            let mut room = vec![0; 40_000];
+            let _ = network.end(CONNECTOR).read(&mut room);
+            let _ = network.end(CONNECTOR).read_message(&mut room);
+        }
+    }
+}

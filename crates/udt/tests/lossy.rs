@@ -1,0 +1,162 @@
+//! Connections over a network that loses, delays, doubles and reorders packets. Every byte arrives, in order, or both ends learn
+//! that it did not; neither waits for ever.
+//!
+//! `UDT_SEEDS=10000 cargo test --release -p landspeed-udt --test lossy` tries more networks.
+
+mod network;
+
+use landspeed_udt::{Config, IoError, Reason, Seq, SocketType};
+use landspeed_units::Nanos;
+use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What one end writes and what it has read.
+struct App {
+    writes: Vec<u8>,
+    written: usize,
+    hash: blake3::Hasher,
+    read: usize,
+    /// The chance that it reads when it could.
+    diligence: f64,
+    largest_message: usize,
+}
+
+impl App {
+    fn new(random: &mut ChaCha8Rng, length: usize, largest_message: usize) -> Self {
+        let diligence = if random.random_bool(0.3) { 0.02 } else { 1.0 };
+        let writes = bytes(random, length);
+        App { writes, written: 0, hash: blake3::Hasher::new(), read: 0, diligence, largest_message }
+    }
+
+    fn act(&mut self, network: &mut Network, side: usize, socket_type: SocketType) {
+        if network.ends[side].is_none() {
+            return;
+        }
+        match socket_type {
+            SocketType::Stream => self.stream(network, side),
+            SocketType::Datagram => self.messages(network, side),
+        }
+    }
+
+    fn stream(&mut self, network: &mut Network, side: usize) {
+        let piece = (self.writes.len() - self.written).min(network.random.random_range(1..100_000));
+        if let Ok(written) = network.end(side).write(&self.writes[self.written..][..piece]) {
+            self.written += written;
+        }
+        if network.random.random_bool(self.diligence) {
+            let end = network.end(side);
+            while !end.peek().is_empty() {
+                let piece = end.peek();
+                self.hash.update(piece);
+                self.read += piece.len();
+                end.consume(piece.len());
+            }
+        }
+    }
+
+    fn messages(&mut self, network: &mut Network, side: usize) {
+        let left = self.writes.len() - self.written;
+        if left > 0 {
+            let piece = left.min(network.random.random_range(1..=self.largest_message));
+            let now = network.now;
+            let message = &self.writes[self.written..][..piece];
+            match network.end(side).write_message(now, message, true, None) {
+                Ok(()) => self.written += piece,
+                Err(IoError::Full | IoError::NotOpen | IoError::Closed) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+        if network.random.random_bool(self.diligence) {
+            let mut room = vec![0; self.largest_message];
+            while let Ok(Some(length)) = network.end(side).read_message(&mut room) {
+                self.hash.update(&room[..length]);
+                self.read += length;
+            }
+        }
+    }
+}
+
+struct Plan {
+    weather: Weather,
+    configs: [Config; 2],
+    first: Seq,
+    lengths: [usize; 2],
+    largest_message: usize,
+}
+
+fn plan(random: &mut ChaCha8Rng) -> Plan {
+    let rough = random.random_bool(0.8);
+    let mut chance = |most: f64| if rough { random.random_range(0.0..most) } else { 0.0 };
+    let (loss, doubled, reordered) = (chance(0.2), chance(0.1), chance(0.1));
+    let delay = Nanos(random.random_range(100_000..80_000_000));
+    let packet = Nanos(random.random_range(2_000..200_000));
+    let queue = Nanos(random.random_range(1_000_000..100_000_000));
+    let weather = Weather { loss, doubled, reordered, delay, packet, queue };
+    let socket_type = if random.random_bool(0.5) { SocketType::Stream } else { SocketType::Datagram };
+    let mut one = || {
+        let mss = [200, 576, 1500, 9000][random.random_range(0..4)];
+        let [send_buffer, receive_buffer] = [0; 2].map(|_| random.random_range(8..600));
+        Config { mss, send_buffer, receive_buffer, ..config(socket_type) }
+    };
+    let configs = [one(), one()];
+    let mss = configs[0].mss.min(configs[1].mss) as usize;
+    let smallest = configs.iter().map(|one| one.send_buffer.min(one.receive_buffer)).min().unwrap();
+    let largest_message = (mss - 44) * smallest as usize / 2;
+    let first = if random.random_bool(0.5) {
+        Seq::MAX.minus(random.random_range(0..200))
+    } else {
+        Seq::new(random.random())
+    };
+    let lengths = [
+        random.random_range(1..300 * mss),
+        if random.random() { random.random_range(1..100 * mss) } else { 0 },
+    ];
+    Plan { weather, configs, first, lengths, largest_message }
+}
+
+/// How a network's run has ended: whether every byte arrived.
+fn run(seed: u64) -> bool {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let plan = plan(&mut random);
+    let socket_type = plan.configs[0].socket_type;
+    let mut apps = plan.lengths.map(|length| App::new(&mut random, length, plan.largest_message));
+    let mut network = Network::new(seed, plan.weather, plan.configs, plan.first);
+    let end = network.now + Nanos::secs(900);
+    while network.step() {
+        assert!(network.now < end, "seed {seed}: still waiting: {:?}", network.ends);
+        for (side, app) in apps.iter_mut().enumerate() {
+            app.act(&mut network, side, socket_type);
+        }
+        let has_all = apps[CONNECTOR].read == plan.lengths[LISTENER];
+        if has_all && apps[CONNECTOR].written == plan.lengths[CONNECTOR] {
+            let now = network.now;
+            network.end(CONNECTOR).close(now);
+        }
+    }
+    // Nothing more happens: what has arrived can be read still.
+    apps.iter_mut().for_each(|app| app.diligence = 1.0);
+    for (side, app) in apps.iter_mut().enumerate() {
+        app.act(&mut network, side, socket_type);
+    }
+    let reasons = [0, 1].map(|side| network.ends[side].as_ref().map(|end| end.closed().expect("an end")));
+    let complete = [0, 1].map(|side| {
+        let (wrote, read) = (&apps[side], &apps[1 - side]);
+        let is_whole = read.read == wrote.writes.len();
+        let arrived = blake3::hash(&wrote.writes[..read.read]);
+        assert_eq!(read.hash.finalize(), arrived, "seed {seed}: other bytes than were written");
+        is_whole
+    });
+    if reasons[CONNECTOR] == Some(Reason::Closed) {
+        assert!(complete[CONNECTOR], "seed {seed}: closed as delivered, and it was not: {reasons:?}");
+    }
+    complete == [true, true] && reasons[CONNECTOR] == Some(Reason::Closed)
+}
+
+#[test]
+fn every_byte_arrives_or_both_ends_know() {
+    let seeds = std::env::var("UDT_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);
+    let complete = (0..seeds).filter(|seed| run(*seed)).count() as u64;
+    println!("{complete} of {seeds} networks delivered everything");
+    assert!(complete * 100 >= seeds * 98, "{complete} of {seeds}");
+}

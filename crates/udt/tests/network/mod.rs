@@ -1,0 +1,178 @@
+//! Two ends and a network between them that loses, delays, doubles and reorders packets, in time that is made up.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+
+use landspeed_udt::packet::HANDSHAKE;
+use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Seq, SocketId, SocketType};
+use landspeed_units::Nanos;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What the network does to packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Weather {
+    pub(crate) loss: f64,
+    pub(crate) doubled: f64,
+    pub(crate) reordered: f64,
+    pub(crate) delay: Nanos,
+    /// How long the link takes for a packet.
+    pub(crate) packet: Nanos,
+    /// The longest queue before the link.
+    pub(crate) queue: Nanos,
+}
+
+impl Weather {
+    pub(crate) fn calm() -> Self {
+        Weather {
+            loss: 0.0,
+            doubled: 0.0,
+            reordered: 0.0,
+            delay: Nanos::millis(5),
+            packet: Nanos::micros(10),
+            queue: Nanos::millis(20),
+        }
+    }
+}
+
+pub(crate) const CONNECTOR: usize = 0;
+pub(crate) const LISTENER: usize = 1;
+
+pub(crate) struct Network {
+    pub(crate) now: Nanos,
+    pub(crate) ends: [Option<Connection>; 2],
+    pub(crate) random: ChaCha8Rng,
+    pub(crate) weather: Weather,
+    /// The largest number of packets of one batch that an end sent.
+    pub(crate) largest_batch: usize,
+    configs: [Config; 2],
+    listener: Listener,
+    addresses: [SocketAddr; 2],
+    free_at: [Nanos; 2],
+    under_way: BinaryHeap<Reverse<(Nanos, u64, usize, Vec<u8>)>>,
+    order: u64,
+    steps: u64,
+}
+
+impl Network {
+    pub(crate) fn new(seed: u64, weather: Weather, configs: [Config; 2], first_seq: Seq) -> Self {
+        let random = ChaCha8Rng::seed_from_u64(seed);
+        let addresses = ["10.0.0.1:1000", "10.0.0.2:2000"].map(|address| address.parse().unwrap());
+        let identity = Identity { socket: SocketId(11), first_seq, seed };
+        let now = Nanos::secs(1000);
+        let connector = Connection::connect(now, configs[CONNECTOR].clone(), identity, addresses[LISTENER]);
+        let listener = Listener::new([9; 32], configs[LISTENER].socket_type);
+        Network {
+            now,
+            ends: [Some(connector), None],
+            random,
+            weather,
+            largest_batch: 0,
+            configs,
+            listener,
+            addresses,
+            free_at: [Nanos(0); 2],
+            under_way: BinaryHeap::new(),
+            order: 0,
+            steps: 0,
+        }
+    }
+
+    pub(crate) fn end(&mut self, side: usize) -> &mut Connection {
+        self.ends[side].as_mut().expect("the end is there")
+    }
+
+    /// Sends what both ends have, then goes to the next moment at which something happens; false where nothing ever will.
+    pub(crate) fn step(&mut self) -> bool {
+        self.steps += 1;
+        assert!(self.steps < 20_000_000, "the ends spin at {:?}", self.now);
+        (0..2).for_each(|side| self.send(side));
+        let arrival = self.under_way.peek().map(|Reverse((at, ..))| *at);
+        let timers = self.ends.iter().flatten().filter_map(Connection::next_timeout);
+        let Some(next) = arrival.into_iter().chain(timers).min() else { return false };
+        self.now = self.now.max(next);
+        while self.under_way.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {
+            let Some(Reverse((_, _, side, datagram))) = self.under_way.pop() else { break };
+            self.deliver(side, &datagram);
+        }
+        let now = self.now;
+        self.ends.iter_mut().flatten().for_each(|end| end.handle_timeout(now));
+        true
+    }
+
+    fn send(&mut self, side: usize) {
+        let now = self.now;
+        let mut datagrams = Vec::new();
+        let Some(end) = &mut self.ends[side] else { return };
+        while let Some(transmit) = end.poll_transmit(now, 16) {
+            let before = datagrams.len();
+            datagrams.extend(transmit.datagrams().map(<[u8]>::to_vec));
+            self.largest_batch = self.largest_batch.max(datagrams.len() - before);
+        }
+        datagrams.into_iter().for_each(|datagram| self.launch(1 - side, datagram));
+    }
+
+    /// Puts a datagram on its way to `side`.
+    pub(crate) fn launch(&mut self, side: usize, datagram: Vec<u8>) {
+        let weather = self.weather;
+        let start = self.free_at[side].max(self.now);
+        if start - self.now > weather.queue || self.random.random_bool(weather.loss) {
+            return;
+        }
+        self.free_at[side] = start + weather.packet;
+        let mut at = self.free_at[side] + weather.delay;
+        if self.random.random_bool(weather.reordered) {
+            at += Nanos(self.random.random_range(0..30_000_000));
+        }
+        if self.random.random_bool(weather.doubled) {
+            let later = Nanos(self.random.random_range(0..5_000_000));
+            self.put(at + later, side, datagram.clone());
+        }
+        self.put(at, side, datagram);
+    }
+
+    fn put(&mut self, at: Nanos, side: usize, datagram: Vec<u8>) {
+        self.order += 1;
+        self.under_way.push(Reverse((at, self.order, side, datagram)));
+    }
+
+    fn deliver(&mut self, side: usize, datagram: &[u8]) {
+        let is_request = datagram.len() >= HANDSHAKE && datagram[12..16] == [0; 4];
+        if side == LISTENER && (is_request || self.ends[LISTENER].is_none()) {
+            return self.listen(datagram);
+        }
+        let now = self.now;
+        self.end(side).handle(now, datagram);
+    }
+
+    fn listen(&mut self, datagram: &[u8]) {
+        let (now, peer) = (self.now, self.addresses[CONNECTOR]);
+        let mut reply = [0; HANDSHAKE];
+        match self.listener.handle(now, peer, datagram, &mut reply) {
+            Answer::Ignore => {}
+            Answer::Reply(length) => {
+                assert!(length <= datagram.len());
+                self.launch(CONNECTOR, reply[..length].to_vec());
+            }
+            Answer::Proven(request) => match &mut self.ends[LISTENER] {
+                Some(known) => known.handle(now, datagram),
+                None => {
+                    let identity = Identity { socket: SocketId(22), first_seq: Seq::new(0), seed: 3 };
+                    let config = self.configs[LISTENER].clone();
+                    self.ends[LISTENER] = Some(Connection::accept(now, config, identity, &request));
+                }
+            },
+        }
+    }
+}
+
+pub(crate) fn config(socket_type: SocketType) -> Config {
+    Config { socket_type, send_buffer: 512, receive_buffer: 512, ..Config::default() }
+}
+
+pub(crate) fn bytes(random: &mut ChaCha8Rng, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    random.fill(&mut bytes[..]);
+    bytes
+}
