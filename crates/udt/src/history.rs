@@ -98,7 +98,7 @@ impl ArrivalHistory {
     /// Packet 16n and the one after it are sent at once: the time between their arrivals is the bottleneck's for one packet
     /// (draft-gg-udt-03 section 6.1). Two packets of one batch say nothing.
     fn pair(&mut self, now: Nanos, seq: Seq) {
-        if seq.to_wire() % 16 == 0 {
+        if seq.to_wire().is_multiple_of(16) {
             self.first_of_pair = Some((seq, now));
         } else if let Some((first, then)) = self.first_of_pair
             && first.next() == seq

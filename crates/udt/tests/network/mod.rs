@@ -1,4 +1,5 @@
 //! Two ends and a network between them that loses, delays, doubles and reorders packets, in time that is made up.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,6 +10,9 @@ use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Seq, SocketI
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// When it arrives, a number that keeps the order, at which end, and what.
+type UnderWay = (Nanos, u64, usize, Vec<u8>);
 
 /// What the network does to packets.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +54,7 @@ pub(crate) struct Network {
     listener: Listener,
     addresses: [SocketAddr; 2],
     free_at: [Nanos; 2],
-    under_way: BinaryHeap<Reverse<(Nanos, u64, usize, Vec<u8>)>>,
+    under_way: BinaryHeap<Reverse<UnderWay>>,
     order: u64,
     steps: u64,
 }
