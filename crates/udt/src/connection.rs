@@ -530,7 +530,7 @@ impl Connection {
 
     fn is_all_delivered(&self) -> bool {
         match &self.phase {
-            Phase::Open(link) => link.sender.buffer.is_empty() && !link.send_answer,
+            Phase::Open(link) => link.sender.is_all_delivered() && !link.send_answer,
             Phase::Connecting(_) => true,
         }
     }

@@ -114,10 +114,12 @@ impl Daimd {
 
     fn end_slow_start(&mut self, path: &PathState) {
         self.slow_start = false;
+        let cycle = (path.round_trip.mean + SYN).0 as f64;
         self.period = if path.arrival.0 > 0.0 {
-            1e9 / path.arrival.0
+            // A receiver of few packets reports next to none: libudt says one a second.
+            (1e9 / path.arrival.0).min(cycle / FIRST_WINDOW)
         } else {
-            (path.round_trip.mean + SYN).0 as f64 / self.window
+            cycle / self.window
         };
     }
 

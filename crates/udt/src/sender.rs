@@ -25,6 +25,8 @@ pub(crate) struct Sender {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
     control: Box<dyn Control>,
+    /// What the last full acknowledgement named.
+    full_ack: Seq,
     /// The first packet that the receiver has no room for.
     window_end: Seq,
     path: PathState,
@@ -63,6 +65,7 @@ impl Sender {
             buffer,
             losses: LossList::new(),
             control,
+            full_ack: first,
             window_end: first.plus(limits.peer_flight.min(MAX_WINDOW)),
             path,
             next_send: Nanos(0),
@@ -87,6 +90,12 @@ impl Sender {
         self.buffer.sent() > 0
     }
 
+    /// Whether all that was written has arrived, by a full acknowledgement: what libudt has acknowledged by a light one alone, it forgets
+    /// when it is told that the connection is closed.
+    pub(crate) fn is_all_delivered(&self) -> bool {
+        self.buffer.is_empty() && self.full_ack == self.buffer.first()
+    }
+
     /// All packets before `next` have arrived: how many of them were not known to have. `None` where it cannot be: a
     /// stranger's, or one that others have overtaken.
     pub(crate) fn acknowledge(&mut self, next: Seq) -> Option<u32> {
@@ -101,6 +110,7 @@ impl Sender {
 
     /// What else a full acknowledgement says, once [`acknowledge`](Self::acknowledge) has believed it.
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
+        self.full_ack = ack.next;
         self.window_end = ack.next.plus(ack.window.min(MAX_WINDOW));
         if ack.rtt.0 > 0 {
             self.path.round_trip.sample(ack.rtt);
