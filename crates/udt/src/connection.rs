@@ -6,13 +6,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_units::Nanos;
+use landspeed_units::{Bytes, Nanos};
 use thiserror::Error;
 
 use crate::handshake::{Connector, Outcome, Request};
 use crate::history::{PacketRate, RoundTrip, SYN};
 use crate::packet::{
     Ack, Body, HANDSHAKE, HEADER, Handshake, HandshakeKind, MIN_MSS, Packet, SocketType, UDP_HEADERS,
+    data_header,
 };
 use crate::rate::{Control, Daimd};
 use crate::receive_buffer::ReceiveBuffer;
@@ -175,6 +176,17 @@ pub struct Counts {
     pub ignored: u64,
 }
 
+/// What the peer has acknowledged since the connection's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Data packets.
+    pub packets: u64,
+    /// Their payload.
+    pub bytes: Bytes,
+    /// Whether that is all that was written.
+    pub is_all: bool,
+}
+
 /// What a connection knows of its path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathFigures {
@@ -207,6 +219,7 @@ pub struct Connection {
     flags: Flags,
     closing: Option<Nanos>,
     closed: Option<Reason>,
+    peer_closed: bool,
     last_shutdown: Option<Nanos>,
     counts: Counts,
 }
@@ -304,6 +317,7 @@ impl Connection {
             flags: Flags::default(),
             closing: None,
             closed: None,
+            peer_closed: false,
             last_shutdown: None,
             counts: Counts::default(),
         }
@@ -329,6 +343,26 @@ impl Connection {
         self.closed
     }
 
+    /// Whether the peer has said that it is closed.
+    pub fn has_peer_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// How far the peer has acknowledged.
+    pub fn progress(&self) -> Progress {
+        let Phase::Open(link) = &self.phase else { return Progress { is_all: true, ..Progress::default() } };
+        let acked = link.sender.acked();
+        Progress { packets: acked.packets, bytes: acked.bytes, is_all: link.sender.is_all_delivered() }
+    }
+
+    /// The payload of a full packet, once it is open.
+    pub fn payload(&self) -> Option<usize> {
+        match &self.phase {
+            Phase::Open(link) => Some(link.payload),
+            Phase::Connecting(_) => None,
+        }
+    }
+
     /// What is known of the path, once it is open.
     pub fn path(&self) -> Option<PathFigures> {
         let Phase::Open(link) = &self.phase else { return None };
@@ -351,6 +385,22 @@ impl Connection {
         }
     }
 
+    /// Takes a data packet by its header; its payload of `length` bytes lies where the reader wants it, and was read. False where there is
+    /// something to read before it, or it is no packet of the stream: it must be [`handle`](Self::handle)d then.
+    pub fn deliver(&mut self, now: Nanos, header: &[u8; HEADER], length: usize) -> bool {
+        let Phase::Open(link) = &mut self.phase else { return false };
+        let is_data = self.closed.is_none() && (1..=link.payload).contains(&length);
+        let Some((seq, timestamp, to)) = data_header(header).filter(|_| is_data) else { return false };
+        let is_delivered = to == self.identity.socket
+            && self.config.socket_type == SocketType::Stream
+            && link.receiver.on_delivery((now, timestamp), seq, length < link.payload);
+        if is_delivered {
+            self.counts.received += 1;
+            link.heard(now);
+        }
+        is_delivered
+    }
+
     fn believe(&mut self, now: Nanos, datagram: &[u8]) -> bool {
         let Ok(packet) = Packet::parse(datagram) else { return false };
         if let Body::Handshake(handshake) = packet.body {
@@ -366,7 +416,7 @@ impl Connection {
         let is_believed = match packet.body {
             Body::Data(data) => {
                 let before = link.receiver.next();
-                let arrival = link.receiver.on_data(now, &data, link.payload);
+                let arrival = link.receiver.on_data((now, packet.timestamp), &data, link.payload);
                 self.flags.readable |=
                     arrival == Arrival::New && (link.receiver.next() != before || !data.message.in_order);
                 self.counts.count(arrival);
@@ -393,6 +443,7 @@ impl Connection {
                 true
             }
             Body::Shutdown => {
+                self.peer_closed = true;
                 self.closed = Some(Reason::PeerClosed);
                 true
             }
@@ -435,9 +486,13 @@ impl Connection {
 
     /// The peer has not heard that this end is closed: tell it again, once in a SYN.
     fn on_late_packet(&mut self, now: Nanos, body: &Body<'_>) -> bool {
+        self.peer_closed |= *body == Body::Shutdown;
+        if let (Phase::Open(link), Body::Ack(ack)) = (&mut self.phase, body) {
+            link.on_ack(now, ack);
+        }
         let is_peers = self.closed == Some(Reason::PeerClosed) || *body == Body::Shutdown;
         if !is_peers && self.last_shutdown.is_some_and(|last| now - last >= SYN) {
-            self.flags.send_shutdown = true;
+            self.repeat_close();
         }
         true
     }
@@ -457,6 +512,12 @@ impl Connection {
             Phase::Open(link) => link.next_timeout(&self.config),
         };
         Some(closing.map_or(phase, |closing| closing.min(phase)))
+    }
+
+    /// Whether data could leave but for the pace, so that what the peer says now changes little before
+    /// [`next_timeout`](Self::next_timeout).
+    pub fn is_pacing(&self) -> bool {
+        matches!(&self.phase, Phase::Open(link) if self.closed.is_none() && link.sender.next_timeout().is_some())
     }
 
     /// Time has passed.
@@ -517,9 +578,13 @@ impl Connection {
     fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
         let (to, body) = match &mut self.phase {
             Phase::Open(link) if self.flags.send_shutdown => {
-                self.flags.send_shutdown = false;
-                self.last_shutdown = Some(now);
-                (link.peer, Body::Shutdown)
+                // The peer is to know what has arrived before it hears that nothing more will be said.
+                let last = link.receiver.poll_ack(now).unwrap_or_else(|| {
+                    self.flags.send_shutdown = false;
+                    self.last_shutdown = Some(now);
+                    Body::Shutdown
+                });
+                (link.peer, last)
             }
             _ if self.closed.is_some() => return None,
             Phase::Connecting(connector) => (SocketId::LISTENER, Body::Handshake(connector.poll(now)?)),
@@ -537,12 +602,22 @@ impl Connection {
 
     fn end(&mut self, reason: Reason) {
         self.closed = Some(reason);
-        self.flags.send_shutdown = matches!(self.phase, Phase::Open(_));
+        self.repeat_close();
     }
 
     /// Closes the connection once all that was written has arrived. What arrives meanwhile can be read.
     pub fn close(&mut self, now: Nanos) {
         self.closing.get_or_insert(now);
+    }
+
+    /// Says once more what has arrived and that this end is closed, if it is: the word may have got lost.
+    pub fn repeat_close(&mut self) {
+        if let Phase::Open(link) = &mut self.phase
+            && self.closed.is_some()
+        {
+            link.receiver.acknowledge_again();
+            self.flags.send_shutdown = true;
+        }
     }
 
     /// Closes the connection at once. What has not arrived is lost.
@@ -570,6 +645,18 @@ impl Connection {
         let reason = self.closed.filter(|_| !flags.told_closed)?;
         flags.told_closed = true;
         Some(Event::Closed(reason))
+    }
+
+    /// Whether [`write`](Self::write) would find room.
+    pub fn is_writable(&self) -> bool {
+        matches!(&self.phase, Phase::Open(link) if link.sender.buffer.free_bytes() > 0)
+    }
+
+    /// Tells the peer at once what has arrived, for a caller that will not be there when it is due.
+    pub fn acknowledge(&mut self) {
+        if let Phase::Open(link) = &mut self.phase {
+            link.receiver.acknowledge();
+        }
     }
 
     fn open(&mut self, socket_type: SocketType) -> Result<&mut Link, IoError> {

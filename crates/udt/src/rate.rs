@@ -125,8 +125,10 @@ impl Daimd {
 
     /// How many packets more in the next SYN, from what is left of the capacity (draft-gg-udt-03 section 7.2).
     fn increase(&self, path: &PathState) -> f64 {
-        let capacity = path.capacity.0;
-        let mut left = capacity - 1e9 / self.period.max(1.0);
+        let rate = 1e9 / self.period.max(1.0);
+        // Packets that arrive in batches may never tell: then as much is left as is used.
+        let capacity = if path.capacity.0 > 0.0 { path.capacity.0 } else { 2.0 * rate };
+        let mut left = capacity - rate;
         if self.period > self.last_decrease_period {
             left = left.min(capacity / 9.0);
         }

@@ -35,6 +35,14 @@ pub(crate) struct Sender {
     /// How much of a delay later packets may catch up.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
+    acked: Acked,
+}
+
+/// What has arrived, by the peer's acknowledgements.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Acked {
+    pub(crate) packets: u64,
+    pub(crate) bytes: Bytes,
 }
 
 /// The sizes that both ends agreed on.
@@ -71,11 +79,16 @@ impl Sender {
             next_send: Nanos(0),
             catch_up,
             last_warning: None,
+            acked: Acked::default(),
         }
     }
 
     pub(crate) fn path(&self) -> &PathState {
         &self.path
+    }
+
+    pub(crate) fn acked(&self) -> Acked {
+        self.acked
     }
 
     pub(crate) fn period(&self) -> Nanos {
@@ -103,7 +116,8 @@ impl Sender {
         if packets > self.buffer.sent() {
             return None;
         }
-        self.buffer.release(packets);
+        self.acked.packets += u64::from(packets);
+        self.acked.bytes += Bytes(self.buffer.release(packets));
         self.losses.remove_before(next);
         Some(packets)
     }
@@ -167,13 +181,15 @@ impl Sender {
         flow.min(self.control.window().max(1).saturating_sub(self.buffer.sent()))
     }
 
-    /// When something can leave; `None` where there is nothing, or the windows are closed.
+    /// When something can leave; `None` where there is nothing, or the windows are closed. One packet would leave earlier: a sleep that is
+    /// as long as a late wake-up may be sends many at once.
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
+        let next = self.next_send + (self.catch_up - self.control.period());
         if !self.losses.is_empty() {
-            return Some(self.next_send);
+            return Some(next);
         }
         let has_new = self.buffer.has_new() && self.room() > 0;
-        has_new.then(|| self.next_send.max(self.control.frozen_until()))
+        has_new.then(|| next.max(self.control.frozen_until()))
     }
 
     /// How many packets the pace allows now.
