@@ -1,6 +1,8 @@
 //! What a receiver measures of the path (draft-gg-udt-03 section 6.2): how fast packets arrive, how fast the path could carry
 //! them, and the round trip.
 
+use std::fmt;
+
 use landspeed_units::Nanos;
 
 use crate::seq::Seq;
@@ -157,7 +159,7 @@ impl RoundTrip {
 const ACKS: usize = 1024;
 
 /// The last acknowledgements that were sent, for the ACK2 that returns a number of them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AckHistory {
     ring: Box<[Option<(u32, Seq, Nanos)>]>,
 }
@@ -165,6 +167,12 @@ pub struct AckHistory {
 impl Default for AckHistory {
     fn default() -> Self {
         AckHistory { ring: vec![None; ACKS].into() }
+    }
+}
+
+impl fmt::Debug for AckHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AckHistory({} not answered)", self.ring.iter().flatten().count())
     }
 }
 
