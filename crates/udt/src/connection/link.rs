@@ -15,6 +15,15 @@ use crate::seq::{Seq, SocketId};
 /// What a packet's size has besides its payload.
 const HEADERS: usize = UDP_HEADERS + HEADER;
 
+/// How a handshake has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Agreement {
+    /// The peer's handshake, with the packet size of both.
+    pub(super) peers: Handshake,
+    /// How long its round trip was, where that was seen.
+    pub(super) round_trip: Option<Nanos>,
+}
+
 /// Both halves of an open connection.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -33,12 +42,13 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A connection with what both ends agreed on: `agreed` is the peer's handshake.
-    pub(super) fn new(now: Nanos, config: &Config, identity: &Identity, agreed: Handshake) -> Self {
+    /// A connection with what both ends agreed on.
+    pub(super) fn new(now: Nanos, config: &Config, identity: &Identity, agreement: &Agreement) -> Self {
+        let Agreement { peers: agreed, round_trip } = *agreement;
         let (first, payload) = (identity.first_seq, agreed.mss as usize - HEADERS);
         let send = SendBuffer::new(config.send_buffer.clamp(2, MAX_WINDOW), payload, first, agreed.socket);
         let receive = ReceiveBuffer::new(config.receive_buffer.clamp(2, MAX_WINDOW), payload, first);
-        let limits = Limits { mss: agreed.mss, peer_flight: agreed.flight };
+        let limits = Limits { mss: agreed.mss, peer_flight: agreed.flight, round_trip };
         let control = (config.control)(first, identity.seed);
         Link {
             peer: agreed.socket,
@@ -46,7 +56,7 @@ impl Link {
             answer: None,
             send_answer: false,
             sender: Sender::new(send, control, limits, config.catch_up),
-            receiver: Receiver::new(receive, first),
+            receiver: Receiver::new(receive, first, round_trip),
             ack2: None,
             last_ack2: None,
             keep_alive: false,
@@ -118,18 +128,16 @@ impl Link {
     }
 
     pub(super) fn is_silent(&self, now: Nanos, config: &Config) -> bool {
-        self.exp.is_silent(now, self.sender.path().round_trip, config.silence)
+        self.exp.is_silent(now, self.sender.patience(), config.silence)
     }
 
     /// What was sent and not acknowledged for too long goes again; a peer that sends nothing is told that this end is alive. Whether
     /// something goes again.
     pub(super) fn check_exp(&mut self, now: Nanos) -> bool {
-        if !self.exp.goes_off(now, self.sender.path().round_trip) {
-            return false;
-        }
+        let Some(times) = self.exp.goes_off(now, self.sender.patience()) else { return false };
         let is_waiting = self.sender.is_waiting_for_ack();
         if is_waiting {
-            self.sender.on_timeout(now);
+            self.sender.on_timeout(now, times == 1);
         } else {
             self.keep_alive = true;
         }
@@ -154,7 +162,7 @@ impl Link {
     pub(super) fn next_timeout(&self, config: &Config) -> Nanos {
         let is_due = self.send_answer || self.ack2.is_some() || self.keep_alive;
         let now = is_due.then_some(Nanos(0));
-        let own = self.exp.next(self.sender.path().round_trip, config.silence);
+        let own = self.exp.next(self.sender.patience(), config.silence);
         let others = [now, self.receiver.next_timeout(), self.sender.next_timeout()];
         others.into_iter().flatten().fold(own, Nanos::min)
     }

@@ -6,7 +6,7 @@ use landspeed_units::Nanos;
 
 use super::config::{Config, Identity};
 use super::figures::Counts;
-use super::link::Link;
+use super::link::{Agreement, Link};
 use super::outcome::Reason;
 use super::{Connection, Flags, Phase};
 use crate::handshake::{Connector, Outcome, Request};
@@ -42,8 +42,9 @@ impl Connection {
             ..asked
         };
         let identity = Identity { first_seq: asked.first_seq, ..identity };
-        let link =
-            Link::new(now, &config, &identity, Handshake { mss: answer.mss, ..asked }).with_answer(answer);
+        let peers = Handshake { mss: answer.mss, ..asked };
+        let agreement = Agreement { peers, round_trip: None };
+        let link = Link::new(now, &config, &identity, &agreement).with_answer(answer);
         let mut this = Self::new(now, config, identity, request.peer, Phase::Open(Box::new(link)));
         this.flags.connected = true;
         this
@@ -79,7 +80,8 @@ impl Connection {
                     true
                 }
                 Outcome::Connected(answer) => {
-                    let link = Link::new(now, &self.config, &self.identity, answer);
+                    let agreement = Agreement { peers: answer, round_trip: connector.round_trip() };
+                    let link = Link::new(now, &self.config, &self.identity, &agreement);
                     self.phase = Phase::Open(Box::new(link));
                     self.flags.connected = true;
                     true

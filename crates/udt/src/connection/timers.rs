@@ -2,7 +2,7 @@
 
 use landspeed_units::Nanos;
 
-use crate::history::{RoundTrip, SYN};
+use crate::history::SYN;
 
 /// The EXP timer does not go off sooner (libudt 4.11).
 const MIN_EXP: Nanos = Nanos::millis(300);
@@ -36,29 +36,30 @@ impl Exp {
         self.since = now;
     }
 
-    fn at(&self, round_trip: RoundTrip) -> Nanos {
+    /// `patience` is how long an acknowledgement takes at most.
+    fn at(&self, patience: Nanos) -> Nanos {
         let count = u64::from(self.count);
-        self.since + (round_trip.timeout().times(count) + SYN).max(MIN_EXP.times(count))
+        self.since + (patience.times(count) + SYN).max(MIN_EXP.times(count))
     }
 
     /// Whether the peer is given up.
-    pub(super) fn is_silent(&self, now: Nanos, round_trip: RoundTrip, most: Nanos) -> bool {
+    pub(super) fn is_silent(&self, now: Nanos, patience: Nanos, most: Nanos) -> bool {
         let silence = now - self.last_heard;
-        silence >= most || self.count > MAX_EXP && silence >= MIN_SILENCE && now >= self.at(round_trip)
+        silence >= most || self.count > MAX_EXP && silence >= MIN_SILENCE && now >= self.at(patience)
     }
 
-    /// Whether the timer goes off. It is slower each time, until the peer is heard.
-    pub(super) fn goes_off(&mut self, now: Nanos, round_trip: RoundTrip) -> bool {
-        let goes_off = now >= self.at(round_trip);
-        if goes_off {
-            self.count += 1;
-            self.since = now;
+    /// Where the timer goes off: for which time since the peer was heard. It is slower each time.
+    pub(super) fn goes_off(&mut self, now: Nanos, patience: Nanos) -> Option<u32> {
+        if now < self.at(patience) {
+            return None;
         }
-        goes_off
+        self.count += 1;
+        self.since = now;
+        Some(self.count - 1)
     }
 
     /// When the timer goes off, or the peer has been silent for `most`.
-    pub(super) fn next(&self, round_trip: RoundTrip, most: Nanos) -> Nanos {
-        self.at(round_trip).min(self.last_heard + most)
+    pub(super) fn next(&self, patience: Nanos, most: Nanos) -> Nanos {
+        self.at(patience).min(self.last_heard + most)
     }
 }
