@@ -1,6 +1,8 @@
 //! What a receiver measures of the path (draft-gg-udt-03 section 6.2): how fast packets arrive, how fast the path could carry
 //! them, and the round trip.
 
+use std::fmt;
+
 use landspeed_units::Nanos;
 
 use crate::seq::Seq;
@@ -24,6 +26,9 @@ impl PacketRate {
     }
 }
 
+/// Packets that say something of a rate.
+const ENOUGH: u64 = 16;
+
 /// Packets that arrived within some time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Span {
@@ -32,6 +37,10 @@ struct Span {
 }
 
 impl Span {
+    fn rate(self) -> PacketRate {
+        PacketRate(if self.time.0 == 0 { 0.0 } else { f64::from(self.packets) * 1e9 / self.time.0 as f64 })
+    }
+
     /// The time of one packet.
     fn share(self) -> u64 {
         self.time.0 / u64::from(self.packets.max(1))
@@ -61,6 +70,12 @@ impl<const N: usize> Spans<N> {
 
     fn packets(&self) -> u64 {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
+    }
+
+    /// The rate of the fastest one.
+    fn fastest(&self) -> Option<PacketRate> {
+        let span = self.known().iter().min_by_key(|span| span.share())?;
+        Some(span.rate())
     }
 
     /// The rate of those whose share is between an eighth of the median and eight times it, and how many these are.
@@ -161,16 +176,19 @@ impl ArrivalHistory {
 
     /// How fast packets arrive; 0 where more than half of the spans are outliers, or before sixteen packets.
     pub fn arrival_rate(&self) -> PacketRate {
-        let enough = self.arrivals.packets() >= 16;
+        let enough = self.arrivals.packets() >= ENOUGH;
         match self.arrivals.filtered() {
             Some((rate, kept)) if enough && 2 * kept > self.arrivals.known().len() => rate,
             _ => PacketRate(0.0),
         }
     }
 
-    /// How fast the path could carry packets; 0 where none that left together have arrived apart.
+    /// How fast the path could carry packets; 0 where nothing is known of that. Where all that left together arrived in one batch, it is
+    /// as fast as packets came in the fastest of the last batches.
     pub fn capacity(&self) -> PacketRate {
-        self.trains.filtered().map_or(PacketRate(0.0), |(rate, _)| rate)
+        let trains = self.trains.filtered().map(|(rate, _)| rate);
+        let batches = || self.arrivals.fastest().filter(|_| self.arrivals.packets() >= ENOUGH);
+        trains.or_else(batches).unwrap_or(PacketRate(0.0))
     }
 }
 
@@ -203,10 +221,53 @@ impl RoundTrip {
     }
 }
 
+/// A round trip that is not known at first.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Estimate {
+    round_trip: RoundTrip,
+    is_known: bool,
+}
+
+impl Estimate {
+    /// With what the handshake has shown, if it has.
+    pub(crate) fn new(first: Option<Nanos>) -> Self {
+        let mut estimate = Estimate::default();
+        first.into_iter().for_each(|first| estimate.sample(first));
+        estimate
+    }
+
+    /// Takes in a sample; the first one counts whole (RFC 6298 section 2.2).
+    pub(crate) fn sample(&mut self, sample: Nanos) {
+        if self.is_known {
+            self.round_trip.sample(sample);
+        } else {
+            self.round_trip = RoundTrip { mean: sample, variance: Nanos(sample.0 / 2) };
+            self.is_known = true;
+        }
+    }
+
+    /// What the peer reports. libudt reports its initial value until it has measured something.
+    pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
+        let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
+        if is_measured {
+            self.sample(mean);
+        }
+    }
+
+    pub(crate) fn round_trip(&self) -> RoundTrip {
+        self.round_trip
+    }
+
+    /// Longer than all but a few round trips; a second while none is known (RFC 6298 section 2.1).
+    pub(crate) fn patience(&self) -> Nanos {
+        if self.is_known { self.round_trip.timeout() } else { Nanos::secs(1) }
+    }
+}
+
 const ACKS: usize = 1024;
 
 /// The last acknowledgements that were sent, for the ACK2 that returns a number of them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AckHistory {
     ring: Box<[Option<(u32, Seq, Nanos)>]>,
 }
@@ -214,6 +275,12 @@ pub struct AckHistory {
 impl Default for AckHistory {
     fn default() -> Self {
         AckHistory { ring: vec![None; ACKS].into() }
+    }
+}
+
+impl fmt::Debug for AckHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AckHistory({} not answered)", self.ring.iter().flatten().count())
     }
 }
 
@@ -254,7 +321,23 @@ mod tests {
             history.arrived(Nanos::millis(u64::from(n / 8)), Seq::new(n), n / 8);
         }
         assert_eq!(history.arrival_rate().to_wire(), 8_000);
-        assert_eq!(history.capacity(), PacketRate(0.0));
+    }
+
+    #[test]
+    fn without_pairs_the_fastest_batch_shows_the_capacity() {
+        let mut history = ArrivalHistory::default();
+        let mut now = Nanos::secs(1);
+        for batch in 0..8u32 {
+            now += if batch == 6 { Nanos::micros(500) } else { Nanos::millis(1) };
+            assert_eq!(history.capacity(), PacketRate(if batch < 5 { 0.0 } else { 4_000.0 }), "{batch}");
+            (0..4).for_each(|n| history.arrived(now, Seq::new(4 * batch + n), batch));
+            if batch == 5 {
+                break;
+            }
+        }
+        (0..8u32).for_each(|n| history.arrived(now + Nanos::micros(500), Seq::new(100 + n), 100));
+        history.arrived(now + Nanos::secs(1), Seq::new(200), 200);
+        assert_eq!(history.capacity().to_wire(), 8_000);
     }
 
     #[test]
@@ -285,6 +368,20 @@ mod tests {
         assert_eq!(history.answered(Nanos::millis(9), 7 + ACKS as u32), None);
         assert_eq!(history.answered(Nanos::millis(9), 7), Some((Seq::new(70), Nanos::millis(4))));
         assert_eq!(history.answered(Nanos::millis(9), 7), None);
+    }
+
+    #[test]
+    fn the_first_sample_counts_whole_and_a_report_of_nothing_does_not() {
+        let mut estimate = Estimate::new(None);
+        assert_eq!(estimate.patience(), Nanos::secs(1));
+        estimate.reported(Nanos::millis(100), Nanos::millis(50));
+        assert_eq!(estimate.patience(), Nanos::secs(1));
+        estimate.reported(Nanos::millis(400), Nanos::millis(10));
+        assert_eq!(estimate.round_trip().mean, Nanos::millis(400));
+        assert_eq!(estimate.patience(), Nanos::millis(1200));
+        estimate.sample(Nanos::millis(480));
+        assert_eq!(estimate.round_trip().mean, Nanos::millis(410));
+        assert_eq!(Estimate::new(Some(Nanos::millis(40))).patience(), Nanos::millis(120));
     }
 
     #[test]
