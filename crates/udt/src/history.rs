@@ -37,10 +37,6 @@ struct Span {
 }
 
 impl Span {
-    fn rate(self) -> PacketRate {
-        PacketRate(if self.time.0 == 0 { 0.0 } else { f64::from(self.packets) * 1e9 / self.time.0 as f64 })
-    }
-
     /// The time of one packet.
     fn share(self) -> u64 {
         self.time.0 / u64::from(self.packets.max(1))
@@ -70,12 +66,6 @@ impl<const N: usize> Spans<N> {
 
     fn packets(&self) -> u64 {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
-    }
-
-    /// The rate of the fastest one.
-    fn fastest(&self) -> Option<PacketRate> {
-        let span = self.known().iter().min_by_key(|span| span.share())?;
-        Some(span.rate())
     }
 
     /// The rate of those whose share is between an eighth of the median and eight times it, and how many these are.
@@ -110,7 +100,7 @@ pub struct ArrivalHistory {
 }
 
 /// Microseconds from a pair's first packet to its second, at most: they leave one after the other.
-const PAIR: u32 = 50;
+const PAIR: u32 = 5;
 
 /// Packets that left together, as far as they have arrived.
 #[derive(Debug, Clone, Copy)]
@@ -183,12 +173,9 @@ impl ArrivalHistory {
         }
     }
 
-    /// How fast the path could carry packets; 0 where nothing is known of that. Where all that left together arrived in one batch, it is
-    /// as fast as packets came in the fastest of the last batches.
+    /// How fast the path could carry packets; 0 where none that left together have arrived apart.
     pub fn capacity(&self) -> PacketRate {
-        let trains = self.trains.filtered().map(|(rate, _)| rate);
-        let batches = || self.arrivals.fastest().filter(|_| self.arrivals.packets() >= ENOUGH);
-        trains.or_else(batches).unwrap_or(PacketRate(0.0))
+        self.trains.filtered().map_or(PacketRate(0.0), |(rate, _)| rate)
     }
 }
 
@@ -321,23 +308,6 @@ mod tests {
             history.arrived(Nanos::millis(u64::from(n / 8)), Seq::new(n), n / 8);
         }
         assert_eq!(history.arrival_rate().to_wire(), 8_000);
-    }
-
-    #[test]
-    fn without_pairs_the_fastest_batch_shows_the_capacity() {
-        let mut history = ArrivalHistory::default();
-        let mut now = Nanos::secs(1);
-        for batch in 0..8u32 {
-            now += if batch == 6 { Nanos::micros(500) } else { Nanos::millis(1) };
-            assert_eq!(history.capacity(), PacketRate(if batch < 5 { 0.0 } else { 4_000.0 }), "{batch}");
-            (0..4).for_each(|n| history.arrived(now, Seq::new(4 * batch + n), batch));
-            if batch == 5 {
-                break;
-            }
-        }
-        (0..8u32).for_each(|n| history.arrived(now + Nanos::micros(500), Seq::new(100 + n), 100));
-        history.arrived(now + Nanos::secs(1), Seq::new(200), 200);
-        assert_eq!(history.capacity().to_wire(), 8_000);
     }
 
     #[test]

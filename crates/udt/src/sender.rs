@@ -33,6 +33,8 @@ pub(crate) struct Sender {
     round_trip: Estimate,
     /// When the next packet may leave.
     next_send: Nanos,
+    /// When a burst last began.
+    parted_at: Option<Nanos>,
     /// How much of a delay later packets may catch up.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
@@ -81,6 +83,7 @@ impl Sender {
             path,
             round_trip,
             next_send: Nanos(0),
+            parted_at: None,
             catch_up,
             last_warning: None,
             acked: Acked::default(),
@@ -251,6 +254,7 @@ impl Sender {
         if let Some(given_up) = self.give_up(now, offset) {
             return Some(Next::Drop(given_up));
         }
+        let due = self.part(now, due);
         // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1).
         let is_pair = self.buffer.next_seq().plus(due - 1).to_wire().is_multiple_of(16);
         let packets = self.buffer.run(now, offset, (due + u32::from(is_pair)).min(room));
@@ -259,6 +263,13 @@ impl Sender {
         self.path.last_sent = self.buffer.next_seq().prev();
         self.control.on_sent(now, self.path.last_sent);
         Some(Next::Data { bytes, packets, again: false })
+    }
+
+    /// A burst leaves in two pieces at least: the time from one to the other tells the receiver what the path carries, and within
+    /// one it can tell no times apart.
+    fn part(&mut self, now: Nanos, due: u32) -> u32 {
+        let begins = self.parted_at.replace(now) != Some(now);
+        if begins { due.div_ceil(2) } else { due }
     }
 
     fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
