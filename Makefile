@@ -83,9 +83,9 @@ $(TOOLS)/bin/cargo-deny:
 docs:
 	$(CARGO) run --quiet --locked -p xtask -- docs
 
-# landspeed against iperf3, sockperf and qperf in one lab, interleaved: figures, no verdict by time.
+# landspeed against iperf3, sockperf, qperf and libudt in one lab, interleaved: figures, no verdict by time.
 bench: build
-	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps
+	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps g++ /usr/include/udt/udt.h:libudt-dev
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
 
 # landspeed's datagrams beside iperf3, nuttcp, sockperf and plain loops in C in one lab, in rounds of random order: figures, no

@@ -28,6 +28,9 @@ use crate::stop;
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
 
+/// Slow start, and some seconds in which the rate grows.
+const UDT_WARM_UP: &str = "3s";
+
 /// `timeout` ends a program after this many seconds.
 const LIMIT: &str = "60";
 
@@ -69,6 +72,30 @@ const COMPARISONS: &[Comparison] = &[
         figures: &["half round trip (our median, their mean)"],
         ours: |bench| Ok(bench.pingpong("1")?.iter().map(|rtt| rtt / 2.0).collect()),
         theirs: Bench::qperf,
+    },
+    Comparison {
+        name: "UDT against TCP, two cores",
+        figures: STREAM,
+        ours: |bench| bench.udt("neighbours"),
+        theirs: |bench| bench.stream("neighbours", "131072"),
+    },
+    Comparison {
+        name: "UDT against TCP, one core",
+        figures: STREAM,
+        ours: |bench| bench.udt("same-core"),
+        theirs: |bench| bench.stream("same-core", "131072"),
+    },
+    Comparison {
+        name: "UDT against libudt, two cores",
+        figures: STREAM,
+        ours: |bench| bench.udt("neighbours"),
+        theirs: |bench| bench.libudt(["0", "1"]),
+    },
+    Comparison {
+        name: "UDT against libudt, one core",
+        figures: STREAM,
+        ours: |bench| bench.udt("same-core"),
+        theirs: |bench| bench.libudt(["0", "0"]),
     },
     // SC'03 found NTTCP and iperf within 2 to 3 % of each other (section 3.2).
     Comparison {
@@ -177,9 +204,17 @@ impl Bench {
 
     fn stream(&self, placement: &str, write_size: &str) -> Result<Vec<f64>> {
         let set = format!("placement={placement},write-size={write_size},read-size=131072");
-        let times = ["--time", "1s", "--warm-up", "1s"];
-        let report =
-            self.landspeed(&[&["measure", "stream", "--json", "--set", &set][..], &times[..]].concat())?;
+        self.streamed(&["--set", &set, "--warm-up", "1s"])
+    }
+
+    /// With the time that its rate takes to settle, as libudt's.
+    fn udt(&self, placement: &str) -> Result<Vec<f64>> {
+        let set = format!("transport=udt,placement={placement}");
+        self.streamed(&["--set", &set, "--warm-up", UDT_WARM_UP])
+    }
+
+    fn streamed(&self, options: &[&str]) -> Result<Vec<f64>> {
+        let report = self.landspeed(&[&["measure", "stream", "--json", "--time", "1s"], options].concat())?;
         let rate = number(&report, "/streams/0/rate_bps")?;
         let cores = |host: usize| -> Result<f64> {
             let of = |figure| number(&report, &format!("/cpu/{host}/{figure}"));
@@ -224,6 +259,38 @@ impl Bench {
             + number(&report, "/end/cpu_utilization_percent/remote_total")?;
         let cost = bytes / (cpu / 100.0 * seconds);
         Ok(vec![bytes * 8.0 / seconds, cost, cost])
+    }
+
+    /// With the packet size of the path, and the buffers with which it is fastest here: with larger ones it collapses.
+    fn libudt(&self, cores: [&str; 2]) -> Result<Vec<f64>> {
+        let program = self.landspeed.with_file_name("bench-libudt");
+        if !program.exists() {
+            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/libudt.cpp");
+            text(Command::new("g++").args(["-O2", "-Wall", "-o"]).arg(&program).args([
+                source,
+                "-ludt",
+                "-lpthread",
+            ]))?;
+        }
+        let end = |namespace: &str, what: &str, core: &str| {
+            let mut command = self.inside(namespace, "timeout");
+            command.args([LIMIT, "taskset", "-c", core]).arg(&program);
+            command
+                .args([what, SERVER, "5204", "1500", "12582912"])
+                .args([UDT_WARM_UP.trim_end_matches('s'), "1"]);
+            command.stdout(Stdio::piped());
+            command
+        };
+        let server =
+            end(&self.server, "receive", cores[1]).spawn().context("the libudt program does not start")?;
+        std::thread::sleep(Duration::from_millis(150));
+        let sent = text(&mut end(&self.client, "send", cores[0]))?;
+        let received = server.wait_with_output()?;
+        let received = String::from_utf8_lossy(&received.stdout);
+        let [_, sender_took, sender_ran] = three(&sent)?;
+        let [bytes, took, ran] = three(&received)?;
+        let cost = bytes / took / (sender_ran / sender_took + ran / took) * 1e9;
+        Ok(vec![bytes * 8e9 / took, cost, cost])
     }
 
     fn sockperf(&self) -> Result<Vec<f64>> {
@@ -293,6 +360,12 @@ impl Drop for Bench {
             let _ = sh(&format!("for p in $(ip netns pids {ns}); do kill -9 $p; done; ip netns del {ns}"));
         }
     }
+}
+
+/// The three numbers of a line.
+fn three(line: &str) -> Result<[f64; 3]> {
+    let numbers: Vec<f64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    numbers.try_into().map_err(|_| anyhow::anyhow!("no three numbers: {line:?}"))
 }
 
 /// A running server, ended on drop.
