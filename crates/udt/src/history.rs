@@ -68,15 +68,18 @@ impl<const N: usize> Spans<N> {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
     }
 
+    /// The share that half of them are below.
+    fn median(&self) -> Option<u64> {
+        let count = self.known().len();
+        let mut shares = self.ring.map(Span::share);
+        (count > 0).then(|| *shares[..count].select_nth_unstable(count / 2).1)
+    }
+
     /// The rate of those whose share is between an eighth of the median and eight times it, and how many these are.
     fn filtered(&self) -> Option<(PacketRate, usize)> {
         let known = self.known();
-        if known.is_empty() {
-            return None;
-        }
-        let mut shares = self.ring.map(Span::share);
-        let (_, median, _) = shares[..known.len()].select_nth_unstable(known.len() / 2);
-        let (low, high) = (*median / 8, median.saturating_mul(8));
+        let median = self.median()?;
+        let (low, high) = (median / 8, median.saturating_mul(8));
         let kept = || known.iter().filter(|span| (low..=high).contains(&span.share()));
         let time: u64 = kept().map(|span| span.time.0).sum();
         let packets: u64 = kept().map(|span| u64::from(span.packets)).sum();
@@ -173,9 +176,10 @@ impl ArrivalHistory {
         }
     }
 
-    /// How fast the path could carry packets; 0 where none that left together have arrived apart.
+    /// How fast the path could carry packets; 0 where none that left together have arrived apart. By the median: a batch that is
+    /// looked at late makes one span longer and another one shorter.
     pub fn capacity(&self) -> PacketRate {
-        self.trains.filtered().map_or(PacketRate(0.0), |(rate, _)| rate)
+        self.trains.median().map_or(PacketRate(0.0), |share| PacketRate::each(Nanos(share)))
     }
 }
 
