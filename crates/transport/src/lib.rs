@@ -12,6 +12,7 @@ mod error;
 mod mptcp;
 mod options;
 mod proof;
+mod quic;
 mod raw;
 pub mod reference;
 pub mod settings;
@@ -31,7 +32,7 @@ pub use transport::{
 };
 
 /// Every transport that there is.
-pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &mptcp::Mptcp, &unix::Unix];
+pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &mptcp::Mptcp, &unix::Unix, &quic::Quic];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

@@ -71,7 +71,7 @@ impl Transport for Udp {
 
 /// A socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the
 /// port, and no other user's socket (socket(7)); a connected one gets what is its own.
-fn bind(address: SocketAddr) -> Result<Socket, Error> {
+pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
     let socket = open(address)?;
     let refused = |source| Error::refused("bind to", address, source);
     socket.set_reuse_port(true).map_err(refused)?;
@@ -79,7 +79,7 @@ fn bind(address: SocketAddr) -> Result<Socket, Error> {
     Ok(socket)
 }
 
-fn open(address: SocketAddr) -> Result<Socket, Error> {
+pub(crate) fn open(address: SocketAddr) -> Result<Socket, Error> {
     socket::open(address, Type::DGRAM, None)
         .map_err(|source| Error::refused("open a socket for", address, source))
 }

@@ -1,0 +1,291 @@
+//! Accepting flows and turning strangers away.
+//!
+//! The port's own socket takes first packets alone. A client whose first packet knows the key gets a socket of its own, connected
+//! to it, and an end of a connection behind that.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use landspeed_record::Settings;
+use landspeed_units::Nanos;
+use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::RecvFlags;
+use socket2::{SockAddr, Socket};
+
+use super::flow::{QuicFlow, Shared};
+use super::identity;
+use super::link::{self, Goodbye, Link};
+use super::options::{OPTIONS, Ways};
+use super::wire::Wire;
+use crate::transport::{Flow, Key, Listener};
+use crate::{Error, Patience, socket, udp};
+
+/// Bytes in which a client says its flow's number, and in which the server says that it has it.
+pub(super) const NUMBER: usize = 4;
+pub(super) const WELCOME: usize = 1;
+/// How long a connection may take over its proof.
+const PROOF_TIME: Duration = Duration::from_secs(1);
+/// Connections that may be at their proof at once; another has to come again.
+const MOST_APPLICANTS: usize = 256;
+/// Datagrams that are taken before proofs and patience are looked at again, however many come.
+const MOST_AT_ONCE: usize = 256;
+/// A client's first packets are no larger: quinn fills what every link lets through.
+const FIRST_PACKET: usize = 1500;
+
+pub(super) struct QuicListener {
+    socket: Socket,
+    at: SocketAddr,
+    settings: Settings,
+    key: Key,
+    config: ServerConfig,
+    shared: Arc<EndpointConfig>,
+    /// An end without a connection, which tells clients of flows that are gone.
+    resets: Endpoint,
+    /// First packets that were taken, by their connection ID, and where they came from: none opens two connections.
+    taken: HashMap<[u8; 20], SocketAddr>,
+    clients: HashSet<SocketAddr>,
+    applicants: VecDeque<Applicant>,
+    proven: VecDeque<QuicFlow>,
+    /// Flows that were handed out: a client that did not hear its welcome asks again, and their own callers may not look at them
+    /// before all flows are there.
+    handed_out: Vec<Weak<Shared>>,
+    strangers: u64,
+}
+
+/// A connection whose proof is under way.
+struct Applicant {
+    socket: Arc<Socket>,
+    link: Link,
+    since: Instant,
+    /// Once the client has said it.
+    number: Option<u32>,
+}
+
+enum Standing {
+    Waiting,
+    Proven(u32),
+    Stranger,
+}
+
+/// A datagram and where it came from.
+type Received = (SocketAddr, Vec<u8>);
+
+impl QuicListener {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
+        let refused = |source| Error::refused("listen on", at, source);
+        let socket = udp::bind(at)?;
+        socket.set_nonblocking(true).map_err(refused)?;
+        let crypto = identity::server(key).map_err(|why| refused(io::Error::other(why)))?;
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        config.migration(false);
+        let shared = link::endpoint();
+        Ok(QuicListener {
+            socket,
+            at,
+            settings: settings.clone(),
+            key: *key,
+            config,
+            resets: Endpoint::new(Arc::clone(&shared), None, false, None),
+            shared,
+            taken: HashMap::new(),
+            clients: HashSet::new(),
+            applicants: VecDeque::new(),
+            proven: VecDeque::new(),
+            handed_out: Vec::new(),
+            strangers: 0,
+        })
+    }
+
+    /// Waits until something happens on any socket, at most `slice`.
+    fn wait(&mut self, slice: Duration) -> Result<(), Error> {
+        let now = Instant::now();
+        let due = self.applicants.iter_mut().filter_map(|applicant| applicant.link.due()).min();
+        let time = due.map_or(slice, |due| due.saturating_duration_since(now).min(slice));
+        let own = PollFd::new(&self.socket, PollFlags::IN);
+        let theirs = self.applicants.iter().map(|a| PollFd::new(&*a.socket, a.link.interest()));
+        let mut ready: Vec<PollFd<'_>> = std::iter::once(own).chain(theirs).collect();
+        socket::wait(&mut ready, time).map_err(|source| Error::refused("wait on", self.at, source))?;
+        Ok(())
+    }
+
+    fn take_in(&mut self) -> Result<(), Error> {
+        let refused = |at| move |source| Error::refused("receive on", at, source);
+        let mut waiting = VecDeque::new();
+        for _ in 0..MOST_AT_ONCE {
+            if waiting.is_empty() {
+                waiting.extend(next(&self.socket).map_err(refused(self.at))?);
+            }
+            let Some((from, datagram)) = waiting.pop_front() else { break };
+            waiting.extend(self.examine(from, &datagram)?);
+        }
+        Ok(())
+    }
+
+    /// Takes one datagram for a first packet, or drops it; returns what a new socket got that was not for it.
+    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<Vec<Received>, Error> {
+        let Some(id) = identity::knocked(&self.key, datagram) else {
+            self.reset(from, datagram);
+            return Ok(Vec::new());
+        };
+        match self.taken.get(&id) {
+            // Sent again before the first was read.
+            Some(known) if *known == from => return Ok(Vec::new()),
+            Some(_) => {
+                self.strangers += 1;
+                return Ok(Vec::new());
+            }
+            None => {}
+        }
+        // A client that is not answered knocks again.
+        if self.applicants.len() >= MOST_APPLICANTS {
+            return Ok(Vec::new());
+        }
+        self.taken.insert(id, from);
+        self.clients.insert(from);
+        self.admit(from, datagram).map_err(|source| Error::refused("accept on", self.at, source))
+    }
+
+    /// Tells a client whose flow is gone that it is, if its last words come (RFC 9000 section 10.3); others are strangers.
+    fn reset(&mut self, from: SocketAddr, datagram: &[u8]) {
+        if !self.clients.contains(&from) {
+            self.strangers += 1;
+            return;
+        }
+        let mut answer = Vec::new();
+        let event = self.resets.handle(Instant::now(), from, None, None, datagram.into(), &mut answer);
+        if let Some(DatagramEvent::Response(_)) = event {
+            // One that gets lost is asked for again.
+            let _ = self.socket.send_to(&answer, &SockAddr::from(from));
+        }
+    }
+
+    /// Makes the connection's socket, which from then on gets all that its client sends.
+    fn admit(&mut self, from: SocketAddr, first: &[u8]) -> io::Result<Vec<Received>> {
+        let socket = Arc::new(udp::bind(self.at).map_err(io::Error::other)?);
+        OPTIONS.set(&socket, &self.settings);
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::from(from))?;
+        let astray = astray(&socket, from)?;
+        let ways = Ways::of(&self.settings);
+        let wire = Wire::new(Arc::clone(&socket), from, &ways)?;
+        match Link::answering(wire, &ways, (&self.shared, self.config.clone()), first) {
+            Some(link) => {
+                let since = Instant::now();
+                self.applicants.push_back(Applicant { socket, link, since, number: None });
+            }
+            None => self.strangers += 1,
+        }
+        Ok(astray)
+    }
+
+    /// Lets every applicant go on as far as it can.
+    fn examine_all(&mut self) -> Result<(), Error> {
+        for _ in 0..self.applicants.len() {
+            let Some(mut applicant) = self.applicants.pop_front() else { break };
+            match applicant.step() {
+                Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => {
+                    self.applicants.push_back(applicant);
+                }
+                Standing::Waiting => {
+                    self.strangers += 1;
+                    applicant.link.close(Goodbye::TurnedAway);
+                }
+                Standing::Stranger => self.strangers += 1,
+                Standing::Proven(number) => self.receive_as(number, applicant)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_as(&mut self, number: u32, applicant: Applicant) -> Result<(), Error> {
+        let Applicant { socket, link, .. } = applicant;
+        let flow = QuicFlow::new(socket, link, (number, Nanos(0)), &self.settings);
+        self.proven.push_back(flow.map_err(|source| Error::refused("accept on", self.at, source))?);
+        Ok(())
+    }
+
+    /// Lets the flows go on that were handed out.
+    fn look_after(&mut self) {
+        self.handed_out.retain(|flow| flow.upgrade().map(|flow| drop(flow.look())).is_some());
+    }
+}
+
+impl Applicant {
+    fn step(&mut self) -> Standing {
+        self.link.drive(Instant::now());
+        let standing = self.hear_number().and_then(|()| self.welcome());
+        if self.link.lost().is_some() { Standing::Stranger } else { standing.unwrap_or(Standing::Stranger) }
+    }
+
+    /// Four bytes that are written at once come in one packet.
+    fn hear_number(&mut self) -> io::Result<()> {
+        let mut number = [0; NUMBER];
+        match self.number.map_or_else(|| self.link.read(&mut number), |_| Ok(0))? {
+            0 => {}
+            NUMBER => self.number = Some(u32::from_be_bytes(number)),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(())
+    }
+
+    /// Says that the number has come, as soon as the pace lets it.
+    fn welcome(&mut self) -> io::Result<Standing> {
+        let Some(number) = self.number else { return Ok(Standing::Waiting) };
+        if self.link.write(&[0; WELCOME])? == 0 {
+            return Ok(Standing::Waiting);
+        }
+        self.link.transmit(Instant::now());
+        Ok(Standing::Proven(number))
+    }
+}
+
+fn next(socket: &Socket) -> io::Result<Option<Received>> {
+    use rustix::io::Errno;
+    let mut datagram = [0; FIRST_PACKET];
+    match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {
+        Ok((length, _, from)) => {
+            let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+            let from = from.ok_or_else(|| io::Error::other("a datagram without an address"))?;
+            Ok(Some((from, datagram[..length].to_vec())))
+        }
+        // What became of an answer is not the listener's concern.
+        Err(Errno::AGAIN | Errno::CONNREFUSED | Errno::INTR | Errno::HOSTUNREACH) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What others sent to a connection's socket between its bind and its connect.
+fn astray(socket: &Socket, peer: SocketAddr) -> io::Result<Vec<Received>> {
+    let mut all = Vec::new();
+    for _ in 0..MOST_AT_ONCE {
+        match next(socket)? {
+            Some((from, _)) if from == peer => {}
+            Some(received) => all.push(received),
+            None => break,
+        }
+    }
+    Ok(all)
+}
+
+impl Listener for QuicListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                self.handed_out.push(Arc::downgrade(flow.shared()));
+                return Ok(Box::new(flow));
+            }
+            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.take_in()?;
+            self.examine_all()?;
+            self.look_after();
+        }
+    }
+
+    fn strangers(&self) -> u64 {
+        self.strangers
+    }
+}
