@@ -10,7 +10,7 @@ use socket2::{SockAddr, Socket};
 
 use super::flow::QuicFlow;
 use super::identity;
-use super::link::{Goodbye, Link, Lost};
+use super::link::{Link, Lost};
 use super::listen::{NUMBER, WELCOME};
 use super::options::{OPTIONS, Ways};
 use super::wire::Wire;
@@ -85,22 +85,28 @@ impl<'a> Caller<'a> {
         let server = self.call.server;
         loop {
             self.link.drive(Instant::now());
-            match self.link.lost() {
-                None => {}
-                Some(Lost::Unproven) => return Err(Error::Unproven { server }),
-                Some(Lost::There(Goodbye::TurnedAway)) => return Ok(None),
-                Some(lost) => {
-                    let why = std::io::Error::other(format!("{lost:?}"));
-                    return Err(Error::refused("prove the key to", server, why));
-                }
-            }
+            // A server may have left again by now.
             if self.is_welcome() {
                 return Ok(self.set_up);
+            }
+            if !self.has_room()? {
+                return Ok(None);
             }
             let slice = patience.slice()?.ok_or(Error::NoAnswer { server })?;
             let until = Instant::now() + slice;
             self.knock_again();
             self.wait(until)?;
+        }
+    }
+
+    /// False where the server has closed the connection: it holds the key, and another try may find room.
+    fn has_room(&self) -> Result<bool, Error> {
+        let server = self.call.server;
+        match self.link.lost() {
+            None => Ok(true),
+            Some(Lost::There(_) | Lost::Gone) => Ok(false),
+            Some(Lost::Unproven) => Err(Error::Unproven { server }),
+            Some(lost) => Err(Error::refused("prove the key to", server, lost.error())),
         }
     }
 

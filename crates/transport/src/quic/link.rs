@@ -30,12 +30,10 @@ const MOST: usize = 128 << 10;
 /// Why a connection was closed, as its end says (RFC 9000 section 20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goodbye {
-    /// At once: what waits is dropped.
+    /// At once: what waits is dropped, or its proof took too long.
     Abort = 0,
     /// All that the peer sent has come, its end included.
     Finished = 1,
-    /// There is no room, or the proof took too long.
-    TurnedAway = 2,
 }
 
 /// Why there is no connection any more.
@@ -346,12 +344,8 @@ impl Link {
     /// Why nothing can be sent any more, where that is so.
     pub(super) fn broken(&self) -> Option<io::Error> {
         match &self.lost {
-            None if self.wire.is_refused() => Some(ErrorKind::ConnectionReset.into()),
-            None => None,
-            Some(Lost::Here) => Some(ErrorKind::NotConnected.into()),
-            Some(Lost::There(_) | Lost::Gone) => Some(ErrorKind::ConnectionReset.into()),
-            Some(Lost::Unproven) => Some(ErrorKind::PermissionDenied.into()),
-            Some(Lost::Failed(why)) => Some(io::Error::other(why.clone())),
+            Some(lost) => Some(lost.error()),
+            None => self.wire.is_refused().then(|| ErrorKind::ConnectionReset.into()),
         }
     }
 
@@ -375,19 +369,26 @@ impl Link {
 }
 
 impl Lost {
+    /// What a call on the flow says of it.
+    pub(super) fn error(&self) -> io::Error {
+        match self {
+            Lost::Here => ErrorKind::NotConnected.into(),
+            Lost::There(_) | Lost::Gone => ErrorKind::ConnectionReset.into(),
+            Lost::Unproven => ErrorKind::PermissionDenied.into(),
+            Lost::Failed(why) => io::Error::other(why.clone()),
+        }
+    }
+
     fn of(reason: &ConnectionError) -> Lost {
         let closed = |code: TransportErrorCode, text: String| match u64::from(code) {
             // CRYPTO_ERROR (RFC 9000 section 20.1): a TLS alert.
             0x100..0x200 => Lost::Unproven,
-            code if code == u64::from(TransportErrorCode::APPLICATION_ERROR) => {
-                Lost::There(Goodbye::TurnedAway)
-            }
+            code if code == u64::from(TransportErrorCode::APPLICATION_ERROR) => Lost::There(Goodbye::Abort),
             _ => Lost::Failed(text),
         };
         match reason {
             ConnectionError::ApplicationClosed(close) => Lost::There(match close.error_code.into_inner() {
                 1 => Goodbye::Finished,
-                2 => Goodbye::TurnedAway,
                 _ => Goodbye::Abort,
             }),
             ConnectionError::ConnectionClosed(close) => closed(close.error_code, reason.to_string()),

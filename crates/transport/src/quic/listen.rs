@@ -63,6 +63,8 @@ struct Applicant {
     since: Instant,
     /// Once the client has said it.
     number: Option<u32>,
+    /// Whether the client is told that its number has come.
+    is_welcome: bool,
 }
 
 enum Standing {
@@ -175,7 +177,7 @@ impl QuicListener {
         match Link::answering(wire, &ways, (&self.shared, self.config.clone()), first) {
             Some(link) => {
                 let since = Instant::now();
-                self.applicants.push_back(Applicant { socket, link, since, number: None });
+                self.applicants.push_back(Applicant { socket, link, since, number: None, is_welcome: false });
             }
             None => self.strangers += 1,
         }
@@ -192,7 +194,7 @@ impl QuicListener {
                 }
                 Standing::Waiting => {
                     self.strangers += 1;
-                    applicant.link.close(Goodbye::TurnedAway);
+                    applicant.link.close(Goodbye::Abort);
                 }
                 Standing::Stranger => self.strangers += 1,
                 Standing::Proven(number) => self.receive_as(number, applicant)?,
@@ -232,14 +234,15 @@ impl Applicant {
         Ok(())
     }
 
-    /// Says that the number has come, as soon as the pace lets it.
+    /// Says that the number has come. A flow that is dropped at once drops what has not gone out.
     fn welcome(&mut self) -> io::Result<Standing> {
         let Some(number) = self.number else { return Ok(Standing::Waiting) };
-        if self.link.write(&[0; WELCOME])? == 0 {
-            return Ok(Standing::Waiting);
+        if !self.is_welcome {
+            self.is_welcome = self.link.write(&[0; WELCOME])? > 0;
+            self.link.transmit(Instant::now());
         }
-        self.link.transmit(Instant::now());
-        Ok(Standing::Proven(number))
+        let is_out = self.is_welcome && self.link.is_clear();
+        Ok(if is_out { Standing::Proven(number) } else { Standing::Waiting })
     }
 }
 
