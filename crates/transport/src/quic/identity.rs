@@ -59,7 +59,12 @@ pub(super) fn server(key: &Key) -> Result<QuicServerConfig, String> {
 
 /// What a client's end of TLS needs.
 pub(super) fn client(key: &Key) -> Result<QuicClientConfig, String> {
-    let own = certified(key, CLIENT)?;
+    client_with(key, key)
+}
+
+/// The same for a client that is known by one key and knows its server by another.
+pub(super) fn client_with(own: &Key, key: &Key) -> Result<QuicClientConfig, String> {
+    let own = certified(own, CLIENT)?;
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(text)?

@@ -292,3 +292,75 @@ impl Listener for QuicListener {
         self.strangers
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use quinn_proto::ClientConfig;
+
+    use super::*;
+    use crate::quic::connect;
+    use crate::quic::link::Lost;
+    use crate::{Call, Cancel};
+
+    const KEY: Key = [7; 32];
+    const OTHER: Key = [8; 32];
+
+    fn listener() -> QuicListener {
+        let free = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
+        let at = free.local_addr().expect("its address");
+        drop(free);
+        QuicListener::start(at, &Settings::new(), &KEY).expect("it listens")
+    }
+
+    fn patience(cancel: &Cancel) -> Patience<'_> {
+        Patience { until: Instant::now() + Duration::from_millis(800), cancel }
+    }
+
+    #[test]
+    fn a_server_that_has_read_a_first_packet_but_not_the_key_is_not_believed() {
+        let mut listener = listener();
+        let crypto = identity::server(&OTHER).expect("keys");
+        listener.config = ServerConfig::with_crypto(Arc::new(crypto));
+        let (server, settings, cancel) = (listener.at, Settings::new(), Cancel::new());
+        std::thread::scope(|scope| {
+            let calling = scope.spawn(|| {
+                let call = Call { server, number: 1, source_port: 0, settings: &settings, key: &KEY };
+                connect::connect(&call, &patience(&cancel)).map(drop)
+            });
+            let came = listener.accept(&patience(&cancel)).map(drop);
+            assert!(matches!(came, Err(Error::NobodyCame { strangers: 1, .. })), "{came:?}");
+            let called = calling.join().expect("no panic");
+            assert!(matches!(called, Err(Error::Unproven { .. })), "{called:?}");
+        });
+    }
+
+    #[test]
+    fn a_client_that_has_read_a_first_packet_but_not_the_key_is_turned_away() {
+        let mut listener = listener();
+        let socket = Arc::new(udp::open(listener.at).expect("a socket"));
+        socket.connect(&listener.at.into()).expect("connects");
+        let ways = Ways::of(&Settings::new());
+        let wire = Wire::new(socket, listener.at, &ways).expect("a wire");
+        // It knows what the server is known by, and not what itself would be.
+        let crypto = identity::client_with(&OTHER, &KEY).expect("keys");
+        let mut lying = ClientConfig::new(Arc::new(crypto));
+        lying.initial_dst_cid_provider(Arc::new(|| identity::knock(&KEY)));
+        let mut link = Link::calling(wire, &ways, lying).expect("a connection");
+        let cancel = Cancel::new();
+        std::thread::scope(|scope| {
+            let calling = scope.spawn(move || {
+                let until = Instant::now() + Duration::from_millis(800);
+                while link.lost().is_none() && Instant::now() < until {
+                    link.drive(Instant::now());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                link.lost().cloned()
+            });
+            let came = listener.accept(&patience(&cancel)).map(drop);
+            assert!(matches!(came, Err(Error::NobodyCame { strangers: 1, .. })), "{came:?}");
+            assert_eq!(calling.join().expect("no panic"), Some(Lost::Unproven));
+        });
+    }
+}
