@@ -12,7 +12,7 @@ use super::flow::QuicFlow;
 use super::identity;
 use super::link::{Link, Lost};
 use super::listen::{NUMBER, WELCOME};
-use super::options::{OPTIONS, Ways};
+use super::options::{self, Ways};
 use super::wire::Wire;
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience, socket, udp};
@@ -163,7 +163,7 @@ fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
         0 => udp::open(call.server)?,
         port => udp::bind(socket::any(call.server, port))?,
     };
-    OPTIONS.set(&socket, call.settings);
+    options::prepare(&socket, call.settings);
     let refused = |source| Error::refused("connect to", call.server, source);
     socket.connect(&SockAddr::from(call.server)).map_err(refused)?;
     Ok(socket)

@@ -15,6 +15,7 @@ use quinn_proto::{
 };
 use rustix::event::PollFlags;
 
+use super::arrivals::Arrivals;
 use super::controller::Heard;
 use super::identity;
 use super::options::Ways;
@@ -64,7 +65,10 @@ pub(super) struct Link {
     acked: Arc<AtomicU64>,
     /// Whether the peer has all, the stream's end included.
     has_finished: bool,
-    /// Whether all that the peer sent was read, the stream's end included.
+    arrivals: Arrivals,
+    /// Whether all that the peer sent has come.
+    is_over: bool,
+    /// Whether all of that was read, the stream's end included.
     has_ended: bool,
     lost: Option<Lost>,
 }
@@ -88,7 +92,7 @@ impl Link {
         let mut endpoint = Endpoint::new(endpoint(), None, true, None);
         let begun = endpoint.connect(Instant::now(), config, wire.peer, identity::NAME);
         let connection = begun.map_err(|error| error.to_string())?;
-        Ok(Link::new(wire, endpoint, connection, heard))
+        Ok(Link::new(wire, endpoint, connection, (heard, ways)))
     }
 
     /// Takes a connection from its first packet; `None` where that makes no sense.
@@ -108,14 +112,14 @@ impl Link {
         let connection = endpoint.accept(incoming, now, &mut answer, None).ok()?;
         // Any other connection of the same client is not for this socket.
         endpoint.set_server_config(None);
-        Some(Link::new(wire, endpoint, connection, heard))
+        Some(Link::new(wire, endpoint, connection, (heard, ways)))
     }
 
     fn new(
         wire: Wire,
         endpoint: Endpoint,
         (handle, connection): (ConnectionHandle, Connection),
-        heard: Arc<Heard>,
+        (heard, ways): (Arc<Heard>, &Ways),
     ) -> Link {
         Link {
             wire,
@@ -129,6 +133,8 @@ impl Link {
             written: 0,
             acked: Arc::default(),
             has_finished: false,
+            arrivals: Arrivals::within(ways.window.0 as usize),
+            is_over: false,
             has_ended: false,
             lost: None,
         }
@@ -173,6 +179,8 @@ impl Link {
                     connection.handle_event(event);
                 }
             });
+            // Before the next: quinn bears so many gaps only. What goes wrong is told to who reads.
+            let _ = self.gather();
             match received {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -279,31 +287,32 @@ impl Link {
 
     /// Takes bytes that are there; zero where none are.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let Some(stream) = self.stream.filter(|_| !self.has_ended) else { return Ok(0) };
-        let mut stream = self.connection.recv_stream(stream);
-        let Ok(mut chunks) = stream.read(true) else { return Err(ErrorKind::ConnectionReset.into()) };
-        let mut got = 0;
-        let read = loop {
-            if got == into.len() {
-                break Ok(got);
-            }
-            match chunks.next(into.len() - got) {
-                Ok(Some(chunk)) => {
-                    into[got..got + chunk.bytes.len()].copy_from_slice(&chunk.bytes);
-                    got += chunk.bytes.len();
-                }
-                Ok(None) => {
-                    self.has_ended = true;
-                    break Ok(got);
-                }
-                Err(ReadError::Blocked) => break Ok(got),
-                Err(ReadError::Reset(_)) => break Err(ErrorKind::ConnectionReset.into()),
-            }
-        };
-        if chunks.finalize().should_transmit() {
+        if self.gather()? {
             self.transmit(Instant::now());
         }
-        read
+        let got = self.arrivals.take(into);
+        self.has_ended |= got == 0 && self.is_over;
+        Ok(got)
+    }
+
+    /// Takes from quinn what has come of the stream; whether the peer is to hear that there is room.
+    fn gather(&mut self) -> io::Result<bool> {
+        let Link { connection, arrivals, is_over, .. } = self;
+        let Some(stream) = self.stream.filter(|_| !*is_over && arrivals.wants()) else { return Ok(false) };
+        let mut stream = connection.recv_stream(stream);
+        let Ok(mut chunks) = stream.read(false) else { return Err(ErrorKind::ConnectionReset.into()) };
+        while arrivals.wants() {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => arrivals.place(chunk.offset, chunk.bytes),
+                Ok(None) => {
+                    *is_over = true;
+                    break;
+                }
+                Err(ReadError::Blocked) => break,
+                Err(ReadError::Reset(_)) => return Err(ErrorKind::ConnectionReset.into()),
+            }
+        }
+        Ok(chunks.finalize().should_transmit())
     }
 
     /// Whether all that the peer sends was read.

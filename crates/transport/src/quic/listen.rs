@@ -19,7 +19,7 @@ use socket2::{SockAddr, Socket};
 use super::flow::{QuicFlow, Shared};
 use super::identity;
 use super::link::{self, Goodbye, Link};
-use super::options::{OPTIONS, Ways};
+use super::options::{Ways, prepare};
 use super::wire::Wire;
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket, udp};
@@ -168,7 +168,7 @@ impl QuicListener {
     /// Makes the connection's socket, which from then on gets all that its client sends.
     fn admit(&mut self, from: SocketAddr, first: &[u8]) -> io::Result<Vec<Received>> {
         let socket = Arc::new(udp::bind(self.at).map_err(io::Error::other)?);
-        OPTIONS.set(&socket, &self.settings);
+        prepare(&socket, &self.settings);
         socket.set_nonblocking(true)?;
         socket.connect(&SockAddr::from(from))?;
         let astray = astray(&socket, from)?;

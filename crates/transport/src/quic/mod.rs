@@ -3,6 +3,7 @@
 //! A flow is one connection with one stream, over a connected socket at each end. The threads that send and receive drive it
 //! (`link.rs`); there is none beside them. What makes the ends known to each other is in `identity.rs`.
 
+mod arrivals;
 mod connect;
 mod controller;
 mod flow;
@@ -30,7 +31,8 @@ pub(crate) struct Quic;
 
 static ABOUT: About = About {
     name: "quic",
-    line: "QUIC by quinn, one encrypted stream a connection: TCP's work in the program, over UDP",
+    line: "QUIC by quinn, one encrypted stream a connection: TCP's work in the program, over UDP. Its socket's receive buffer \
+           is 4 MiB, or what net.core.rmem_max lets it be, unless rcvbuf is set",
     delivery: Delivery::Stream,
     protocol: "udp",
     single_messages: &[],
