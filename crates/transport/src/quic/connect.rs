@@ -151,7 +151,9 @@ impl<'a> Caller<'a> {
     }
 
     fn flow(self, set_up: Nanos) -> Result<Box<dyn Flow>, Error> {
-        let Caller { call, socket, link, .. } = self;
+        let Caller { call, socket, mut link, .. } = self;
+        // What was said of first packets that came too early is not the flow's.
+        link.wire().take_refusal();
         let flow = QuicFlow::new(socket, link, (call.number, set_up), call.settings);
         Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
     }
