@@ -81,3 +81,10 @@ impl Receiver for QuicReceiver<'_> {
         taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
     }
 }
+
+impl Drop for QuicReceiver<'_> {
+    /// The peer hears of all that came: no call may follow that would tell it later.
+    fn drop(&mut self) {
+        self.0.shared().lock().link.acknowledge();
+    }
+}
