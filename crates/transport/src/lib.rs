@@ -13,6 +13,7 @@ mod message;
 mod mptcp;
 mod options;
 mod proof;
+mod quic;
 mod raw;
 pub mod reference;
 pub mod settings;
@@ -34,7 +35,8 @@ pub use transport::{
 };
 
 /// Every transport that there is.
-pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &udt::Udt, &mptcp::Mptcp, &unix::Unix];
+pub static TRANSPORTS: &[&dyn Transport] =
+    &[&tcp::Tcp, &udp::Udp, &udt::Udt, &mptcp::Mptcp, &unix::Unix, &quic::Quic];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

@@ -1,7 +1,8 @@
-//! What transports do beyond what all of them promise: datagrams by every way, strangers, liars and lossy paths.
+//! What transports do beyond what all of them promise: datagrams by every way, QUIC, strangers, liars and lossy paths.
 
 mod common;
 mod datagrams;
+mod quic;
 mod relay;
 mod strangers;
 mod udt;

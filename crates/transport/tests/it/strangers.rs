@@ -13,11 +13,11 @@ use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive
 use crate::relay::{Relay, Way, relayed};
 
 /// Lets the listener look at what has come; nobody is expected.
-fn look(listener: &mut dyn Listener) -> Result<(), Error> {
+pub(crate) fn look(listener: &mut dyn Listener) -> Result<(), Error> {
     listener.accept(&patience(&Cancel::new(), Duration::from_millis(200))).map(drop)
 }
 
-fn stranger() -> UdpSocket {
+pub(crate) fn stranger() -> UdpSocket {
     let socket = UdpSocket::bind((V4, 0)).expect("a socket");
     socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
     socket

@@ -40,6 +40,24 @@ fn three_flows_both_ways_all_carry_data() {
 }
 
 #[test]
+fn quic_carries_flows_both_ways_and_tells_of_its_connections() {
+    let mut spec = spec(stream::spec(SHORT).with("bidir", "on"));
+    set(&mut spec, &[("transport", "quic"), ("flows", "3")]);
+    for at in [V4, V6] {
+        let (client, server) = outcomes(&spec, at);
+        for end in [&client, &server] {
+            assert!(end.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", end.flow_bytes);
+            assert_eq!((end.flow_bytes.len(), &end.not_as_asked), (3, &vec![]));
+            let told = serde_json::to_value(&end.details).expect("JSON");
+            let connections = told["quic"].as_array().expect("one for each flow");
+            let sent = |connection: &serde_json::Value| connection["sent_packets"].as_u64();
+            assert_eq!(connections.len(), 3, "{told}");
+            assert!(connections.iter().all(|connection| sent(connection) > Some(10)), "{told}");
+        }
+    }
+}
+
+#[test]
 fn workers_run_on_the_cores_they_are_given() {
     let mut pinned = spec(stream::spec(SHORT));
     pinned.cores = vec![0];

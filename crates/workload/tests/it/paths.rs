@@ -206,7 +206,9 @@ fn a_sender_whose_path_is_cut_stops() {
     };
     // A flow that has not entered yet, and a probe without an answer, do not hide it.
     let idle = staggered::spec(&[flow(0), flow(60)], Nanos::secs(120), Nanos::millis(10));
-    for (spec, is_told) in [(spec(stream.clone()), true), (spec(idle), true), (udp(stream), false)] {
+    let over_quic = quic(stream.clone());
+    let cases = [(spec(stream.clone()), true), (spec(idle), true), (udp(stream), false), (over_quic, false)];
+    for (spec, is_told) in cases {
         let Some(lab) = joined("a_sender_whose_path_is_cut_stops") else { return };
         let (a, b) = hosts(&lab);
         let words = if is_told {
@@ -223,6 +225,28 @@ fn a_sender_whose_path_is_cut_stops() {
         let took = watch.ran.expect("the window opened").elapsed();
         assert!(took < Duration::from_secs(10), "within about a second of the cut: {took:?}");
     }
+}
+
+/// The same over QUIC.
+fn quic(workload: landspeed_record::Workload) -> TrialSpec {
+    let mut spec = spec(workload);
+    set(&mut spec, &[("transport", "quic")]);
+    spec
+}
+
+/// Slow start overruns the queue: thousands of packets are lost at once, with gaps between them.
+#[test]
+fn quic_fills_a_long_path() {
+    let path = "lab:wan:rate=300M,rtt=180ms,queue=0.5bdp";
+    let Some(lab) = lab("quic_fills_a_long_path", path) else { return };
+    let mut spec = quic(stream::spec(Nanos::secs(6)));
+    spec.warm_up_ns = Nanos::secs(4);
+    let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
+    let (client, server) = (client.expect("client"), server.expect("server"));
+    let told = serde_json::to_value(&client.details).expect("JSON");
+    let lost = told["quic"][0]["lost_packets"].as_u64();
+    assert!(lost > Some(1024), "slow start did not overrun the queue: {told}");
+    assert!(server.received_bytes > Bytes::mib(10), "{:?}, {told}", server.received_bytes);
 }
 
 #[test]

@@ -1,0 +1,172 @@
+//! Proving a flow to its server.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landspeed_units::Nanos;
+use quinn_proto::ClientConfig;
+use rustix::event::PollFd;
+use socket2::{SockAddr, Socket};
+
+use super::flow::QuicFlow;
+use super::identity;
+use super::link::{Link, Lost};
+use super::listen::{NUMBER, WELCOME};
+use super::options::{self, Ways};
+use super::wire::Wire;
+use crate::transport::{Call, Flow};
+use crate::{Error, Patience, shared_port, socket};
+
+/// Pause before a server that does not listen yet is tried again.
+const AGAIN: Duration = Duration::from_millis(1);
+/// A first packet without an answer is sent again after so long, then after twice as long, and so on: QUIC itself waits for a
+/// second (RFC 9002 section 6.2.2), and a server that did not listen then would be a second late.
+const FIRST: Duration = Duration::from_millis(20);
+/// ...up to this.
+const LONGEST: Duration = Duration::from_millis(320);
+
+/// Opens one flow and proves it, again and again while the server has no room for it.
+pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    loop {
+        let mut caller = Caller::new(call)?;
+        if let Some(set_up) = caller.prove(patience)? {
+            return caller.flow(set_up);
+        }
+        drop(caller);
+        patience.slice()?.ok_or(Error::NoAnswer { server: call.server })?;
+        std::thread::sleep(AGAIN);
+    }
+}
+
+/// A client whose proof is under way.
+struct Caller<'a> {
+    call: &'a Call<'a>,
+    socket: Arc<Socket>,
+    link: Link,
+    /// The first packet, for as long as no answer has come, and when it went out last.
+    knock: Vec<u8>,
+    knocked: Instant,
+    pause: Duration,
+    begun: Instant,
+    /// How long the connection took, once there is one.
+    set_up: Option<Nanos>,
+    /// Whether the flow's number was said.
+    has_said: bool,
+}
+
+impl<'a> Caller<'a> {
+    fn new(call: &'a Call<'a>) -> Result<Self, Error> {
+        let refused = |source| Error::refused("connect to", call.server, source);
+        let failed = |why| refused(std::io::Error::other(why));
+        let socket = Arc::new(prepare(call)?);
+        let ways = Ways::of(call.settings);
+        let wire = Wire::new(Arc::clone(&socket), call.server, &ways).map_err(refused)?;
+        let mut config = ClientConfig::new(Arc::new(identity::client(call.key).map_err(failed)?));
+        let key = *call.key;
+        config.initial_dst_cid_provider(Arc::new(move || identity::knock(&key)));
+        let mut link = Link::calling(wire, &ways, config).map_err(failed)?;
+        let begun = Instant::now();
+        let knock = link.knock(begun);
+        Ok(Caller {
+            call,
+            socket,
+            link,
+            knock,
+            knocked: begun,
+            pause: FIRST,
+            begun,
+            set_up: None,
+            has_said: false,
+        })
+    }
+
+    /// Waits until the server has proven the key and said that this end has; `None` where it has no room.
+    fn prove(&mut self, patience: &Patience<'_>) -> Result<Option<Nanos>, Error> {
+        let server = self.call.server;
+        loop {
+            self.link.drive(Instant::now());
+            // A server may have left again by now.
+            if self.is_welcome() {
+                return Ok(self.set_up);
+            }
+            if !self.has_room()? {
+                return Ok(None);
+            }
+            let slice = patience.slice()?.ok_or(Error::NoAnswer { server })?;
+            let until = Instant::now() + slice;
+            self.knock_again();
+            self.wait(until)?;
+        }
+    }
+
+    /// False where the server has closed the connection: it holds the key, and another try may find room.
+    fn has_room(&self) -> Result<bool, Error> {
+        let server = self.call.server;
+        match self.link.lost() {
+            None => Ok(true),
+            Some(Lost::There(_) | Lost::Gone) => Ok(false),
+            Some(Lost::Unproven) => Err(Error::Unproven { server }),
+            Some(lost) => Err(Error::refused("prove the key to", server, lost.error())),
+        }
+    }
+
+    /// Says the flow's number once there is a connection; whether the server has taken it.
+    fn is_welcome(&mut self) -> bool {
+        if self.link.is_connected() && !self.link.is_open() {
+            self.set_up = Some(self.begun.elapsed().into());
+            self.link.open();
+        }
+        if self.link.is_open() && !self.has_said {
+            // What the pace holds back is tried again; windows of less than a number are not in the domain.
+            self.has_said = self.link.write(&self.call.number.to_be_bytes()).is_ok_and(|said| said == NUMBER);
+            self.link.transmit(Instant::now());
+        }
+        self.link.read(&mut [0; WELCOME]).is_ok_and(|got| got > 0)
+    }
+
+    /// Sends the first packet once more, where it was refused or is not answered. What was refused is no part of the set-up.
+    fn knock_again(&mut self) {
+        if self.link.has_heard() {
+            return;
+        }
+        let is_refused = self.link.wire().take_refusal();
+        if is_refused {
+            std::thread::sleep(AGAIN);
+            self.begun = Instant::now();
+        } else if self.knocked.elapsed() < self.pause {
+            return;
+        }
+        self.link.wire().repeat(&self.knock);
+        self.knocked = Instant::now();
+        self.pause = (self.pause * 2).min(LONGEST);
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<(), Error> {
+        let again = if self.link.has_heard() { until } else { self.knocked + self.pause };
+        let due = self.link.due().unwrap_or(until);
+        let time = until.min(again).min(due).saturating_duration_since(Instant::now());
+        let mut ready = [PollFd::new(&*self.socket, self.link.interest())];
+        let waited = socket::wait(&mut ready, time);
+        waited.map(drop).map_err(|source| Error::refused("wait for", self.call.server, source))
+    }
+
+    fn flow(self, set_up: Nanos) -> Result<Box<dyn Flow>, Error> {
+        let Caller { call, socket, mut link, .. } = self;
+        // What was said of first packets that came too early is not the flow's.
+        link.wire().take_refusal();
+        let flow = QuicFlow::new(socket, link, (call.number, set_up), call.settings);
+        Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
+    }
+}
+
+/// A socket with its source port and its options, connected: it hears the server and no other peer.
+fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
+    let socket = match call.source_port {
+        0 => shared_port::open(call.server)?,
+        port => shared_port::bind(socket::any(call.server, port))?,
+    };
+    options::prepare(&socket, call.settings);
+    let refused = |source| Error::refused("connect to", call.server, source);
+    socket.connect(&SockAddr::from(call.server)).map_err(refused)?;
+    Ok(socket)
+}

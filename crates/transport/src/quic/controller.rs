@@ -1,0 +1,106 @@
+//! Congestion control, and what it hears: quinn's controllers, listened to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{
+    BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
+};
+
+use super::options::Congestion;
+
+/// What a connection's controller was told and asked; quinn itself does not tell.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Packets that the peer acknowledged, in order or not.
+    delivered: AtomicU64,
+    asked: AtomicBool,
+    /// Whether the window holds nothing back any more.
+    is_open: AtomicBool,
+}
+
+impl Heard {
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Relaxed)
+    }
+
+    /// Opens the window for good. quinn holds a connection's last word back too, and an end that leaves waits for nothing; above
+    /// 2^32 bytes it does not pace either.
+    pub(super) fn open(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the window was asked for since the last time. quinn asks before each packet of data: if it asks and then sends
+    /// nothing, the window or the pace holds data back.
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Makes the controller of one connection.
+pub(super) struct Factory {
+    pub(super) congestion: Congestion,
+    pub(super) heard: Arc<Heard>,
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let controller = match self.congestion {
+            Congestion::Cubic => Arc::new(CubicConfig::default()).build(now, current_mtu),
+            Congestion::NewReno => Arc::new(NewRenoConfig::default()).build(now, current_mtu),
+            Congestion::Bbr => Arc::new(BbrConfig::default()).build(now, current_mtu),
+        };
+        Box::new(Listened { controller, heard: Arc::clone(&self.heard) })
+    }
+}
+
+struct Listened {
+    controller: Box<dyn Controller>,
+    heard: Arc<Heard>,
+}
+
+impl Controller for Listened {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.controller.on_sent(now, bytes, last_packet_number);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.heard.delivered.fetch_add(1, Ordering::Relaxed);
+        self.controller.on_ack(now, sent, bytes, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_acked: Option<u64>) {
+        self.controller.on_end_acks(now, in_flight, app_limited, largest_acked);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
+        self.controller.on_congestion_event(now, sent, is_persistent, lost_bytes);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.controller.on_mtu_update(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.heard.asked.store(true, Ordering::Relaxed);
+        if self.heard.is_open.load(Ordering::Relaxed) { u64::MAX } else { self.controller.window() }
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.controller.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Listened { controller: self.controller.clone_box(), heard: Arc::clone(&self.heard) })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.controller.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self.controller.into_any()
+    }
+}

@@ -1,0 +1,279 @@
+//! A proven QUIC flow.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use landspeed_record::{Details, Settings};
+use landspeed_units::{Bytes, Nanos};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
+use socket2::Socket;
+
+use super::halves::{QuicReceiver, QuicSender};
+use super::link::{Goodbye, Link, Lost};
+use super::options::{OPTIONS, Ways};
+use super::told;
+use crate::transport::{Flow, Progress, Receiver, Sender};
+use crate::{Error, Patience, socket};
+
+/// The longest that a call waits without its caller looking whether to stop.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+
+/// A half of a flow, for whose caller a wait may end early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Half {
+    Send,
+    Receive,
+}
+
+/// What all threads share that call on a flow.
+pub(super) struct Shared {
+    socket: Arc<Socket>,
+    state: Mutex<State>,
+    /// One of each half. Both halves wait for the same socket: the one that takes from it rings for the other.
+    alarms: [OwnedFd; 2],
+}
+
+pub(super) struct State {
+    pub(super) link: Link,
+    waiting: [bool; 2],
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the connection go on; where nothing happens, waits for something to happen, until `until` at most.
+    pub(super) fn advance<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        half: Half,
+        until: Instant,
+    ) -> io::Result<MutexGuard<'a, State>> {
+        let now = Instant::now();
+        if state.link.drive(now) {
+            self.ring(&state, Some(half));
+            return Ok(state);
+        }
+        let due = state.link.due().map_or(until, |due| due.min(until));
+        let interest = state.link.interest();
+        state.waiting[half as usize] = true;
+        drop(state);
+        let waited = self.wait(half, interest, due.saturating_duration_since(now));
+        let mut state = self.lock();
+        state.waiting[half as usize] = false;
+        waited.map(|()| state)
+    }
+
+    fn wait(&self, half: Half, interest: PollFlags, time: Duration) -> io::Result<()> {
+        let alarm = &self.alarms[half as usize];
+        let mut ready = [PollFd::new(&*self.socket, interest), PollFd::new(alarm, PollFlags::IN)];
+        socket::wait(&mut ready, time)?;
+        if !ready[1].revents().is_empty() {
+            // It may be another thread's ring by now: either way the state is looked at again.
+            let _ = rustix::io::read(alarm, &mut [0; 8]);
+        }
+        Ok(())
+    }
+
+    /// Wakes the halves that wait, but for the caller's own.
+    fn ring(&self, state: &State, but: Option<Half>) {
+        for half in [Half::Send, Half::Receive] {
+            if state.waiting[half as usize] && Some(half) != but {
+                let _ = rustix::io::write(&self.alarms[half as usize], &1_u64.to_ne_bytes());
+            }
+        }
+    }
+
+    /// Lets the connection go on, without waiting.
+    pub(super) fn look(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        if state.link.drive(Instant::now()) {
+            self.ring(&state, None);
+        }
+        state
+    }
+
+    fn close(&self, goodbye: Goodbye) {
+        let mut state = self.lock();
+        state.link.close(goodbye);
+        self.ring(&state, None);
+    }
+}
+
+pub(super) struct QuicFlow {
+    shared: Arc<Shared>,
+    number: u32,
+    set_up: Nanos,
+    /// Bytes that its proof took of what is acknowledged.
+    proof: u64,
+    ways: Ways,
+    not_as_asked: Vec<String>,
+    /// Whether its receiver was woken to leave.
+    woken: AtomicBool,
+}
+
+impl QuicFlow {
+    /// A flow from its connection, whose options are read back against `settings`.
+    pub(super) fn new(
+        socket: Arc<Socket>,
+        link: Link,
+        (number, set_up): (u32, Nanos),
+        settings: &Settings,
+    ) -> io::Result<Self> {
+        let alarm = || eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let alarms = [alarm()?, alarm()?];
+        let proof = link.written();
+        let ways = Ways::of(settings);
+        let state = Mutex::new(State { link, waiting: [false; 2] });
+        let shared = Arc::new(Shared { socket, state, alarms });
+        let mut flow = QuicFlow {
+            shared,
+            number,
+            set_up,
+            proof,
+            ways,
+            not_as_asked: Vec::new(),
+            woken: AtomicBool::new(false),
+        };
+        flow.read_back(settings);
+        Ok(flow)
+    }
+
+    fn read_back(&mut self, settings: &Settings) {
+        let mut lines = OPTIONS.read_back(&self.shared.socket, settings);
+        lines.extend(self.shared.lock().link.wire().lacks(&Ways::of(settings)));
+        lines.extend(self.ways.kept_from(settings));
+        self.not_as_asked = lines;
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Takes what is there for a receiver; `None` where it has to wait.
+    pub(super) fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
+        match state.link.read(into) {
+            Ok(0) => {}
+            read => return Some(read),
+        }
+        if state.link.has_ended() || self.woken.load(Ordering::Acquire) {
+            return Some(Ok(0));
+        }
+        state.link.broken().map(Err)
+    }
+
+    fn refused(&self, why: impl ToString) -> Error {
+        Error::refused("finish", format!("flow {}", self.number), io::Error::other(why.to_string()))
+    }
+
+    /// Whether both ends have all; an error where that will not be.
+    fn is_finished(&self, state: &mut State) -> Result<bool, Error> {
+        let link = &mut state.link;
+        if link.read(&mut [0]).is_ok_and(|got| got > 0) {
+            return Err(self.refused("the peer's bytes were not all received"));
+        }
+        if !link.has_ended() {
+            return link.broken().map_or(Ok(false), |error| Err(self.refused(error)));
+        }
+        // A peer leaves in order only once it has all: it says so, or is not there any more where its last word was lost.
+        let has_left = match link.lost() {
+            Some(lost) => matches!(lost, Lost::There(Goodbye::Finished) | Lost::Gone),
+            None => link.wire().is_refused(),
+        };
+        if link.has_finished() || has_left {
+            return Ok(true);
+        }
+        link.broken().map_or(Ok(false), |error| Err(self.refused(error)))
+    }
+}
+
+impl Drop for QuicFlow {
+    /// A child of this program holds the socket from its fork until it becomes another program. Connected to itself, it takes
+    /// nothing from the next flow over the same ports.
+    fn drop(&mut self) {
+        self.shared.close(Goodbye::Abort);
+        if let Ok(own) = self.shared.socket.local_addr() {
+            let _ = self.shared.socket.connect(&own);
+        }
+    }
+}
+
+impl Flow for QuicFlow {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.shared.socket.as_fd()]
+    }
+
+    fn set_up(&self) -> Nanos {
+        self.set_up
+    }
+
+    fn not_as_asked(&self) -> &[String] {
+        &self.not_as_asked
+    }
+
+    fn adopt(&mut self, settings: &Settings) {
+        OPTIONS.set_accepted(&self.shared.socket, settings);
+        self.shared.lock().link.wire().adopt(&Ways::of(settings));
+        self.read_back(settings);
+    }
+
+    fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
+        Ok(Box::new(QuicSender::new(self)))
+    }
+
+    fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
+        Ok(Box::new(QuicReceiver(self)))
+    }
+
+    fn progress(&self) -> io::Result<Progress> {
+        let state = self.shared.look();
+        let link = &state.link;
+        let stats = link.stats();
+        Ok(Progress {
+            acked: Bytes(link.acked().saturating_sub(self.proof)),
+            delivered: link.delivered(),
+            // The content of a lost packet is sent again, in another one.
+            resent: stats.path.lost_packets,
+            outstanding: link.broken().is_none() && link.written() > link.acked(),
+            rtt: stats.path.rtt.into(),
+        })
+    }
+
+    fn tell(&self, details: &mut Details) {
+        told::tell(&self.shared.lock().link.stats(), details);
+    }
+
+    fn wake_receiver(&self) {
+        self.woken.store(true, Ordering::Release);
+        let state = self.shared.lock();
+        self.shared.ring(&state, Some(Half::Send));
+    }
+
+    fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
+        if self.woken.load(Ordering::Acquire) {
+            return Err(self.refused("its receiver was woken before the end"));
+        }
+        let mut state = self.shared.lock();
+        state.link.finish();
+        while !self.is_finished(&mut state)? {
+            let slice = patience.slice()?.ok_or_else(|| self.refused("the peer did not finish in time"))?;
+            let until = Instant::now() + slice;
+            state = self.shared.advance(state, Half::Receive, until).map_err(|error| self.refused(error))?;
+        }
+        state.link.close(Goodbye::Finished);
+        Ok(())
+    }
+
+    fn abort(&self) -> io::Result<()> {
+        self.shared.close(Goodbye::Abort);
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Sending and receiving.
+
+use std::io::{self, ErrorKind};
+use std::time::{Duration, Instant};
+
+use super::flow::{Half, LOOK, QuicFlow};
+use crate::transport::{Receiver, Sender};
+
+pub(super) struct QuicSender<'a> {
+    flow: &'a QuicFlow,
+    gives_up_after: Option<Duration>,
+}
+
+impl<'a> QuicSender<'a> {
+    pub(super) fn new(flow: &'a QuicFlow) -> Self {
+        QuicSender { flow, gives_up_after: None }
+    }
+}
+
+impl Sender for QuicSender<'_> {
+    /// What was taken goes out before the call returns: there is no thread that would send it later.
+    fn send(&mut self, message: &[u8], _: u64) -> io::Result<usize> {
+        if message.is_empty() {
+            return Ok(0);
+        }
+        let begun = Instant::now();
+        let shared = self.flow.shared();
+        let until = begun + self.gives_up_after.unwrap_or(LOOK);
+        let mut state = shared.lock();
+        let taken = loop {
+            match state.link.write(message)? {
+                0 if Instant::now() >= until => return Err(ErrorKind::WouldBlock.into()),
+                0 => state = shared.advance(state, Half::Send, until)?,
+                taken => break taken,
+            }
+        };
+        // Before acknowledgements are looked at: a sender without anything to send does not open its window.
+        state.link.transmit(Instant::now());
+        state.link.drive(Instant::now());
+        while !state.link.is_clear() && state.link.broken().is_none() {
+            let now = Instant::now();
+            if self.gives_up_after.is_some() && now >= until {
+                break;
+            }
+            state = shared.advance(state, Half::Send, until.max(now + LOOK))?;
+        }
+        Ok(taken)
+    }
+
+    fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
+        self.gives_up_after = Some(wait);
+        Ok(())
+    }
+}
+
+pub(super) struct QuicReceiver<'a>(pub(super) &'a QuicFlow);
+
+impl Receiver for QuicReceiver<'_> {
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let shared = self.0.shared();
+        let mut state = shared.lock();
+        if let Some(taken) = self.0.take(&mut state, into) {
+            return taken;
+        }
+        let until = Instant::now() + LOOK;
+        loop {
+            state = shared.advance(state, Half::Receive, until)?;
+            if let Some(taken) = self.0.take(&mut state, into) {
+                return taken;
+            }
+            if Instant::now() >= until {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+        }
+    }
+
+    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let shared = self.0.shared();
+        let taken = self.0.take(&mut shared.lock(), into);
+        let taken = taken.or_else(|| self.0.take(&mut shared.look(), into));
+        taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
+    }
+}
+
+impl Drop for QuicReceiver<'_> {
+    /// The peer hears of all that came: no call may follow that would tell it later.
+    fn drop(&mut self) {
+        self.0.shared().lock().link.acknowledge();
+    }
+}

@@ -1,0 +1,333 @@
+//! Accepting flows and turning strangers away.
+//!
+//! The port's own socket takes first packets alone. A client whose first packet knows the key gets a socket of its own, connected
+//! to it, and an end of a connection behind that.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use landspeed_record::Settings;
+use landspeed_units::Nanos;
+use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
+use rustix::event::{PollFd, PollFlags};
+use socket2::{SockAddr, Socket};
+
+use super::flow::{QuicFlow, Shared};
+use super::identity;
+use super::link::{self, Goodbye, Link};
+use super::options::{Ways, prepare};
+use super::wire::Wire;
+use crate::shared_port::{MOST_AT_ONCE, Received};
+use crate::transport::{Flow, Key, Listener};
+use crate::{Error, Patience, shared_port, socket};
+
+/// Bytes in which a client says its flow's number, and in which the server says that it has it.
+pub(super) const NUMBER: usize = 4;
+pub(super) const WELCOME: usize = 1;
+/// How long a connection may take over its proof.
+const PROOF_TIME: Duration = Duration::from_secs(1);
+/// Connections that may be at their proof at once; another has to come again.
+const MOST_APPLICANTS: usize = 256;
+/// A client's first packets are no larger: quinn fills what every link lets through.
+const FIRST_PACKET: usize = 1500;
+
+pub(super) struct QuicListener {
+    socket: Socket,
+    at: SocketAddr,
+    settings: Settings,
+    key: Key,
+    config: ServerConfig,
+    shared: Arc<EndpointConfig>,
+    /// An end without a connection, which tells clients of flows that are gone.
+    resets: Endpoint,
+    /// First packets that were taken, by their connection ID, and where they came from: none opens two connections.
+    taken: HashMap<[u8; 20], SocketAddr>,
+    clients: HashSet<SocketAddr>,
+    applicants: VecDeque<Applicant>,
+    proven: VecDeque<QuicFlow>,
+    /// Flows that were handed out: a client that did not hear its welcome asks again, and their own callers may not look at them
+    /// before all flows are there.
+    handed_out: Vec<Weak<Shared>>,
+    strangers: u64,
+}
+
+/// A connection whose proof is under way.
+struct Applicant {
+    socket: Arc<Socket>,
+    link: Link,
+    since: Instant,
+    /// Once the client has said it.
+    number: Option<u32>,
+    /// Whether the client is told that its number has come.
+    is_welcome: bool,
+}
+
+enum Standing {
+    Waiting,
+    Proven(u32),
+    Stranger,
+}
+
+impl QuicListener {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
+        let refused = |source| Error::refused("listen on", at, source);
+        let socket = shared_port::bind(at)?;
+        socket.set_nonblocking(true).map_err(refused)?;
+        let crypto = identity::server(key).map_err(|why| refused(io::Error::other(why)))?;
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        config.migration(false);
+        let shared = link::endpoint();
+        Ok(QuicListener {
+            socket,
+            at,
+            settings: settings.clone(),
+            key: *key,
+            config,
+            resets: Endpoint::new(Arc::clone(&shared), None, false, None),
+            shared,
+            taken: HashMap::new(),
+            clients: HashSet::new(),
+            applicants: VecDeque::new(),
+            proven: VecDeque::new(),
+            handed_out: Vec::new(),
+            strangers: 0,
+        })
+    }
+
+    /// Waits until something happens on any socket, at most `slice`.
+    fn wait(&mut self, slice: Duration) -> Result<(), Error> {
+        let now = Instant::now();
+        let due = self.applicants.iter_mut().filter_map(|applicant| applicant.link.due()).min();
+        let time = due.map_or(slice, |due| due.saturating_duration_since(now).min(slice));
+        let own = PollFd::new(&self.socket, PollFlags::IN);
+        let theirs = self.applicants.iter().map(|a| PollFd::new(&*a.socket, a.link.interest()));
+        let mut ready: Vec<PollFd<'_>> = std::iter::once(own).chain(theirs).collect();
+        socket::wait(&mut ready, time).map_err(|source| Error::refused("wait on", self.at, source))?;
+        Ok(())
+    }
+
+    fn take_in(&mut self) -> Result<(), Error> {
+        let refused = |at| move |source| Error::refused("receive on", at, source);
+        let mut waiting = VecDeque::new();
+        for _ in 0..MOST_AT_ONCE {
+            if waiting.is_empty() {
+                waiting.extend(shared_port::next::<FIRST_PACKET>(&self.socket).map_err(refused(self.at))?);
+            }
+            let Some((from, datagram)) = waiting.pop_front() else { break };
+            waiting.extend(self.examine(from, &datagram)?);
+        }
+        Ok(())
+    }
+
+    /// Takes one datagram for a first packet, or drops it; returns what a new socket got that was not for it.
+    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<Vec<Received>, Error> {
+        let Some(id) = identity::knocked(&self.key, datagram) else {
+            self.reset(from, datagram);
+            return Ok(Vec::new());
+        };
+        match self.taken.get(&id) {
+            // Sent again before the first was read.
+            Some(known) if *known == from => return Ok(Vec::new()),
+            Some(_) => {
+                self.strangers += 1;
+                return Ok(Vec::new());
+            }
+            None => {}
+        }
+        // A client that is not answered knocks again.
+        if self.applicants.len() >= MOST_APPLICANTS {
+            return Ok(Vec::new());
+        }
+        self.taken.insert(id, from);
+        self.clients.insert(from);
+        self.admit(from, datagram).map_err(|source| Error::refused("accept on", self.at, source))
+    }
+
+    /// Tells a client whose flow is gone that it is, if its last words come (RFC 9000 section 10.3); others are strangers.
+    fn reset(&mut self, from: SocketAddr, datagram: &[u8]) {
+        if !self.clients.contains(&from) {
+            self.strangers += 1;
+            return;
+        }
+        let mut answer = Vec::new();
+        let event = self.resets.handle(Instant::now(), from, None, None, datagram.into(), &mut answer);
+        if let Some(DatagramEvent::Response(_)) = event {
+            // One that gets lost is asked for again.
+            let _ = self.socket.send_to(&answer, &SockAddr::from(from));
+        }
+    }
+
+    /// Makes the connection's socket, which from then on gets all that its client sends.
+    fn admit(&mut self, from: SocketAddr, first: &[u8]) -> io::Result<Vec<Received>> {
+        let socket = Arc::new(shared_port::bind(self.at).map_err(io::Error::other)?);
+        prepare(&socket, &self.settings);
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::from(from))?;
+        let astray = shared_port::astray::<FIRST_PACKET>(&socket, from)?;
+        let ways = Ways::of(&self.settings);
+        let wire = Wire::new(Arc::clone(&socket), from, &ways)?;
+        match Link::answering(wire, &ways, (&self.shared, self.config.clone()), first) {
+            Some(link) => {
+                let since = Instant::now();
+                self.applicants.push_back(Applicant { socket, link, since, number: None, is_welcome: false });
+            }
+            None => self.strangers += 1,
+        }
+        Ok(astray)
+    }
+
+    /// Lets every applicant go on as far as it can.
+    fn examine_all(&mut self) -> Result<(), Error> {
+        for _ in 0..self.applicants.len() {
+            let Some(mut applicant) = self.applicants.pop_front() else { break };
+            match applicant.step() {
+                Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => {
+                    self.applicants.push_back(applicant);
+                }
+                Standing::Waiting => {
+                    self.strangers += 1;
+                    applicant.link.close(Goodbye::Abort);
+                }
+                Standing::Stranger => self.strangers += 1,
+                Standing::Proven(number) => self.receive_as(number, applicant)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_as(&mut self, number: u32, applicant: Applicant) -> Result<(), Error> {
+        let Applicant { socket, link, .. } = applicant;
+        let flow = QuicFlow::new(socket, link, (number, Nanos(0)), &self.settings);
+        self.proven.push_back(flow.map_err(|source| Error::refused("accept on", self.at, source))?);
+        Ok(())
+    }
+
+    /// Lets the flows go on that were handed out.
+    fn look_after(&mut self) {
+        self.handed_out.retain(|flow| flow.upgrade().map(|flow| drop(flow.look())).is_some());
+    }
+}
+
+impl Applicant {
+    fn step(&mut self) -> Standing {
+        self.link.drive(Instant::now());
+        let standing = self.hear_number().and_then(|()| self.welcome());
+        if self.link.lost().is_some() { Standing::Stranger } else { standing.unwrap_or(Standing::Stranger) }
+    }
+
+    /// Four bytes that are written at once come in one packet.
+    fn hear_number(&mut self) -> io::Result<()> {
+        let mut number = [0; NUMBER];
+        match self.number.map_or_else(|| self.link.read(&mut number), |_| Ok(0))? {
+            0 => {}
+            NUMBER => self.number = Some(u32::from_be_bytes(number)),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(())
+    }
+
+    /// Says that the number has come. A flow that is dropped at once drops what has not gone out.
+    fn welcome(&mut self) -> io::Result<Standing> {
+        let Some(number) = self.number else { return Ok(Standing::Waiting) };
+        if !self.is_welcome {
+            self.is_welcome = self.link.write(&[0; WELCOME])? > 0;
+            self.link.transmit(Instant::now());
+        }
+        let is_out = self.is_welcome && self.link.is_clear();
+        Ok(if is_out { Standing::Proven(number) } else { Standing::Waiting })
+    }
+}
+
+impl Listener for QuicListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                self.handed_out.push(Arc::downgrade(flow.shared()));
+                return Ok(Box::new(flow));
+            }
+            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.take_in()?;
+            self.examine_all()?;
+            self.look_after();
+        }
+    }
+
+    fn strangers(&self) -> u64 {
+        self.strangers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use quinn_proto::ClientConfig;
+
+    use super::*;
+    use crate::quic::connect;
+    use crate::quic::link::Lost;
+    use crate::{Call, Cancel};
+
+    const KEY: Key = [7; 32];
+    const OTHER: Key = [8; 32];
+
+    fn listener() -> QuicListener {
+        let free = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
+        let at = free.local_addr().expect("its address");
+        drop(free);
+        QuicListener::start(at, &Settings::new(), &KEY).expect("it listens")
+    }
+
+    fn patience(cancel: &Cancel) -> Patience<'_> {
+        Patience { until: Instant::now() + Duration::from_millis(800), cancel }
+    }
+
+    #[test]
+    fn a_server_that_has_read_a_first_packet_but_not_the_key_is_not_believed() {
+        let mut listener = listener();
+        let crypto = identity::server(&OTHER).expect("keys");
+        listener.config = ServerConfig::with_crypto(Arc::new(crypto));
+        let (server, settings, cancel) = (listener.at, Settings::new(), Cancel::new());
+        std::thread::scope(|scope| {
+            let calling = scope.spawn(|| {
+                let call = Call { server, number: 1, source_port: 0, settings: &settings, key: &KEY };
+                connect::connect(&call, &patience(&cancel)).map(drop)
+            });
+            let came = listener.accept(&patience(&cancel)).map(drop);
+            assert!(matches!(came, Err(Error::NobodyCame { strangers: 1, .. })), "{came:?}");
+            let called = calling.join().expect("no panic");
+            assert!(matches!(called, Err(Error::Unproven { .. })), "{called:?}");
+        });
+    }
+
+    #[test]
+    fn a_client_that_has_read_a_first_packet_but_not_the_key_is_turned_away() {
+        let mut listener = listener();
+        let socket = Arc::new(shared_port::open(listener.at).expect("a socket"));
+        socket.connect(&listener.at.into()).expect("connects");
+        let ways = Ways::of(&Settings::new());
+        let wire = Wire::new(socket, listener.at, &ways).expect("a wire");
+        // It knows what the server is known by, and not what itself would be.
+        let crypto = identity::client_with(&OTHER, &KEY).expect("keys");
+        let mut lying = ClientConfig::new(Arc::new(crypto));
+        lying.initial_dst_cid_provider(Arc::new(|| identity::knock(&KEY)));
+        let mut link = Link::calling(wire, &ways, lying).expect("a connection");
+        let cancel = Cancel::new();
+        std::thread::scope(|scope| {
+            let calling = scope.spawn(move || {
+                let until = Instant::now() + Duration::from_millis(800);
+                while link.lost().is_none() && Instant::now() < until {
+                    link.drive(Instant::now());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                link.lost().cloned()
+            });
+            let came = listener.accept(&patience(&cancel)).map(drop);
+            assert!(matches!(came, Err(Error::NobodyCame { strangers: 1, .. })), "{came:?}");
+            assert_eq!(calling.join().expect("no panic"), Some(Lost::Unproven));
+        });
+    }
+}

@@ -1,0 +1,65 @@
+//! QUIC (RFC 9000): a stream over UDP, in the program rather than in the kernel, by quinn.
+//!
+//! A flow is one connection with one stream, over a connected socket at each end. The threads that send and receive drive it
+//! (`link.rs`); there is none beside them. What makes the ends known to each other is in `identity.rs`.
+
+mod arrivals;
+mod connect;
+mod controller;
+mod flow;
+mod halves;
+mod identity;
+mod link;
+mod listen;
+mod options;
+mod piece;
+mod told;
+mod wire;
+
+use std::net::SocketAddr;
+
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
+use socket2::{Domain, Socket, Type};
+
+use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::{Error, Patience, shared_port};
+
+#[derive(Debug)]
+pub(crate) struct Quic;
+
+static ABOUT: About = About {
+    name: "quic",
+    line: "QUIC by quinn, one encrypted stream a connection: TCP's work in the program, over UDP. Its socket's receive buffer \
+           is 4 MiB, or what net.core.rmem_max lets it be, unless rcvbuf is set",
+    delivery: Delivery::Stream,
+    protocol: "udp",
+    single_messages: &[],
+    headlines: told::HEADLINES,
+};
+
+impl Transport for Quic {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn factors(&self) -> Vec<&'static Factor> {
+        options::OPTIONS.factors().chain(options::FACTORS.iter().copied()).collect()
+    }
+
+    fn can_run(&self, _: &Settings) -> Result<(), String> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)
+            .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None));
+        socket.map(drop).map_err(|error| format!("this host opens no UDP socket: {error}"))
+    }
+
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+        shared_port::reserve(at, |at, settings, key| {
+            Ok(Box::new(listen::QuicListener::start(at, settings, key)?))
+        })
+    }
+
+    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        connect::connect(call, patience)
+    }
+}

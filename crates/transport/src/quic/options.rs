@@ -1,0 +1,226 @@
+//! What a QUIC flow can be set to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landspeed_factor::{Domain, Factor, Persist, Proposal, View, each, flip, unless};
+use landspeed_record::Settings;
+use landspeed_units::Bytes;
+use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
+use socket2::Socket;
+
+use super::controller::{Factory, Heard};
+use crate::options::{self, Options};
+
+/// Options of the socket below.
+pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
+
+pub(super) static FACTORS: &[&Factor] = &[&CONGESTION, &GSO, &GRO, &PACKET, &WINDOW, &ACK_EVERY];
+
+static CONGESTION: Factor = Factor {
+    name: "quic-congestion",
+    about: "congestion control of QUIC's sender, as quinn has it: no module of the kernel's",
+    domain: Domain::OneOf(&["cubic", "newreno", "bbr"]),
+    default: "cubic",
+    persist: &[Persist::Application("choose another congestion controller: quinn's TransportConfig")],
+    interacts: &["quic-window", "rcvbuf", "qdisc"],
+    source: "RFC 9438 (CUBIC); RFC 9002 section 7 (NewReno); draft-cardwell-iccrg-bbr-congestion-control-00",
+    propose: |view| others(view, &[("bbr", 20), ("newreno", 120)]),
+    ..Factor::FLOW
+};
+
+static GSO: Factor = Factor {
+    name: "quic-gso",
+    about: "hand many packets to the kernel as one (UDP_SEGMENT)",
+    default: "on",
+    persist: &[Persist::Application("send many packets a call: UDP_SEGMENT, udp(7)")],
+    interacts: &["quic-mtu", "tx-udp-segmentation", "tx-checksum", "mtu"],
+    source: "udp(7); de Bruijn & Dumazet, Optimizing UDP for content delivery (2018)",
+    propose: |view| flip(view, 60),
+    ..Factor::FLOW
+};
+
+static GRO: Factor = Factor {
+    name: "quic-gro",
+    about: "take many packets from the kernel as one (UDP_GRO)",
+    default: "on",
+    persist: &[Persist::Application("take many packets a call: UDP_GRO, udp(7)")],
+    interacts: &["quic-gso", "gro", "read-size"],
+    source: "udp(7)",
+    propose: |view| flip(view, 61),
+    ..Factor::FLOW
+};
+
+static PACKET: Factor = Factor {
+    name: "quic-mtu",
+    about: "size of packets: the least that QUIC allows, the link's MTU found by probes, or the link's MTU from the start",
+    domain: Domain::OneOf(&["least", "discover", "link"]),
+    default: "discover",
+    persist: &[Persist::Application("set the first and the largest packet size: MTU discovery of QUIC")],
+    interacts: &["mtu", "quic-gso", "quic-ack-every"],
+    source: "RFC 9000 section 14; RFC 8899",
+    propose: |view| others(view, &[("link", 65)]),
+    ..Factor::FLOW
+};
+
+static WINDOW: Factor = Factor {
+    name: "quic-window",
+    about: "bytes that the receiver lets the sender be ahead of its reader: flow control of the stream and of the connection",
+    domain: Domain::Bytes(64 << 10, 4 << 30),
+    // 10 Gb/s for 100 ms, 1 Gb/s for a second.
+    default: "134217728",
+    persist: &[Persist::Application("raise the receive windows of streams and connections")],
+    interacts: &["quic-congestion", "rcvbuf"],
+    source: "RFC 9000 section 4",
+    propose: wider,
+    ..Factor::FLOW
+};
+
+static ACK_EVERY: Factor = Factor {
+    name: "quic-ack-every",
+    about: "packets that the sender asks its peer to let come before it acknowledges; 0 does not ask",
+    domain: Domain::Int(0, 1000),
+    default: "0",
+    persist: &[Persist::Application("ask for fewer acknowledgements: ACK_FREQUENCY of QUIC")],
+    interacts: &["quic-gro", "quic-congestion"],
+    source: "draft-ietf-quic-ack-frequency; RFC 9000 section 13.2.2",
+    propose: |_| each(&["10"], 130),
+    ..Factor::FLOW
+};
+
+/// Receive buffer of a socket unless `rcvbuf` says otherwise, as far as net.core.rmem_max lets it: UDP has no autotuning, and the
+/// system's 208 KiB hold a millisecond of 1 Gb/s. quic-go and iroh ask for 7 MB.
+const ROOM: usize = 4 << 20;
+
+/// Sets what counts before connecting.
+pub(super) fn prepare(socket: &Socket, settings: &Settings) {
+    if settings.get("rcvbuf").is_none_or(|size| size == "0") {
+        let _ = socket.set_recv_buffer_size(ROOM);
+    }
+    OPTIONS.set(socket, settings);
+}
+
+fn others(view: &View, ranked: &[(&str, u32)]) -> Vec<Proposal> {
+    let others = ranked.iter().filter(|(value, _)| *value != view.current);
+    others.map(|(value, rank)| Proposal::new(*value, *rank)).collect()
+}
+
+/// Twice the bandwidth-delay product, where that is more.
+fn wider(view: &View) -> Vec<Proposal> {
+    let window = view.bdp().0.saturating_mul(2).next_power_of_two().clamp(1 << 20, 4 << 30);
+    let enough = view.current.parse::<u64>().is_ok_and(|current| current >= window);
+    unless(
+        enough,
+        "the window is no smaller than twice the bandwidth-delay product",
+        each(&[&window.to_string()], 131),
+    )
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Congestion {
+    Cubic,
+    NewReno,
+    Bbr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packet {
+    Least,
+    Discover,
+    Link,
+}
+
+/// A flow's settings, read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ways {
+    congestion: Congestion,
+    pub(super) gso: bool,
+    pub(super) gro: bool,
+    packet: Packet,
+    pub(super) window: Bytes,
+    ack_every: u64,
+}
+
+impl Ways {
+    pub(super) fn of(settings: &Settings) -> Ways {
+        Ways {
+            congestion: match CONGESTION.of(settings) {
+                "newreno" => Congestion::NewReno,
+                "bbr" => Congestion::Bbr,
+                _ => Congestion::Cubic,
+            },
+            gso: GSO.is_on(settings),
+            gro: GRO.is_on(settings),
+            packet: match PACKET.of(settings) {
+                "least" => Packet::Least,
+                "link" => Packet::Link,
+                _ => Packet::Discover,
+            },
+            window: WINDOW.bytes(settings),
+            ack_every: ACK_EVERY.number(settings),
+        }
+    }
+
+    /// quinn's configuration of a connection over a link that lets datagrams of `largest` bytes through.
+    pub(super) fn configuration(&self, largest: u16, heard: &Arc<Heard>) -> TransportConfig {
+        let mut config = TransportConfig::default();
+        let window = VarInt::from_u64(self.window.0).unwrap_or(VarInt::MAX);
+        config
+            .stream_receive_window(window)
+            .receive_window(window)
+            // The peer's windows and congestion control bound what waits; a sender hands over no more than goes out.
+            .send_window(u64::MAX)
+            // One stream, which the client opens.
+            .max_concurrent_bidi_streams(VarInt::from_u32(1))
+            .max_concurrent_uni_streams(VarInt::from_u32(0))
+            .datagram_receive_buffer_size(None)
+            // A trial's own clock says when a flow without a word is over.
+            .max_idle_timeout(None)
+            .congestion_controller_factory(Arc::new(Factory {
+                congestion: self.congestion,
+                heard: Arc::clone(heard),
+            }));
+        match self.packet {
+            Packet::Least => config.mtu_discovery_config(None),
+            Packet::Discover => config.mtu_discovery_config(Some(up_to(largest))),
+            Packet::Link => config.mtu_discovery_config(Some(up_to(largest))).initial_mtu(largest),
+        };
+        config.ack_frequency_config(self.ack_frequency());
+        config
+    }
+
+    /// What the peer is asked: quinn's threshold counts those that need no acknowledgement yet.
+    fn ack_frequency(&self) -> Option<AckFrequencyConfig> {
+        let threshold = VarInt::from_u64(self.ack_every.checked_sub(1)?).ok()?;
+        let mut config = AckFrequencyConfig::default();
+        config.ack_eliciting_threshold(threshold);
+        Some(config)
+    }
+
+    /// One line for each setting that a connection keeps from its beginning, and that is not as `asked`.
+    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<String> {
+        let wanted = Ways::of(asked);
+        let kept = [
+            (&CONGESTION, self.congestion == wanted.congestion),
+            (&PACKET, self.packet == wanted.packet),
+            (&WINDOW, self.window == wanted.window),
+            (&ACK_EVERY, self.ack_every == wanted.ack_every),
+        ];
+        let differs = kept.into_iter().filter(|(_, same)| !same);
+        let line = |(factor, _): (&Factor, _)| {
+            format!(
+                "{}: asked for {}, but a connection keeps what its listener had",
+                factor.name,
+                factor.of(asked)
+            )
+        };
+        differs.map(line).collect()
+    }
+}
+
+fn up_to(largest: u16) -> MtuDiscoveryConfig {
+    let mut discovery = MtuDiscoveryConfig::default();
+    // Once a path is known it stays as it is for as long as a flow lasts.
+    discovery.upper_bound(largest).interval(Duration::from_secs(600));
+    discovery
+}

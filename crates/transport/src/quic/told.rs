@@ -1,0 +1,80 @@
+//! What quinn tells of a connection.
+
+use landspeed_record::{Amount, Details, EndpointOutcome, Headline, Misshapen, detail};
+use landspeed_units::{Bytes, Nanos};
+use quinn_proto::ConnectionStats;
+use serde::{Deserialize, Serialize};
+
+/// What a connection was like when the window closed; counts are since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct QuicConnection {
+    /// Congestion window.
+    congestion_window_bytes: Bytes,
+    /// Smoothed round-trip time.
+    rtt_ns: Nanos,
+    /// Shortest round-trip time.
+    min_rtt_ns: Nanos,
+    /// Payload of the largest datagram that it sends.
+    packet_bytes: Bytes,
+    /// Packets sent.
+    sent_packets: u64,
+    /// Packets taken for lost, whose content was sent again.
+    lost_packets: u64,
+    /// Times that the congestion window was cut.
+    congestion_events: u64,
+    /// System calls that sent them.
+    send_calls: u64,
+    /// Datagrams received.
+    received_datagrams: u64,
+    /// Acknowledgements sent.
+    acks_sent: u64,
+    /// Times that the peer's flow control held back what was written.
+    blocked: u64,
+}
+
+/// The connections of a trial, in the order of the flows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct QuicConnections(Vec<QuicConnection>);
+
+detail!("quic" => QuicConnections);
+
+pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
+    Headline {
+        name: "packets lost",
+        about: "of all connections, as their sender took them for, since they began",
+        of: |end| total(end, |connection| connection.lost_packets),
+    },
+    Headline {
+        name: "packet size",
+        about: "payload of the largest datagram that the first connection sends, when the window closed",
+        of: |end| Ok(all(end)?.and_then(|all| all.first()).map(|first| first.packet_bytes.into())),
+    },
+];
+
+fn all(end: &EndpointOutcome) -> Result<Option<&[QuicConnection]>, Misshapen> {
+    let connections: Option<&QuicConnections> = end.details.find()?;
+    Ok(connections.map(|connections| &connections.0[..]))
+}
+
+fn total(end: &EndpointOutcome, of: fn(&QuicConnection) -> u64) -> Result<Option<Amount>, Misshapen> {
+    Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
+}
+
+/// Adds a flow's.
+pub(super) fn tell(stats: &ConnectionStats, details: &mut Details) {
+    let ConnectionStats { path, udp_tx, udp_rx, frame_tx, .. } = stats;
+    details.get_mut::<QuicConnections>().0.push(QuicConnection {
+        congestion_window_bytes: Bytes(path.cwnd),
+        rtt_ns: path.rtt.into(),
+        min_rtt_ns: path.min_rtt.into(),
+        packet_bytes: Bytes(path.current_mtu.into()),
+        sent_packets: path.sent_packets,
+        lost_packets: path.lost_packets,
+        congestion_events: path.congestion_events,
+        send_calls: udp_tx.ios,
+        received_datagrams: udp_rx.datagrams,
+        acks_sent: frame_tx.acks,
+        blocked: frame_tx.data_blocked + frame_tx.stream_data_blocked,
+    });
+}

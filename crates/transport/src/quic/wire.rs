@@ -1,0 +1,176 @@
+//! The socket of a connection: packets in, packets out.
+
+use std::array;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use quinn_proto::{EcnCodepoint, Transmit};
+use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
+use rustix::event::PollFlags;
+use socket2::{Domain, Socket};
+
+use super::options::Ways;
+use crate::raw;
+
+/// What one message of a receive call may bring: UDP_GRO joins datagrams up to here.
+const JOINED: usize = 65_536;
+/// Messages of one receive call.
+const BATCH: usize = 8;
+/// The largest payload of a datagram over IPv4.
+const LARGEST: usize = 65_507;
+/// Segments that the kernel cuts of one send (UDP_MAX_SEGMENTS of kernels before 6.9).
+const SEGMENTS: usize = 64;
+/// Datagrams of this size pass every link (RFC 9000 section 14).
+const LEAST: u16 = 1200;
+/// No Ethernet carries larger ones. The loopback device does, but three of its largest fill a receive buffer.
+const MOST: u16 = 9216 - 28;
+
+pub(super) struct Wire {
+    socket: Arc<Socket>,
+    state: UdpSocketState,
+    pub(super) peer: SocketAddr,
+    gso: bool,
+    room: Vec<u8>,
+    /// Packets for one send call.
+    pub(super) packets: Vec<u8>,
+    /// What of them found no room in the socket.
+    waiting: Option<Transmit>,
+    /// Whether the peer's host said that no socket is there.
+    refused: bool,
+}
+
+impl Wire {
+    /// For a connected socket.
+    pub(super) fn new(socket: Arc<Socket>, peer: SocketAddr, ways: &Ways) -> io::Result<Wire> {
+        let state = UdpSocketState::new(UdpSockRef::from(&*socket))?;
+        let room = vec![0; BATCH * JOINED];
+        let gso = ways.gso;
+        let wire =
+            Wire { socket, state, peer, gso, room, packets: Vec::new(), waiting: None, refused: false };
+        wire.join(ways.gro);
+        Ok(wire)
+    }
+
+    /// Takes other ways on.
+    pub(super) fn adopt(&mut self, ways: &Ways) {
+        self.gso = ways.gso;
+        self.join(ways.gro);
+    }
+
+    fn join(&self, on: bool) {
+        let _ = raw::set::<u32>(&*self.socket, libc::IPPROTO_UDP, libc::UDP_GRO, on.into());
+    }
+
+    /// One line for each way that the kernel does not have.
+    pub(super) fn lacks(&self, ways: &Ways) -> Vec<String> {
+        let gso = ways.gso && self.state.max_gso_segments() == 1;
+        let gro = ways.gro && self.state.gro_segments() == 1;
+        let lacking = [(gso, "quic-gso", "UDP_SEGMENT", "4.18"), (gro, "quic-gro", "UDP_GRO", "5.0")];
+        let lacking = lacking.into_iter().filter(|(lacks, ..)| *lacks);
+        lacking
+            .map(|(_, name, option, since)| {
+                format!("{name}: asked for on, got off ({option} came with Linux {since})")
+            })
+            .collect()
+    }
+
+    /// Payload of the largest datagram that the link lets through whole, as far as this host knows.
+    pub(super) fn largest(&self) -> u16 {
+        let (level, name, headers) = match self.socket.domain() {
+            Ok(Domain::IPV6) => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),
+            _ => (libc::IPPROTO_IP, libc::IP_MTU, 28),
+        };
+        let mtu = raw::get::<u32>(&*self.socket, level, name).unwrap_or_default();
+        let largest = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
+        largest.clamp(LEAST, MOST)
+    }
+
+    /// Packets of this size that one send call may hand over.
+    pub(super) fn segments(&self, size: u16) -> usize {
+        let most = if self.gso { self.state.max_gso_segments().min(SEGMENTS) } else { 1 };
+        most.min(LARGEST / usize::from(size.max(1))).max(1)
+    }
+
+    /// Takes what came, one call: whether there may be more.
+    pub(super) fn receive(
+        &mut self,
+        mut each: impl FnMut(Option<EcnCodepoint>, BytesMut),
+    ) -> io::Result<bool> {
+        let mut metas = [RecvMeta::default(); BATCH];
+        let mut rooms = self.room.chunks_exact_mut(JOINED);
+        let mut slices: [_; BATCH] = array::from_fn(|_| IoSliceMut::new(rooms.next().unwrap_or_default()));
+        let count = self.state.recv(UdpSockRef::from(&*self.socket), &mut slices, &mut metas)?;
+        for (room, meta) in self.room.chunks_exact(JOINED).zip(&metas[..count]) {
+            let ecn = meta.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8));
+            let mut joined = BytesMut::from(&room[..meta.len]);
+            while !joined.is_empty() {
+                each(ecn, joined.split_to(meta.stride.clamp(1, joined.len())));
+            }
+        }
+        Ok(count == BATCH)
+    }
+
+    /// Hands over what the packets' beginning is.
+    pub(super) fn send(&mut self, transmit: Transmit) -> bool {
+        self.waiting = Some(transmit);
+        self.flush()
+    }
+
+    /// Hands over what waits; whether nothing waits any more.
+    pub(super) fn flush(&mut self) -> bool {
+        let Some(transmit) = &self.waiting else { return true };
+        let mut sent = self.hand_over(transmit);
+        if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            // The error is of an earlier packet, and this one was not sent.
+            self.refused = true;
+            sent = self.hand_over(transmit);
+        }
+        // What else goes wrong is a packet lost, which QUIC repairs: a probe that is too large, a full queue.
+        if sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+            return false;
+        }
+        self.waiting = None;
+        true
+    }
+
+    fn hand_over(&self, transmit: &Transmit) -> io::Result<()> {
+        let transmit = quinn_udp::Transmit {
+            destination: self.peer,
+            ecn: transmit.ecn.and_then(|ecn| quinn_udp::EcnCodepoint::from_bits(ecn as u8)),
+            contents: &self.packets[..transmit.size],
+            segment_size: transmit.segment_size,
+            src_ip: None,
+        };
+        self.state.try_send(UdpSockRef::from(&*self.socket), &transmit)
+    }
+
+    /// Sends one packet as it is.
+    pub(super) fn repeat(&self, packet: &[u8]) {
+        let _ = rustix::net::send(&*self.socket, packet, rustix::net::SendFlags::NOSIGNAL);
+    }
+
+    /// The peer's host said that no socket is there.
+    pub(super) fn was_refused(&mut self) {
+        self.refused = true;
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Whether it was refused since the last time.
+    pub(super) fn take_refusal(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// What a wait for the socket waits for.
+    pub(super) fn interest(&self) -> PollFlags {
+        if self.waiting.is_some() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.waiting.is_some()
+    }
+}
