@@ -118,7 +118,7 @@ fn run_sample(sample: &FlowSample, plan: &FlowPlan) -> RunSample {
     RunSample {
         at_ns: sample.at_ns,
         goodput_bytes: if here { sample.goodput_bytes } else { Bytes(0) },
-        cwnd_segments: if here { cwnd_segments } else { 0 },
+        cwnd_segments: Some(if here { cwnd_segments } else { 0 }),
         rtt_ns,
         retransmits,
     }
