@@ -36,7 +36,7 @@ fn the_simulator_answers_every_question_without_root() {
     let page = folder.path().join("page.html");
     let page_text = page.display().to_string();
     let args =
-        ["--simulate", "-p", "reno,cubic,htcp", "--ask", questions, "--scale", "0.02", "--repeats", "2"];
+        ["--simulate", "-p", "reno,cubic,udt", "--ask", questions, "--scale", "0.02", "--repeats", "2"];
     let found =
         report(&compare(folder.path(), &[&args[..], &["--json", "--html", &page_text, SMALL]].concat()));
     assert_eq!(found["runs"], 2 * (3 + 3 + 3 + 3));
@@ -106,6 +106,11 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
     let none = folder.path().join("none.jsonl").display().to_string();
     for (args, words) in [
         (&["-p", "carrier-pigeon", "--simulate"][..], "carrier-pigeon"),
+        (&["-p", "udt,quic", "--simulate"], "the simulator has no quic"),
+        (&["-p", "default+transport=mptcp", "--simulate"], "the simulator has no mptcp"),
+        (&["-p", "cubic+transport=udt"], "'udt' without cubic"),
+        (&["-p", "cubic+transport=warp"], "no transport is called warp"),
+        (&["-p", "default+transport=unix", "--ask", "streams"], "is no TCP"),
         (&["--simulate", "hosta", "hostb"], "lab:wan"),
         (&["--simulate", "--scale", "0"], "--scale"),
         (&["--simulate", "--scale", "0.001"], "slow start"),
