@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: applications budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: applications budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree fuzz-cc interop-udt lossy-udt fuzz-udt cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -48,10 +48,10 @@ setup:
 	@.ci/install gcc make clang pkg-config /usr/include/libelf.h:libelf-dev /usr/include/zlib.h:zlib1g-dev
 
 # Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd, become root with sudo, and look
-# at the page with a browser.
+# at the page with a browser. Debian's libudt is what our UDT talks to.
 setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux \
-		sudo script:bsdutils strip:binutils openssl fish
+		sudo script:bsdutils strip:binutils openssl fish g++ /usr/include/udt/udt.h:libudt-dev
 
 test: setup-test check
 	$(CARGO) run --quiet --locked -p xtask -- test
@@ -206,6 +206,23 @@ CASES ?= 100000
 fuzz-cc: setup
 	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
 		--test algorithms -- fuzz:: --nocapture
+
+# Our UDT and Debian's libudt: 1 GiB, and 32 MiB over each bad network, both ways, as a stream and as messages, in packets of 1500
+# and 9000 bytes (docs/results/udt-interop.md; half an hour, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.
+interop-udt: setup
+	@.ci/install g++ /usr/include/udt/udt.h:libudt-dev
+	LANDSPEED_UDT_FULL=1 $(CARGO) test --release --locked -p landspeed-udt --test libudt -- --nocapture --test-threads 1 \
+		every_network libudt_learns
+
+# Our UDT over 10,000 networks that lose, delay, double and reorder, in simulated time (a minute); make test does 300.
+NETWORKS ?= 10000
+lossy-udt: setup
+	LANDSPEED_UDT_SEEDS=$(NETWORKS) $(CARGO) test --release --locked -p landspeed-udt --test lossy -- --nocapture
+
+# Datagrams of strangers to our UDT, a thousand times as many as make test tries (ten minutes).
+FUZZ ?= 1000
+fuzz-udt: setup
+	LANDSPEED_UDT_FUZZ=$(FUZZ) $(CARGO) test --release --locked -p landspeed-udt --test hostile
 
 # Each congestion control beside Linux 6.12's own source of it, acknowledgement by acknowledgement, and with errors planted
 # in ours, which must be found (a minute, 150 MB from Debian the first time; nothing is installed or kept but under target).

@@ -131,11 +131,14 @@ pub(crate) struct Connector {
     pub(crate) request: Handshake,
     retry_at: Nanos,
     give_up_at: Nanos,
+    /// When this kind of request was sent first, and how often it was.
+    asked: (Nanos, u32),
+    round_trip: Option<Nanos>,
 }
 
 impl Connector {
     pub(crate) fn new(now: Nanos, request: Handshake, patience: Nanos) -> Self {
-        Connector { request, retry_at: now, give_up_at: now + patience }
+        Connector { request, retry_at: now, give_up_at: now + patience, asked: (now, 0), round_trip: None }
     }
 
     pub(crate) fn next_timeout(&self) -> Nanos {
@@ -152,10 +155,26 @@ impl Connector {
             return None;
         }
         self.retry_at = now + RETRY;
+        self.asked = if self.asked.1 == 0 { (now, 1) } else { (self.asked.0, self.asked.1 + 1) };
         Some(self.request)
     }
 
+    /// The shorter round trip of the requests that were answered and sent once. Which of several was answered, nothing says.
+    pub(crate) fn round_trip(&self) -> Option<Nanos> {
+        self.round_trip
+    }
+
     pub(crate) fn handle(&mut self, now: Nanos, answer: &Handshake) -> Outcome {
+        let outcome = self.judge(now, answer);
+        if matches!(outcome, Outcome::GotCookie | Outcome::Connected(_)) {
+            let (first, times) = std::mem::replace(&mut self.asked, (now, 0));
+            let sample = (times == 1).then(|| now - first);
+            self.round_trip = [self.round_trip, sample].into_iter().flatten().min();
+        }
+        outcome
+    }
+
+    fn judge(&mut self, now: Nanos, answer: &Handshake) -> Outcome {
         match answer.kind {
             HandshakeKind::Cookie if self.request.kind == HandshakeKind::Cookie => {
                 self.request.cookie = answer.cookie;

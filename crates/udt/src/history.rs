@@ -1,6 +1,8 @@
 //! What a receiver measures of the path (draft-gg-udt-03 section 6.2): how fast packets arrive, how fast the path could carry
 //! them, and the round trip.
 
+use std::fmt;
+
 use landspeed_units::Nanos;
 
 use crate::seq::Seq;
@@ -39,6 +41,12 @@ impl<const N: usize> Intervals<N> {
     fn push(&mut self, interval: Nanos) {
         self.ring[self.seen % N] = interval.0;
         self.seen += 1;
+    }
+
+    /// The shortest one, once all are known.
+    fn shortest(&self) -> Option<Nanos> {
+        let shortest = self.ring.iter().min().filter(|_| self.seen >= N)?;
+        Some(Nanos(*shortest))
     }
 
     /// The mean of those between an eighth of the median and eight times it, and how many these are.
@@ -119,9 +127,13 @@ impl ArrivalHistory {
         }
     }
 
-    /// How fast the path could carry packets; 0 before the first pair.
+    /// How fast the path could carry packets; 0 where nothing is known of that. Where all pairs came in batches, it is as fast as
+    /// packets came in the fastest of the last batches.
     pub fn capacity(&self) -> PacketRate {
-        self.pairs.filtered().map_or(PacketRate(0.0), |(mean, _)| PacketRate::each(mean))
+        match self.pairs.filtered() {
+            Some((mean, _)) => PacketRate::each(mean),
+            None => self.arrivals.shortest().map_or(PacketRate(0.0), PacketRate::each),
+        }
     }
 }
 
@@ -154,10 +166,53 @@ impl RoundTrip {
     }
 }
 
+/// A round trip that is not known at first.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Estimate {
+    round_trip: RoundTrip,
+    is_known: bool,
+}
+
+impl Estimate {
+    /// With what the handshake has shown, if it has.
+    pub(crate) fn new(first: Option<Nanos>) -> Self {
+        let mut estimate = Estimate::default();
+        first.into_iter().for_each(|first| estimate.sample(first));
+        estimate
+    }
+
+    /// Takes in a sample; the first one counts whole (RFC 6298 section 2.2).
+    pub(crate) fn sample(&mut self, sample: Nanos) {
+        if self.is_known {
+            self.round_trip.sample(sample);
+        } else {
+            self.round_trip = RoundTrip { mean: sample, variance: Nanos(sample.0 / 2) };
+            self.is_known = true;
+        }
+    }
+
+    /// What the peer reports. libudt reports its initial value until it has measured something.
+    pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
+        let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
+        if is_measured {
+            self.sample(mean);
+        }
+    }
+
+    pub(crate) fn round_trip(&self) -> RoundTrip {
+        self.round_trip
+    }
+
+    /// Longer than all but a few round trips; a second while none is known (RFC 6298 section 2.1).
+    pub(crate) fn patience(&self) -> Nanos {
+        if self.is_known { self.round_trip.timeout() } else { Nanos::secs(1) }
+    }
+}
+
 const ACKS: usize = 1024;
 
 /// The last acknowledgements that were sent, for the ACK2 that returns a number of them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AckHistory {
     ring: Box<[Option<(u32, Seq, Nanos)>]>,
 }
@@ -165,6 +220,12 @@ pub struct AckHistory {
 impl Default for AckHistory {
     fn default() -> Self {
         AckHistory { ring: vec![None; ACKS].into() }
+    }
+}
+
+impl fmt::Debug for AckHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AckHistory({} not answered)", self.ring.iter().flatten().count())
     }
 }
 
@@ -205,7 +266,23 @@ mod tests {
             history.arrived(Nanos::millis(u64::from(n / 8)), Seq::new(n));
         }
         assert_eq!(history.arrival_rate().to_wire(), 8_000);
-        assert_eq!(history.capacity(), PacketRate(0.0));
+    }
+
+    #[test]
+    fn without_pairs_the_fastest_batch_shows_the_capacity() {
+        let mut history = ArrivalHistory::default();
+        let mut now = Nanos::secs(1);
+        for batch in 0..8u32 {
+            now += if batch == 6 { Nanos::micros(500) } else { Nanos::millis(1) };
+            assert_eq!(history.capacity(), PacketRate(if batch < 5 { 0.0 } else { 4_000.0 }), "{batch}");
+            (0..4).for_each(|n| history.arrived(now, Seq::new(4 * batch + n)));
+            if batch == 5 {
+                break;
+            }
+        }
+        (0..8u32).for_each(|n| history.arrived(now + Nanos::micros(500), Seq::new(100 + n)));
+        history.arrived(now + Nanos::secs(1), Seq::new(200));
+        assert_eq!(history.capacity().to_wire(), 8_000);
     }
 
     #[test]
@@ -224,6 +301,20 @@ mod tests {
         assert_eq!(history.answered(Nanos::millis(9), 7 + ACKS as u32), None);
         assert_eq!(history.answered(Nanos::millis(9), 7), Some((Seq::new(70), Nanos::millis(4))));
         assert_eq!(history.answered(Nanos::millis(9), 7), None);
+    }
+
+    #[test]
+    fn the_first_sample_counts_whole_and_a_report_of_nothing_does_not() {
+        let mut estimate = Estimate::new(None);
+        assert_eq!(estimate.patience(), Nanos::secs(1));
+        estimate.reported(Nanos::millis(100), Nanos::millis(50));
+        assert_eq!(estimate.patience(), Nanos::secs(1));
+        estimate.reported(Nanos::millis(400), Nanos::millis(10));
+        assert_eq!(estimate.round_trip().mean, Nanos::millis(400));
+        assert_eq!(estimate.patience(), Nanos::millis(1200));
+        estimate.sample(Nanos::millis(480));
+        assert_eq!(estimate.round_trip().mean, Nanos::millis(410));
+        assert_eq!(Estimate::new(Some(Nanos::millis(40))).patience(), Nanos::millis(120));
     }
 
     #[test]

@@ -116,8 +116,8 @@ impl Daimd {
         self.slow_start = false;
         let cycle = (path.round_trip.mean + SYN).0 as f64;
         self.period = if path.arrival.0 > 0.0 {
-            // A receiver of few packets reports next to none: libudt says one a second.
-            (1e9 / path.arrival.0).min(cycle / FIRST_WINDOW)
+            // A receiver of few packets reports next to none: libudt says one a second. Half of the window has arrived, a round trip ago.
+            (1e9 / path.arrival.0).min(cycle / (self.window / 2.0).max(FIRST_WINDOW))
         } else {
             cycle / self.window
         };

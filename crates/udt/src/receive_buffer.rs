@@ -2,6 +2,8 @@
 //!
 //! Full packets that follow one another lie next to one another, so that a stream is read as one piece of memory.
 
+use std::fmt;
+
 use crate::loss::SeqRange;
 use crate::packet::{Data, MessageWord, Position};
 use crate::seq::{MessageNumber, Seq};
@@ -41,7 +43,6 @@ impl Found {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     ring: Box<[u8]>,
     slots: Box<[Slot]>,
@@ -52,6 +53,12 @@ pub(crate) struct ReceiveBuffer {
     first: Seq,
     /// How much of it was read.
     read: usize,
+}
+
+impl fmt::Debug for ReceiveBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReceiveBuffer({:?} and {} packets)", self.first, self.capacity())
+    }
 }
 
 impl ReceiveBuffer {

@@ -2,7 +2,7 @@
 
 use landspeed_units::Nanos;
 
-use crate::history::{AckHistory, ArrivalHistory, RoundTrip, SYN};
+use crate::history::{AckHistory, ArrivalHistory, Estimate, RoundTrip, SYN};
 use crate::loss::{LossList, SeqRange};
 use crate::packet::{Ack, Body, Data, LossReport, MessageDrop, Rates};
 use crate::receive_buffer::ReceiveBuffer;
@@ -12,6 +12,8 @@ use crate::seq::Seq;
 const LIGHT_ACK: u32 = 64;
 /// A full buffer is announced as room for two: what the sender sends into it finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
+/// The time between two reports of the same packet grows so often.
+const MAX_REPEATS: u32 = 3;
 /// Acknowledgements' numbers have 31 bits, as libudt's.
 const ACK_NUMBERS: u32 = i32::MAX.cast_unsigned();
 
@@ -30,7 +32,7 @@ pub(crate) struct Receiver {
     pub(crate) buffer: ReceiveBuffer,
     history: ArrivalHistory,
     acks: AckHistory,
-    pub(crate) round_trip: RoundTrip,
+    round_trip: Estimate,
     /// The largest number that has arrived.
     largest: Seq,
     missing: LossList,
@@ -38,6 +40,8 @@ pub(crate) struct Receiver {
     unreported: LossList,
     report_all: bool,
     nak_at: Option<Nanos>,
+    /// The first packet of the last repeated report, and how often it was the first.
+    repeated: (Seq, u32),
     ack_at: Option<Nanos>,
     /// An acknowledgement is due, even if it says nothing new.
     repeat_ack: bool,
@@ -54,18 +58,20 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(buffer: ReceiveBuffer, first: Seq) -> Self {
+    /// A receiver of packets from `first` on, with the round trip that the handshake has shown.
+    pub(crate) fn new(buffer: ReceiveBuffer, first: Seq, round_trip: Option<Nanos>) -> Self {
         let announced_end = buffer.end();
         Receiver {
             buffer,
             history: ArrivalHistory::default(),
             acks: AckHistory::default(),
-            round_trip: RoundTrip::default(),
+            round_trip: Estimate::new(round_trip),
             largest: first.prev(),
             missing: LossList::new(),
             unreported: LossList::new(),
             report_all: false,
             nak_at: None,
+            repeated: (first, 0),
             ack_at: None,
             repeat_ack: false,
             light_ack: false,
@@ -109,8 +115,7 @@ impl Receiver {
             self.largest = data.seq;
         } else {
             let found = SeqRange { first: data.seq, last: data.seq };
-            self.missing.remove(found);
-            self.unreported.remove(found);
+            self.found(found);
         }
         // A packet that is not full often ends a message: the sender waits.
         let is_end = data.payload.len() < full;
@@ -118,6 +123,14 @@ impl Receiver {
         self.since_ack += 1;
         self.light_ack |= self.since_ack.is_multiple_of(LIGHT_ACK);
         Arrival::New
+    }
+
+    fn found(&mut self, packets: SeqRange) {
+        self.missing.remove(packets);
+        self.unreported.remove(packets);
+        if self.missing.is_empty() {
+            self.nak_at = None;
+        }
     }
 
     fn note_gap(&mut self, now: Nanos, seq: Seq) {
@@ -134,11 +147,14 @@ impl Receiver {
         self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
     }
 
-    /// A round trip and the time in which the sender can send all that is missing.
+    /// Round trips, one more each time that the same packet was reported in vain (draft-gg-udt-03 section 6.2), and the time in which the
+    /// sender can send all that is missing.
     fn nak_interval(&self) -> Nanos {
         let rate = self.history.arrival_rate().0;
         let sending = if rate > 0.0 { f64::from(self.missing.packets()) * 1e9 / rate } else { 0.0 };
-        self.round_trip.timeout() + SYN + Nanos(sending as u64).min(Nanos::secs(1))
+        let trip = self.round_trip.round_trip().timeout() + SYN;
+        trip.times(u64::from(1 + self.repeated.1.min(MAX_REPEATS)))
+            + Nanos(sending as u64).min(Nanos::secs(1))
     }
 
     /// An acknowledgement has arrived; false where we sent none of this number.
@@ -166,8 +182,7 @@ impl Receiver {
         if !packets.first.is_after(before) && packets.last.is_after(self.largest) {
             self.largest = packets.last;
         }
-        self.missing.remove(packets);
-        self.unreported.remove(packets);
+        self.found(packets);
         self.acknowledge_by(now + SYN);
         true
     }
@@ -191,9 +206,13 @@ impl Receiver {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {
-        if self.nak_at.is_some_and(|at| now >= at) {
-            self.report_all = !self.missing.is_empty();
-            self.nak_at = self.report_all.then(|| now + self.nak_interval());
+        if self.nak_at.is_some_and(|at| now >= at)
+            && let Some(first) = self.missing.first()
+        {
+            let (last, times) = self.repeated;
+            self.repeated = (first, if first == last { times + 1 } else { 1 });
+            self.report_all = true;
+            self.nak_at = Some(now + self.nak_interval());
         }
     }
 
@@ -229,7 +248,8 @@ impl Receiver {
     /// An acknowledgement that is not known to have arrived is repeated after a round trip.
     fn full_ack(&mut self, now: Nanos) -> Option<Ack> {
         let next = self.next();
-        let repeat_at = self.last_ack_at.map_or(now, |last| last + self.round_trip.timeout());
+        let timeout = self.round_trip.round_trip().timeout();
+        let repeat_at = self.last_ack_at.map_or(now, |last| last + timeout);
         let is_known = !next.is_after(self.known_acked);
         if !std::mem::take(&mut self.repeat_ack) && next == self.last_ack {
             if is_known {
@@ -241,14 +261,14 @@ impl Receiver {
             }
         }
         if !is_known {
-            self.acknowledge_by(now + self.round_trip.timeout());
+            self.acknowledge_by(now + timeout);
         }
         self.ack_number = if self.ack_number == ACK_NUMBERS { 0 } else { self.ack_number + 1 };
         self.acks.sent(now, self.ack_number, next);
         (self.last_ack, self.last_ack_at) = (next, Some(now));
         (self.since_ack, self.light_ack) = (0, false);
         self.announced_end = self.buffer.end();
-        let RoundTrip { mean: rtt, variance: rtt_variance } = self.round_trip;
+        let RoundTrip { mean: rtt, variance: rtt_variance } = self.round_trip.round_trip();
         let window = self.buffer.end().since(next).max(0).cast_unsigned().max(MIN_WINDOW);
         Some(Ack { number: self.ack_number, next, rtt, rtt_variance, window, rates: self.rates(now) })
     }

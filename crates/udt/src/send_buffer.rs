@@ -3,6 +3,7 @@
 //! Packets that follow one another lie next to one another. So many of them are one piece of memory, which a socket sends with one
 //! call (UDP_SEGMENT), and the payload is copied once, when it is written.
 
+use std::fmt;
 use std::ops::Range;
 
 use landspeed_units::Nanos;
@@ -29,7 +30,6 @@ const EMPTY: Slot = Slot {
     dropped: false,
 };
 
-#[derive(Debug)]
 pub(crate) struct SendBuffer {
     ring: Box<[u8]>,
     slots: Box<[Slot]>,
@@ -43,6 +43,13 @@ pub(crate) struct SendBuffer {
     /// How many of the used ones were sent, from the first one on.
     sent: u32,
     message: MessageNumber,
+}
+
+impl fmt::Debug for SendBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let packets = self.slots.len();
+        write!(f, "SendBuffer({:?} and {} of {packets}, {} sent)", self.first, self.used, self.sent)
+    }
 }
 
 impl SendBuffer {

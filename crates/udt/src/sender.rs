@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use landspeed_units::{Bytes, Nanos};
 
-use crate::history::{PacketRate, RoundTrip, SYN};
+use crate::history::{Estimate, PacketRate, SYN};
 use crate::loss::{LossList, SeqRange};
 use crate::packet::{Ack, LossReport, MessageDrop, Rates};
 use crate::rate::{Control, PathState};
@@ -30,6 +30,7 @@ pub(crate) struct Sender {
     /// The first packet that the receiver has no room for.
     window_end: Seq,
     path: PathState,
+    round_trip: Estimate,
     /// When the next packet may leave.
     next_send: Nanos,
     /// How much of a delay later packets may catch up.
@@ -43,6 +44,8 @@ pub(crate) struct Limits {
     pub(crate) mss: u32,
     /// How many packets the peer has room for.
     pub(crate) peer_flight: u32,
+    /// The round trip of the handshake, where it was seen.
+    pub(crate) round_trip: Option<Nanos>,
 }
 
 impl Sender {
@@ -52,9 +55,9 @@ impl Sender {
         limits: Limits,
         catch_up: Nanos,
     ) -> Self {
-        let first = buffer.first();
+        let (first, round_trip) = (buffer.first(), Estimate::new(limits.round_trip));
         let path = PathState {
-            round_trip: RoundTrip::default(),
+            round_trip: round_trip.round_trip(),
             arrival: PacketRate(0.0),
             capacity: PacketRate(0.0),
             last_sent: first.prev(),
@@ -68,6 +71,7 @@ impl Sender {
             full_ack: first,
             window_end: first.plus(limits.peer_flight.min(MAX_WINDOW)),
             path,
+            round_trip,
             next_send: Nanos(0),
             catch_up,
             last_warning: None,
@@ -76,6 +80,11 @@ impl Sender {
 
     pub(crate) fn path(&self) -> &PathState {
         &self.path
+    }
+
+    /// How long an acknowledgement takes at most.
+    pub(crate) fn patience(&self) -> Nanos {
+        self.round_trip.patience()
     }
 
     pub(crate) fn period(&self) -> Nanos {
@@ -112,9 +121,8 @@ impl Sender {
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
         self.full_ack = ack.next;
         self.window_end = ack.next.plus(ack.window.min(MAX_WINDOW));
-        if ack.rtt.0 > 0 {
-            self.path.round_trip.sample(ack.rtt);
-        }
+        self.round_trip.reported(ack.rtt, ack.rtt_variance);
+        self.path.round_trip = self.round_trip.round_trip();
         if let Some(Rates { arrival, capacity }) = ack.rates {
             blend(&mut self.path.arrival, arrival);
             blend(&mut self.path.capacity, capacity);
@@ -143,12 +151,14 @@ impl Sender {
         true
     }
 
-    /// Nothing was heard of what is under way: all of it again, unless some of it waits for that already.
-    pub(crate) fn on_timeout(&mut self, now: Nanos) {
+    /// Nothing was heard of what is under way: its last packet goes again, and the receiver says what else it lacks; where that is not
+    /// answered either, all of it. Nothing is added to what waits for that already.
+    pub(crate) fn on_timeout(&mut self, now: Nanos, is_first: bool) {
         let sent = self.buffer.sent();
         if self.losses.is_empty() && sent > 0 {
-            let first = self.buffer.first();
-            self.losses.insert(SeqRange { first, last: first.plus(sent - 1) });
+            let last = self.buffer.first().plus(sent - 1);
+            let first = if is_first { last } else { self.buffer.first() };
+            self.losses.insert(SeqRange { first, last });
         }
         self.control.on_timeout(now, &self.path);
     }

@@ -63,6 +63,48 @@ fn a_long_path_is_filled_and_packets_leave_in_batches() {
 }
 
 #[test]
+fn a_path_of_most_of_a_second_needs_no_timeout() {
+    let weather = Weather { delay: Nanos::millis(400), ..Weather::calm() };
+    for from in [CONNECTOR, LISTENER] {
+        let mut network = connected(weather, &config(SocketType::Stream));
+        transfer(&mut network, from, 100_000);
+        let counts = network.end(from).counts();
+        assert_eq!((counts.timeouts, counts.sent_again), (0, 0), "{from}");
+    }
+}
+
+#[test]
+fn a_timeout_sends_one_packet_first() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
+    network.step();
+    // The data is on its way; what answers it is lost, until the timer has gone off once.
+    network.weather.loss = 1.0;
+    until(&mut network, Nanos::secs(1), |network| network.end(CONNECTOR).counts().timeouts == 1);
+    network.step();
+    network.weather.loss = 0.0;
+    until(&mut network, Nanos::secs(2), |network| {
+        network.end(CONNECTOR).path().is_some_and(|path| path.flight == 0)
+    });
+    let counts = network.end(CONNECTOR).counts();
+    assert_eq!((counts.sent, counts.sent_again, counts.timeouts), (14, 1, 1));
+}
+
+#[test]
+fn a_flight_that_is_lost_whole_goes_again_once() {
+    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
+    network.weather.loss = 1.0;
+    network.step();
+    network.weather.loss = 0.0;
+    until(&mut network, Nanos::secs(2), |network| {
+        network.end(CONNECTOR).path().is_some_and(|path| path.flight == 0)
+    });
+    let counts = network.end(CONNECTOR).counts();
+    assert_eq!((counts.sent, counts.sent_again, counts.timeouts), (14, 14, 1));
+}
+
+#[test]
 fn small_writes_share_packets() {
     let mut network = connected(Weather::calm(), &config(SocketType::Stream));
     for _ in 0..3000 {

@@ -1,7 +1,7 @@
 //! Connections over a network that loses, delays, doubles and reorders packets. Every byte arrives, in order, or both ends learn
 //! that it did not; neither waits for ever.
 //!
-//! `UDT_SEEDS=10000 cargo test --release -p landspeed-udt --test lossy` tries more networks.
+//! `make lossy-udt` tries 10,000 networks.
 
 mod network;
 
@@ -155,7 +155,7 @@ fn run(seed: u64) -> bool {
 
 #[test]
 fn every_byte_arrives_or_both_ends_know() {
-    let seeds = std::env::var("UDT_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);
+    let seeds = std::env::var("LANDSPEED_UDT_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
     let complete = (0..seeds).filter(|seed| run(*seed)).count() as u64;
     println!("{complete} of {seeds} networks delivered everything");
     assert!(complete * 100 >= seeds * 98, "{complete} of {seeds}");

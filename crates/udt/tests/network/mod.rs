@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
 use landspeed_udt::packet::HANDSHAKE;
@@ -40,6 +40,9 @@ impl Weather {
     }
 }
 
+/// So many datagrams a network remembers.
+const SEEN: usize = 64;
+
 pub(crate) const CONNECTOR: usize = 0;
 pub(crate) const LISTENER: usize = 1;
 
@@ -48,6 +51,8 @@ pub(crate) struct Network {
     pub(crate) ends: [Option<Connection>; 2],
     pub(crate) random: ChaCha8Rng,
     pub(crate) weather: Weather,
+    /// The last datagrams that were sent, and to which side.
+    pub(crate) seen: VecDeque<(usize, Vec<u8>)>,
     /// The largest number of packets of one batch that an end sent.
     pub(crate) largest_batch: usize,
     configs: [Config; 2],
@@ -72,6 +77,7 @@ impl Network {
             ends: [Some(connector), None],
             random,
             weather,
+            seen: VecDeque::new(),
             largest_batch: 0,
             configs,
             listener,
@@ -81,6 +87,13 @@ impl Network {
             order: 0,
             steps: 0,
         }
+    }
+
+    /// The memory of datagrams that are under way or remembered.
+    pub(crate) fn holds(&self) -> usize {
+        let under_way: usize = self.under_way.iter().map(|Reverse((.., datagram))| datagram.capacity()).sum();
+        let seen: usize = self.seen.iter().map(|(_, datagram)| datagram.capacity()).sum();
+        under_way + seen + self.under_way.capacity() * size_of::<UnderWay>()
     }
 
     pub(crate) fn end(&mut self, side: usize) -> &mut Connection {
@@ -119,6 +132,10 @@ impl Network {
 
     /// Puts a datagram on its way to `side`.
     pub(crate) fn launch(&mut self, side: usize, datagram: Vec<u8>) {
+        self.seen.push_back((side, datagram.clone()));
+        if self.seen.len() > SEEN {
+            self.seen.pop_front();
+        }
         let weather = self.weather;
         let start = self.free_at[side].max(self.now);
         if start - self.now > weather.queue || self.random.random_bool(weather.loss) {
@@ -141,7 +158,8 @@ impl Network {
         self.under_way.push(Reverse((at, self.order, side, datagram)));
     }
 
-    fn deliver(&mut self, side: usize, datagram: &[u8]) {
+    /// Gives a datagram to an end, or to the listener.
+    pub(crate) fn deliver(&mut self, side: usize, datagram: &[u8]) {
         let is_request = datagram.len() >= HANDSHAKE && datagram[12..16] == [0; 4];
         if side == LISTENER && (is_request || self.ends[LISTENER].is_none()) {
             return self.listen(datagram);

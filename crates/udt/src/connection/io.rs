@@ -1,0 +1,113 @@
+//! What the application does with a connection: it writes and reads.
+
+use landspeed_units::Nanos;
+
+use super::link::Link;
+use super::outcome::{IoError, Reason};
+use super::{Connection, Phase};
+use crate::packet::SocketType;
+
+impl Connection {
+    fn open(&mut self, socket_type: SocketType) -> Result<&mut Link, IoError> {
+        if self.config.socket_type != socket_type {
+            return Err(IoError::Type);
+        }
+        match &mut self.phase {
+            Phase::Open(link) => Ok(link),
+            Phase::Connecting(_) if self.closed.is_some() => Err(IoError::Closed),
+            Phase::Connecting(_) => Err(IoError::NotOpen),
+        }
+    }
+
+    fn writable(&mut self, socket_type: SocketType) -> Result<&mut Link, IoError> {
+        if self.closed.is_some() || self.closing.is_some() {
+            return Err(IoError::Closed);
+        }
+        self.open(socket_type)
+    }
+
+    /// Writes bytes of a stream, as many as there is room for, at least one.
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, IoError> {
+        let written = self.writable(SocketType::Stream)?.sender.buffer.write_stream(data);
+        self.flags.wants_room = written < data.len();
+        if written == 0 && !data.is_empty() { Err(IoError::Full) } else { Ok(written) }
+    }
+
+    /// Writes a message. One that is not `in_order` may overtake others; one that has not arrived `ttl` after now is given up.
+    pub fn write_message(
+        &mut self,
+        now: Nanos,
+        data: &[u8],
+        in_order: bool,
+        ttl: Option<Nanos>,
+    ) -> Result<(), IoError> {
+        let most = self.config.send_buffer.max(2) as usize;
+        let link = self.writable(SocketType::Datagram)?;
+        if data.is_empty() || data.len() > most * link.payload {
+            return Err(IoError::Size);
+        }
+        if data.len() > link.sender.buffer.free_bytes() {
+            self.flags.wants_room = true;
+            return Err(IoError::Full);
+        }
+        link.sender.buffer.write_message(data, in_order, ttl.map(|ttl| now + ttl));
+        Ok(())
+    }
+
+    /// The stream's next bytes, in place; more may follow once they are consumed. None where nothing can be read now.
+    pub fn peek(&self) -> &[u8] {
+        match &self.phase {
+            Phase::Open(link) if self.config.socket_type == SocketType::Stream => {
+                link.receiver.buffer.peek(link.receiver.next())
+            }
+            _ => &[],
+        }
+    }
+
+    /// The first `bytes` of what [`peek`](Self::peek) returns were read.
+    pub fn consume(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.peek().len());
+        if let Phase::Open(link) = &mut self.phase
+            && bytes > 0
+        {
+            link.receiver.buffer.consume(bytes);
+            link.receiver.on_read();
+        }
+    }
+
+    /// Copies the stream's next bytes, and says how many; 0 where there are none now. A connection that is closed is at its end then.
+    pub fn read(&mut self, out: &mut [u8]) -> Result<usize, IoError> {
+        self.open(SocketType::Stream)?;
+        let mut read = 0;
+        while read < out.len() {
+            let piece = self.peek();
+            let length = piece.len().min(out.len() - read);
+            if length == 0 {
+                break;
+            }
+            out[read..read + length].copy_from_slice(&piece[..length]);
+            self.consume(length);
+            read += length;
+        }
+        Ok(read)
+    }
+
+    /// Copies the next message into `out`, and says how long it is; `None` where there is none now.
+    pub fn read_message(&mut self, out: &mut [u8]) -> Result<Option<usize>, IoError> {
+        let receiver = &mut self.open(SocketType::Datagram)?.receiver;
+        let next = receiver.next();
+        receiver.buffer.skip(next);
+        let Some(found) = receiver.buffer.find(next, receiver.largest()) else {
+            let is_stuck = receiver.buffer.is_full(next);
+            receiver.on_read();
+            if is_stuck && self.closed.is_none() {
+                self.end(Reason::MessageTooLarge);
+            }
+            return Ok(None);
+        };
+        let room = out.get_mut(..found.bytes()).ok_or(IoError::Small(found.bytes()))?;
+        receiver.buffer.read_message(found, next, room);
+        receiver.on_read();
+        Ok(Some(found.bytes()))
+    }
+}

@@ -1,0 +1,186 @@
+//! Both halves of an open connection, and what they have in common.
+
+use landspeed_units::Nanos;
+
+use super::config::{Config, Identity};
+use super::timers::Exp;
+use crate::history::SYN;
+use crate::packet::{Ack, Body, Data, HEADER, Handshake, HandshakeKind, LossReport, UDP_HEADERS};
+use crate::receive_buffer::ReceiveBuffer;
+use crate::receiver::{Arrival, Receiver};
+use crate::send_buffer::SendBuffer;
+use crate::sender::{Limits, MAX_WINDOW, Next, Sender};
+use crate::seq::{Seq, SocketId};
+
+/// What a packet's size has besides its payload.
+const HEADERS: usize = UDP_HEADERS + HEADER;
+
+/// How a handshake has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Agreement {
+    /// The peer's handshake, with the packet size of both.
+    pub(super) peers: Handshake,
+    /// How long its round trip was, where that was seen.
+    pub(super) round_trip: Option<Nanos>,
+}
+
+/// Both halves of an open connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) peer: SocketId,
+    /// Bytes of a full data packet, without headers.
+    pub(super) payload: usize,
+    /// What an accepted connection answers to each request.
+    answer: Option<Handshake>,
+    send_answer: bool,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    ack2: Option<u32>,
+    last_ack2: Option<(u32, Nanos)>,
+    keep_alive: bool,
+    exp: Exp,
+}
+
+impl Link {
+    /// A connection with what both ends agreed on.
+    pub(super) fn new(now: Nanos, config: &Config, identity: &Identity, agreement: &Agreement) -> Self {
+        let Agreement { peers: agreed, round_trip } = *agreement;
+        let (first, payload) = (identity.first_seq, agreed.mss as usize - HEADERS);
+        let send = SendBuffer::new(config.send_buffer.clamp(2, MAX_WINDOW), payload, first, agreed.socket);
+        let receive = ReceiveBuffer::new(config.receive_buffer.clamp(2, MAX_WINDOW), payload, first);
+        let limits = Limits { mss: agreed.mss, peer_flight: agreed.flight, round_trip };
+        let control = (config.control)(first, identity.seed);
+        Link {
+            peer: agreed.socket,
+            payload,
+            answer: None,
+            send_answer: false,
+            sender: Sender::new(send, control, limits, config.catch_up),
+            receiver: Receiver::new(receive, first, round_trip),
+            ack2: None,
+            last_ack2: None,
+            keep_alive: false,
+            exp: Exp::new(now),
+        }
+    }
+
+    /// What an accepted connection says first, and again to each request like the one that it comes from.
+    #[must_use]
+    pub(super) fn with_answer(mut self, answer: Handshake) -> Self {
+        self.answer = Some(answer);
+        self.send_answer = true;
+        self
+    }
+
+    /// The peer has not heard the answer. A request for another connection is none of ours.
+    pub(super) fn on_repeated_request(&mut self, request: &Handshake) -> bool {
+        let is_ours = self.answer.is_some_and(|answer| {
+            let is_request = request.kind == HandshakeKind::Connect && request.cookie == answer.cookie;
+            is_request && request.socket == self.peer && request.first_seq == answer.first_seq
+        });
+        self.send_answer |= is_ours;
+        is_ours
+    }
+
+    /// Something that can be believed came from the peer.
+    pub(super) fn heard(&mut self, now: Nanos) {
+        self.exp.heard(now);
+        if !self.sender.is_waiting_for_ack() {
+            self.exp.restart(now);
+        }
+    }
+
+    /// A data packet; also whether there may be something new to read.
+    pub(super) fn on_data(&mut self, now: Nanos, data: &Data<'_>) -> (Arrival, bool) {
+        let before = self.receiver.next();
+        let arrival = self.receiver.on_data(now, data, self.payload);
+        let is_ready = self.receiver.next() != before || !data.message.in_order;
+        (arrival, arrival == Arrival::New && is_ready)
+    }
+
+    pub(super) fn on_light_ack(&mut self, now: Nanos, next: Seq) -> bool {
+        let Some(released) = self.sender.acknowledge(next) else { return false };
+        if released > 0 {
+            self.exp.restart(now);
+        }
+        true
+    }
+
+    pub(super) fn on_ack(&mut self, now: Nanos, ack: &Ack) -> bool {
+        if !self.on_light_ack(now, ack.next) {
+            return false;
+        }
+        self.sender.on_ack(now, ack);
+        let is_due = |(number, at): (u32, Nanos)| number == ack.number || now - at >= SYN;
+        if self.last_ack2.is_none_or(is_due) {
+            self.ack2 = Some(ack.number);
+            self.last_ack2 = Some((ack.number, now));
+        }
+        true
+    }
+
+    pub(super) fn on_nak(&mut self, now: Nanos, report: LossReport<'_>) -> bool {
+        let is_believed = self.sender.on_nak(now, report);
+        if is_believed {
+            self.exp.restart(now);
+        }
+        is_believed
+    }
+
+    pub(super) fn is_silent(&self, now: Nanos, config: &Config) -> bool {
+        self.exp.is_silent(now, self.sender.patience(), config.silence)
+    }
+
+    /// What was sent and not acknowledged for too long goes again; a peer that sends nothing is told that this end is alive. Whether
+    /// something goes again.
+    pub(super) fn check_exp(&mut self, now: Nanos) -> bool {
+        let Some(times) = self.exp.goes_off(now, self.sender.patience()) else { return false };
+        let is_waiting = self.sender.is_waiting_for_ack();
+        if is_waiting {
+            self.sender.on_timeout(now, times == 1);
+        } else {
+            self.keep_alive = true;
+        }
+        is_waiting
+    }
+
+    /// Whether all that was written has arrived, and an accepted connection has answered.
+    pub(super) fn is_all_delivered(&self) -> bool {
+        self.sender.is_all_delivered() && !self.send_answer
+    }
+
+    /// The next data packets, at most `most`.
+    pub(super) fn poll_data(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
+        let was_idle = !self.sender.is_waiting_for_ack();
+        let next = self.sender.poll(now, most, timestamp)?;
+        if was_idle {
+            self.exp.restart(now);
+        }
+        Some(next)
+    }
+
+    pub(super) fn next_timeout(&self, config: &Config) -> Nanos {
+        let is_due = self.send_answer || self.ack2.is_some() || self.keep_alive;
+        let now = is_due.then_some(Nanos(0));
+        let own = self.exp.next(self.sender.patience(), config.silence);
+        let others = [now, self.receiver.next_timeout(), self.sender.next_timeout()];
+        others.into_iter().flatten().fold(own, Nanos::min)
+    }
+
+    pub(super) fn poll_control<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<Body<'a>> {
+        if std::mem::take(&mut self.send_answer)
+            && let Some(answer) = self.answer
+        {
+            return Some(Body::Handshake(answer));
+        }
+        if let Some(number) = self.ack2.take() {
+            return Some(Body::Ack2(number));
+        }
+        if std::mem::take(&mut self.keep_alive) {
+            return Some(Body::KeepAlive);
+        }
+        // A report must fit the packet size that both ends agreed on.
+        let length = room.len().min(self.payload / 4 * 4);
+        self.receiver.poll(now, &mut room[..length])
+    }
+}

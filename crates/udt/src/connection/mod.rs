@@ -1,0 +1,322 @@
+//! A connection without sockets and without clocks.
+//!
+//! The caller gives it datagrams ([`handle`](Connection::handle)) and the time, sends what [`poll_transmit`](Connection::poll_transmit)
+//! returns until that is nothing, sleeps until [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
+//! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times are since any moment, as long as it is the same one.
+//!
+//! `opening` is the handshake; what follows it is `link`, with both halves. `io` is what the application reads and writes.
+
+mod config;
+mod figures;
+mod io;
+mod link;
+mod opening;
+mod outcome;
+mod timers;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use landspeed_units::Nanos;
+
+pub use self::config::{Config, Identity};
+pub use self::figures::{Counts, PathFigures};
+pub use self::outcome::{Event, IoError, Reason, Transmit};
+
+use self::link::Link;
+use crate::handshake::Connector;
+use crate::history::SYN;
+use crate::packet::{Body, HEADER, Packet, SocketType};
+use crate::receiver::Arrival;
+use crate::sender::Next;
+use crate::seq::SocketId;
+
+/// One end of a connection.
+pub struct Connection {
+    config: Config,
+    identity: Identity,
+    peer: SocketAddr,
+    began: Nanos,
+    phase: Phase,
+    scratch: Box<[u8]>,
+    report: Box<[u8]>,
+    flags: Flags,
+    closing: Option<Nanos>,
+    closed: Option<Reason>,
+    last_shutdown: Option<Nanos>,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Connecting(Connector),
+    Open(Box<Link>),
+}
+
+/// What the caller is to be told.
+#[derive(Debug, Default)]
+struct Flags {
+    connected: bool,
+    readable: bool,
+    writable: bool,
+    wants_room: bool,
+    peer_error: Option<u32>,
+    told_closed: bool,
+    send_shutdown: bool,
+}
+
+/// All but the bytes of packets.
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("identity", &self.identity)
+            .field("peer", &self.peer)
+            .field("phase", &self.phase)
+            .field("closing", &self.closing)
+            .field("closed", &self.closed)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Where its packets go.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The peer's address as a handshake has it.
+    pub fn peer_ip(&self) -> IpAddr {
+        self.peer.ip()
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Why it has ended, once it has.
+    pub fn closed(&self) -> Option<Reason> {
+        self.closed
+    }
+
+    /// What is known of the path, once it is open.
+    pub fn path(&self) -> Option<PathFigures> {
+        let Phase::Open(link) = &self.phase else { return None };
+        let path = link.sender.path();
+        Some(PathFigures {
+            round_trip: path.round_trip,
+            arrival: path.arrival,
+            capacity: path.capacity,
+            period: link.sender.period(),
+            window: link.sender.window(),
+            flight: link.sender.buffer.sent(),
+            missing: link.receiver.missing(),
+        })
+    }
+
+    /// Takes a datagram that came from the peer. Whether it came from there the caller knows, and must check.
+    pub fn handle(&mut self, now: Nanos, datagram: &[u8]) {
+        if !self.believe(now, datagram) {
+            self.counts.ignored += 1;
+        }
+    }
+
+    fn believe(&mut self, now: Nanos, datagram: &[u8]) -> bool {
+        let Ok(packet) = Packet::parse(datagram) else { return false };
+        if let Body::Handshake(handshake) = packet.body {
+            return self.on_handshake(now, packet.to, &handshake);
+        }
+        if packet.to != self.identity.socket {
+            return false;
+        }
+        if self.closed.is_some() {
+            return self.on_late_packet(now, &packet.body);
+        }
+        self.on_body(now, &packet.body)
+    }
+
+    fn on_body(&mut self, now: Nanos, body: &Body<'_>) -> bool {
+        let Phase::Open(link) = &mut self.phase else { return false };
+        let is_believed = match body {
+            Body::Data(data) => {
+                let (arrival, is_ready) = link.on_data(now, data);
+                self.flags.readable |= is_ready;
+                self.counts.count(arrival);
+                arrival == Arrival::New
+            }
+            Body::LightAck(next) => link.on_light_ack(now, *next),
+            Body::Ack(ack) => link.on_ack(now, ack),
+            Body::Nak(report) => {
+                let is_believed = link.on_nak(now, *report);
+                self.counts.naks += u64::from(is_believed);
+                is_believed
+            }
+            Body::Ack2(number) => link.receiver.on_ack2(now, *number),
+            Body::MessageDrop(given_up) => {
+                let is_datagram = self.config.socket_type == SocketType::Datagram;
+                let is_believed = is_datagram && link.receiver.on_drop(now, given_up);
+                self.flags.readable |= is_believed;
+                is_believed
+            }
+            Body::KeepAlive => true,
+            Body::CongestionWarning => {
+                link.sender.on_warning(now);
+                true
+            }
+            Body::Shutdown => {
+                self.closed = Some(Reason::PeerClosed);
+                true
+            }
+            Body::Error(code) => {
+                self.flags.peer_error = Some(*code);
+                true
+            }
+            Body::Handshake(_) => false,
+        };
+        if is_believed {
+            link.heard(now);
+        }
+        if self.flags.wants_room && link.sender.buffer.free_bytes() > 0 {
+            self.flags.wants_room = false;
+            self.flags.writable = true;
+        }
+        is_believed
+    }
+
+    /// The peer has not heard that this end is closed: tell it again, once in a SYN.
+    fn on_late_packet(&mut self, now: Nanos, body: &Body<'_>) -> bool {
+        let is_peers = self.closed == Some(Reason::PeerClosed) || *body == Body::Shutdown;
+        if !is_peers && self.last_shutdown.is_some_and(|last| now - last >= SYN) {
+            self.flags.send_shutdown = true;
+        }
+        true
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has something to do, if nothing else happens
+    /// before. It may be past. `None` once the connection is closed.
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        if self.flags.send_shutdown {
+            return Some(Nanos(0));
+        }
+        if self.closed.is_some() {
+            return None;
+        }
+        let closing = self.closing.map(|since| since + self.config.linger);
+        let phase = match &self.phase {
+            Phase::Connecting(connector) => connector.next_timeout(),
+            Phase::Open(link) => link.next_timeout(&self.config),
+        };
+        Some(closing.map_or(phase, |closing| closing.min(phase)))
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        if self.closed.is_some() {
+            return;
+        }
+        match &mut self.phase {
+            Phase::Connecting(connector) if connector.has_given_up(now) => {
+                self.closed = Some(Reason::NoAnswer)
+            }
+            Phase::Connecting(_) => {}
+            Phase::Open(link) => {
+                link.receiver.handle_timeout(now);
+                if link.is_silent(now, &self.config) {
+                    self.closed = Some(Reason::Silent);
+                } else {
+                    self.counts.timeouts += u64::from(link.check_exp(now));
+                }
+            }
+        }
+        if self.closing.is_some_and(|since| now - since >= self.config.linger) {
+            self.end(Reason::Linger);
+        }
+    }
+
+    /// What to send now: one control packet, or up to `most` data packets of equal size. Call it until there is nothing.
+    pub fn poll_transmit(&mut self, now: Nanos, most: u32) -> Option<Transmit<'_>> {
+        if self.closing.is_some() && self.closed.is_none() && self.is_all_delivered() {
+            self.end(Reason::Closed);
+        }
+        let timestamp = ((now - self.began).0 / 1000) as u32;
+        if let Some(length) = self.poll_control(now, timestamp) {
+            return Some(Transmit { bytes: &self.scratch[..length], segment: length });
+        }
+        if self.closed.is_some() {
+            return None;
+        }
+        let Phase::Open(link) = &mut self.phase else { return None };
+        match link.poll_data(now, most.max(1), timestamp)? {
+            Next::Drop(given_up) => {
+                let packet = Packet { timestamp, to: link.peer, body: Body::MessageDrop(given_up) };
+                let length = packet.write(&mut self.scratch)?;
+                Some(Transmit { bytes: &self.scratch[..length], segment: length })
+            }
+            Next::Data { bytes, packets, again } => {
+                let count = if again { &mut self.counts.sent_again } else { &mut self.counts.sent };
+                *count += u64::from(packets);
+                Some(Transmit { bytes: link.sender.buffer.bytes(bytes), segment: HEADER + link.payload })
+            }
+        }
+    }
+
+    /// Writes the next control packet into the scratch buffer.
+    fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
+        let (to, body) = match &mut self.phase {
+            Phase::Open(link) if self.flags.send_shutdown => {
+                self.flags.send_shutdown = false;
+                self.last_shutdown = Some(now);
+                (link.peer, Body::Shutdown)
+            }
+            _ if self.closed.is_some() => return None,
+            Phase::Connecting(connector) => (SocketId::LISTENER, Body::Handshake(connector.poll(now)?)),
+            Phase::Open(link) => (link.peer, link.poll_control(now, &mut self.report)?),
+        };
+        Packet { timestamp, to, body }.write(&mut self.scratch)
+    }
+
+    fn is_all_delivered(&self) -> bool {
+        match &self.phase {
+            Phase::Open(link) => link.is_all_delivered(),
+            Phase::Connecting(_) => true,
+        }
+    }
+
+    fn end(&mut self, reason: Reason) {
+        self.closed = Some(reason);
+        self.flags.send_shutdown = matches!(self.phase, Phase::Open(_));
+    }
+
+    /// Closes the connection once all that was written has arrived. What arrives meanwhile can be read.
+    pub fn close(&mut self, now: Nanos) {
+        self.closing.get_or_insert(now);
+    }
+
+    /// Closes the connection at once. What has not arrived is lost.
+    pub fn abort(&mut self) {
+        if self.closed.is_none() {
+            self.end(Reason::Aborted);
+        }
+    }
+
+    /// What has happened since the last call; `None` once all was told.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let flags = &mut self.flags;
+        if std::mem::take(&mut flags.connected) {
+            return Some(Event::Connected);
+        }
+        if std::mem::take(&mut flags.readable) {
+            return Some(Event::Readable);
+        }
+        if std::mem::take(&mut flags.writable) {
+            return Some(Event::Writable);
+        }
+        if let Some(code) = flags.peer_error.take() {
+            return Some(Event::PeerError(code));
+        }
+        let reason = self.closed.filter(|_| !flags.told_closed)?;
+        flags.told_closed = true;
+        Some(Event::Closed(reason))
+    }
+}

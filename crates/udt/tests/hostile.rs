@@ -1,0 +1,311 @@
+//! Strangers who send what they want: to a listener, to an end whose socket identifier they know, and to one whose identifier they
+//! do not know.
+//!
+//! `make fuzz-udt` tries more.
+
+mod network;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use landspeed_udt::loss::SeqRange;
+use landspeed_udt::packet::{
+    Ack, Body, Data, HANDSHAKE, LossReport, MessageDrop, MessageWord, Packet, Rates,
+};
+use landspeed_udt::seq::MessageNumber;
+use landspeed_udt::{
+    Answer, Connection, Event, Identity, IoError, Listener, Reason, Seq, SocketId, SocketType,
+};
+use landspeed_units::Nanos;
+use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Counts the bytes that each thread has.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // A thread that ends has no counter any more.
+    let _ = HELD.try_with(|held| held.set(held.get() + bytes));
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size().cast_signed());
+        // SAFETY: the caller keeps the rules of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-layout.size().cast_signed());
+        // SAFETY: the caller keeps the rules of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// What this thread has, without what the network itself has.
+fn held(network: &Network) -> isize {
+    HELD.with(Cell::get) - network.holds().cast_signed()
+}
+
+/// What an end may take beyond its buffers: lists of losses, of which a window has one for every two packets at most.
+const MOST_HELD: isize = 50_000;
+/// More datagrams than two whole windows.
+const MOST_REPLIES: usize = 2000;
+
+/// How many runs; `make fuzz-udt` asks for more.
+fn runs(usual: u64) -> impl Iterator<Item = u64> {
+    let factor = std::env::var("LANDSPEED_UDT_FUZZ").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    0..usual * factor
+}
+
+/// A number as a packet may have it, near one that it has, or a special one.
+fn word(random: &mut ChaCha8Rng, word: u32) -> u32 {
+    let edge =
+        [0, 1, 2, 3, 16, 64, 0x3fff_ffff, 0x4000_0000, 0x7fff_ffff, 0x8000_0000, u32::MAX, u32::MAX - 1];
+    match random.random_range(0..5) {
+        0 => random.random(),
+        1 => *edge.choose(random).expect("there are some"),
+        2 => word ^ 1 << random.random_range(0..32),
+        3 => word.wrapping_add(random.random_range(0..1200)),
+        _ => word.wrapping_sub(random.random_range(0..1200)),
+    }
+}
+
+/// Changes a datagram here and there.
+fn mutate(random: &mut ChaCha8Rng, datagram: &mut Vec<u8>) {
+    for _ in 0..random.random_range(1..4) {
+        let words = datagram.len() / 4;
+        match random.random_range(0..10) {
+            0..6 if words > 0 => {
+                let at = 4 * random.random_range(0..words.min(18));
+                let mut four = [0; 4];
+                four.copy_from_slice(&datagram[at..at + 4]);
+                let changed = word(random, u32::from_be_bytes(four));
+                datagram[at..at + 4].copy_from_slice(&changed.to_be_bytes());
+            }
+            6 if words > 0 => datagram[..4].copy_from_slice(&[0x80, random.random_range(0..10), 0, 0]),
+            7 => datagram.truncate(random.random_range(0..=datagram.len())),
+            8 => {
+                let more = random.random_range(1..8);
+                (0..more).for_each(|_| datagram.extend_from_slice(&word(random, 0x8000_0005).to_be_bytes()));
+            }
+            _ => {
+                let length = random.random_range(0..120);
+                *datagram = bytes(random, length);
+            }
+        }
+    }
+}
+
+fn end_of(network: &Network, side: usize) -> Option<&Connection> {
+    network.ends[side].as_ref()
+}
+
+/// Both ends write, read and look at events, as applications do.
+fn act(network: &mut Network, socket_type: SocketType) {
+    let now = network.now;
+    let mut room = vec![0; 70_000];
+    for side in [CONNECTOR, LISTENER] {
+        let Some(end) = &mut network.ends[side] else { continue };
+        while end.poll_event().is_some() {}
+        match socket_type {
+            SocketType::Stream => {
+                let _ = end.write(&room[..5000]);
+                let _ = end.read(&mut room);
+            }
+            SocketType::Datagram => {
+                let ttl = now.0.is_multiple_of(3).then_some(Nanos::millis(20));
+                let _ = end.write_message(now, &room[..5000], now.0.is_multiple_of(2), ttl);
+                while let Ok(Some(_)) = end.read_message(&mut room) {}
+            }
+        }
+    }
+}
+
+/// One connection whose datagrams are changed and repeated.
+fn attacked(seed: u64) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
+    let config = config(socket_type);
+    let first = Seq::MAX.minus(random.random_range(0..300));
+    let mut network = Network::new(seed, Weather::calm(), [config.clone(), config], first);
+    let mut before = None;
+    for _ in 0..random.random_range(1..400) {
+        let moment = network.now;
+        let steps = (0..100_000).take_while(|_| network.step() && network.now == moment).count();
+        assert!(steps < 100_000, "seed {seed}: time stands still: {:?}", network.ends);
+        act(&mut network, socket_type);
+        if network.ends.iter().flatten().filter(|end| end.path().is_some()).count() == 2 {
+            before.get_or_insert_with(|| held(&network));
+        }
+        let seen = network.seen.make_contiguous();
+        let Some((side, datagram)) = seen.choose(&mut random) else { continue };
+        let (mut side, mut datagram) = (*side, datagram.clone());
+        mutate(&mut random, &mut datagram);
+        if random.random_bool(0.1) {
+            side = 1 - side;
+        }
+        if side == LISTENER || end_of(&network, side).is_some() {
+            network.deliver(side, &datagram);
+        }
+        if let (Some(before), Some(end)) = (before, end_of(&network, side)) {
+            let more = held(&network) - before;
+            assert!(more < MOST_HELD, "seed {seed}: {more} bytes: {end:?}");
+        }
+        if let Some(end) = &mut network.ends[side] {
+            let now = network.now;
+            let replies = (0..MOST_REPLIES).take_while(|_| end.poll_transmit(now, 16).is_some()).count();
+            assert!(replies < MOST_REPLIES, "seed {seed}: it does not stop sending: {end:?}");
+        }
+    }
+}
+
+#[test]
+fn changed_datagrams_do_no_harm() {
+    runs(600).for_each(attacked);
+}
+
+/// What cannot be true of the transfer under way, whoever says it.
+fn impossible(random: &mut ChaCha8Rng, first: Seq, to: SocketId) -> Vec<u8> {
+    // A window has 512 packets, and no more than 2000 are sent.
+    let far = first.plus(random.random_range(4000..1 << 30));
+    let before = first.minus(random.random_range(2..1 << 29));
+    let seq = *[far, before].choose(random).expect("two");
+    let range = SeqRange { first: seq, last: far };
+    let range = if range.last.is_before(range.first) { SeqRange { first: far, last: far } } else { range };
+    let ack = Ack {
+        number: random.random(),
+        next: seq,
+        rtt: Nanos::secs(9),
+        rtt_variance: Nanos::secs(9),
+        window: 2,
+        rates: Some(Rates { arrival: 1, capacity: 1 }),
+    };
+    let message = MessageWord::from_wire(random.random());
+    let mut room = [0; 64];
+    let body = match random.random_range(0..7) {
+        0 => Body::Ack(ack),
+        1 => Body::LightAck(seq),
+        2 => Body::Nak(LossReport::write(std::iter::once(range), &mut room)),
+        3 => Body::Data(Data { seq, message, payload: &[9; 100] }),
+        4 => Body::MessageDrop(MessageDrop { message: MessageNumber::new(random.random()), packets: range }),
+        5 => Body::Ack2(random.random_range(1 << 20..1 << 31)),
+        // Only this needs no more than the identifier.
+        _ => return shutdown(SocketId(to.0 ^ 1 << random.random_range(0..31))),
+    };
+    let mut datagram = vec![0; 200];
+    let length = Packet { timestamp: 1, to, body }.write(&mut datagram).expect("there is room");
+    datagram.truncate(length);
+    datagram
+}
+
+fn shutdown(to: SocketId) -> Vec<u8> {
+    let mut datagram = vec![0; 20];
+    Packet { timestamp: 1, to, body: Body::Shutdown }.write(&mut datagram).expect("there is room");
+    datagram
+}
+
+/// Writes a piece, or closes at the end: how much was written.
+fn write(end: &mut Connection, now: Nanos, socket_type: SocketType, piece: &[u8]) -> usize {
+    let written = match socket_type {
+        _ if piece.is_empty() => {
+            end.close(now);
+            Ok(0)
+        }
+        SocketType::Stream => end.write(piece),
+        SocketType::Datagram => end.write_message(now, piece, true, None).map(|()| piece.len()),
+    };
+    assert!(matches!(written, Ok(_) | Err(IoError::Full | IoError::NotOpen)), "{written:?}");
+    written.unwrap_or(0)
+}
+
+fn read(end: &mut Connection, socket_type: SocketType, all: &mut Vec<u8>) {
+    let mut room = [0; 5000];
+    loop {
+        let length = match socket_type {
+            SocketType::Stream => end.read(&mut room),
+            SocketType::Datagram => end.read_message(&mut room).map(|length| length.unwrap_or(0)),
+        };
+        let Ok(length @ 1..) = length else { return };
+        all.extend_from_slice(&room[..length]);
+    }
+}
+
+/// A transfer during which a stranger says what cannot be true. It ends as it would have without.
+fn spoofed(seed: u64) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
+    let first = Seq::MAX.minus(random.random_range(0..1000));
+    let weather = Weather { loss: 0.01, ..Weather::calm() };
+    let mut network = Network::new(seed, weather, [config(socket_type), config(socket_type)], first);
+    let data = bytes(&mut random, 1_000_000);
+    let (mut written, mut arrived) = (0, Vec::new());
+    while network.step() {
+        let now = network.now;
+        assert!(now < Nanos::secs(1600), "seed {seed}: {:?}", network.ends);
+        let piece = &data[written..data.len().min(written + 5000)];
+        written += write(network.end(CONNECTOR), now, socket_type, piece);
+        if network.ends.iter().flatten().filter(|end| end.path().is_some()).count() < 2 {
+            continue;
+        }
+        read(network.end(LISTENER), socket_type, &mut arrived);
+        let ends = [(CONNECTOR, SocketId(11)), (LISTENER, SocketId(22))];
+        let (side, to) = ends[random.random_range(0..2)];
+        network.deliver(side, &impossible(&mut random, first, to));
+    }
+    assert!(arrived == data, "seed {seed}: {} bytes", arrived.len());
+    assert_eq!(network.end(CONNECTOR).closed(), Some(Reason::Closed), "seed {seed}");
+    while let Some(event) = network.end(LISTENER).poll_event() {
+        assert!(!matches!(event, Event::PeerError(_)));
+    }
+}
+
+#[test]
+fn what_cannot_be_true_changes_nothing() {
+    runs(60).for_each(spoofed);
+}
+
+/// A listener that is asked by strangers sends no more than it gets, and what a proven request says is safe to accept.
+#[test]
+fn a_listener_is_no_amplifier() {
+    let peer = "10.0.0.1:1000".parse().expect("an address");
+    for seed in runs(2000) {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let config = config(SocketType::Stream);
+        let listener = Listener::new([3; 32], SocketType::Stream);
+        let identity = Identity { socket: SocketId(11), first_seq: Seq::new(random.random()), seed };
+        let mut connector = Connection::connect(Nanos(0), config.clone(), identity, peer);
+        let mut reply = [0; HANDSHAKE];
+        for round in 0..4 {
+            let now = Nanos::millis(300 * round);
+            let Some(transmit) = connector.poll_transmit(now, 1) else { break };
+            let (request, mut changed) = (transmit.bytes.to_vec(), transmit.bytes.to_vec());
+            if random.random_bool(0.7) {
+                mutate(&mut random, &mut changed);
+            }
+            match listener.handle(now, peer, &changed, &mut reply) {
+                Answer::Reply(length) => assert!(length <= changed.len()),
+                Answer::Ignore => {}
+                Answer::Proven(request) => {
+                    let identity = Identity { socket: SocketId(22), ..identity };
+                    let mut end = Connection::accept(now, config.clone(), identity, &request);
+                    let _ = end.write(&[1; 100_000]);
+                    while end.poll_transmit(now, 16).is_some() {}
+                }
+            }
+            if let Answer::Reply(length) = listener.handle(now, peer, &request, &mut reply) {
+                connector.handle(now, &reply[..length]);
+            }
+        }
+    }
+}

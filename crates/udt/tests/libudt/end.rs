@@ -1,0 +1,138 @@
+//! One end of ours on a real socket.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Instant;
+
+use landspeed_udt::packet::HANDSHAKE;
+use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Reason, Request, Seq, SocketId};
+use landspeed_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Datagrams that are read before timers are looked at again.
+const BATCH: usize = 64;
+
+/// A socket with room for bursts, and a clock.
+pub(crate) struct Socket {
+    socket: UdpSocket,
+    began: Instant,
+    room: Vec<u8>,
+}
+
+impl Socket {
+    pub(crate) fn bind(at: SocketAddr) -> Self {
+        let socket = UdpSocket::bind(at).expect("loopback has ports");
+        socket.set_nonblocking(true).expect("a socket can be");
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
+        Socket { socket, began: Instant::now(), room: vec![0; 1 << 16] }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.socket.local_addr().expect("it is bound")
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        Nanos::secs(1000) + Nanos::from(self.began.elapsed())
+    }
+
+    /// A datagram that finds no room is lost, as it would be on its way.
+    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddr) {
+        let _ = self.socket.send_to(datagram, to);
+    }
+
+    /// Waits for a datagram, for so long at most.
+    pub(crate) fn wait(&self, most: Nanos) {
+        let timeout = Timespec {
+            tv_sec: (most.0 / 1_000_000_000).cast_signed(),
+            tv_nsec: (most.0 % 1_000_000_000).cast_signed(),
+        };
+        let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
+    }
+
+    pub(crate) fn receive(&mut self) -> Option<(&[u8], SocketAddr)> {
+        let (length, from) = self.socket.recv_from(&mut self.room).ok()?;
+        Some((&self.room[..length], from))
+    }
+}
+
+/// A connection on a socket.
+pub(crate) struct End {
+    pub(crate) socket: Socket,
+    pub(crate) connection: Connection,
+}
+
+fn identity(socket: u32) -> Identity {
+    // The numbers wrap around soon.
+    Identity { socket: SocketId(socket), first_seq: Seq::MAX.minus(100), seed: 1 }
+}
+
+impl End {
+    pub(crate) fn connect(socket: Socket, config: Config, to: SocketAddr) -> Self {
+        let connection = Connection::connect(socket.now(), config, identity(77), to);
+        End { socket, connection }
+    }
+
+    /// Listens until a peer has proven its cookie, for `most`.
+    pub(crate) fn accept(mut socket: Socket, config: Config, most: Nanos) -> Self {
+        let request = listen(&mut socket, &config, most).expect("the peer connects");
+        let connection = Connection::accept(socket.now(), config, identity(99), &request);
+        End { socket, connection }
+    }
+
+    /// One round of the loop that drives a connection: it sends, then waits for a datagram, a timer, or `most`.
+    pub(crate) fn drive(&mut self, most: Nanos) {
+        let now = self.socket.now();
+        self.connection.handle_timeout(now);
+        self.send();
+        let now = self.socket.now();
+        let next = self.connection.next_timeout().map_or(most, |next| (next - now).min(most));
+        if next.0 > 0 {
+            self.socket.wait(next);
+        }
+        let to = self.connection.peer();
+        for _ in 0..BATCH {
+            let now = self.socket.now();
+            match self.socket.receive() {
+                Some((datagram, from)) if from == to => self.connection.handle(now, datagram),
+                Some(_) => {}
+                None => break,
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let to = self.connection.peer();
+        while let Some(transmit) = self.connection.poll_transmit(self.socket.now(), 16) {
+            transmit.datagrams().for_each(|datagram| self.socket.send(datagram, to));
+        }
+    }
+
+    /// Drives a connection until it has ended.
+    pub(crate) fn until_closed(&mut self, most: Nanos) -> Reason {
+        let end = self.socket.now() + most;
+        loop {
+            if let Some(reason) = self.connection.closed() {
+                return reason;
+            }
+            assert!(self.socket.now() < end, "it does not end: {:?}", self.connection);
+            self.drive(Nanos::millis(50));
+        }
+    }
+}
+
+/// The first request whose cookie is proven; `None` where none comes. A request for the other socket type is refused.
+pub(crate) fn listen(socket: &mut Socket, config: &Config, most: Nanos) -> Option<Request> {
+    let listener = Listener::new([5; 32], config.socket_type);
+    let end = socket.now() + most;
+    while socket.now() < end {
+        socket.wait(Nanos::millis(50));
+        let now = socket.now();
+        let mut reply = [0; HANDSHAKE];
+        let Some((datagram, from)) = socket.receive() else { continue };
+        match listener.handle(now, from, datagram, &mut reply) {
+            Answer::Ignore => {}
+            Answer::Reply(length) => socket.send(&reply[..length], from),
+            Answer::Proven(request) => return Some(request),
+        }
+    }
+    None
+}

@@ -1,0 +1,233 @@
+//! One transfer between an end of ours and libudt, and whether the same bytes arrived.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use blake3::{Hash, Hasher};
+use landspeed_udt::{Config, Counts, IoError, Reason, SocketType};
+use landspeed_units::Nanos;
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::end::{End, Socket};
+use crate::peer::{self, Peer};
+use crate::relay::{Relay, Weather};
+
+/// Which transfer, over which network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) to_libudt: bool,
+    pub(crate) socket_type: SocketType,
+    pub(crate) ip: IpAddr,
+    pub(crate) mss: u32,
+    pub(crate) bytes: u64,
+    /// `None` without anything between the two sockets.
+    pub(crate) weather: Option<Weather>,
+    /// How long it may take.
+    pub(crate) most: Duration,
+}
+
+impl Case {
+    pub(crate) fn new(to_libudt: bool, socket_type: SocketType) -> Self {
+        Case {
+            to_libudt,
+            socket_type,
+            ip: Ipv4Addr::LOCALHOST.into(),
+            mss: 1500,
+            bytes: 2_000_000,
+            weather: None,
+            most: Duration::from_secs(60),
+        }
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        Config { socket_type: self.socket_type, mss: self.mss, ..Config::default() }
+    }
+
+    fn any_port(&self) -> SocketAddr {
+        SocketAddr::new(self.ip, 0)
+    }
+}
+
+/// What a transfer was like.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    /// From the first request to the last byte.
+    pub(crate) took: Duration,
+    pub(crate) counts: Counts,
+}
+
+/// Random bytes: a stream in pieces, or messages of several lengths, each with its length before it.
+struct Content {
+    random: ChaCha8Rng,
+    socket_type: SocketType,
+    left: u64,
+    messages: u64,
+    hash: Hasher,
+    made: u64,
+}
+
+/// A message's length as peer.cpp has it.
+const LENGTH: usize = 4;
+const LARGEST_MESSAGE: u64 = 20_000;
+
+impl Content {
+    fn new(case: &Case) -> Self {
+        Content {
+            random: ChaCha8Rng::seed_from_u64(case.bytes),
+            socket_type: case.socket_type,
+            left: case.bytes,
+            messages: 0,
+            hash: Hasher::new(),
+            made: 0,
+        }
+    }
+
+    /// The next piece; empty at the end.
+    fn next(&mut self) -> Vec<u8> {
+        let (most, before) = match self.socket_type {
+            SocketType::Stream => (1 << 16, 0),
+            // Of one packet and of several.
+            SocketType::Datagram => (1 + self.messages * 7919 % LARGEST_MESSAGE, LENGTH),
+        };
+        let length = self.left.min(most) as usize;
+        if length == 0 {
+            return Vec::new();
+        }
+        let mut piece = vec![0; before + length];
+        self.random.fill_bytes(&mut piece[before..]);
+        piece[..before].copy_from_slice(&(length as u32).to_ne_bytes()[..before]);
+        self.messages += 1;
+        self.left -= length as u64;
+        self.hash.update(&piece);
+        self.made += piece.len() as u64;
+        piece
+    }
+}
+
+/// Makes one transfer; `None` where this machine has no libudt.
+pub(crate) fn run(case: &Case) -> Option<Figures> {
+    peer::program()?;
+    let figures = if case.to_libudt { to_libudt(case) } else { from_libudt(case) };
+    println!("{case:?}: {figures:?}");
+    Some(figures)
+}
+
+fn to_libudt(case: &Case) -> Figures {
+    let (mut peer, listener, out) = Peer::listen(case.any_port(), case.socket_type, case.mss);
+    let relay = case.weather.map(|weather| Relay::start(listener, weather, case.bytes));
+    let to = relay.as_ref().map_or(listener, |relay| relay.address);
+    let arrived = Arc::new(AtomicU64::new(0));
+    let reader = read_all(out, arrived.clone());
+    let (start, mut content) = (Instant::now(), Content::new(case));
+    let mut end = End::connect(Socket::bind(case.any_port()), case.config(), to);
+    let mut piece = content.next();
+    while end.connection.closed().is_none() {
+        assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
+        end.drive(Nanos::millis(5));
+        while !piece.is_empty() && write(&mut end, case.socket_type, &mut piece) {
+            piece = if piece.is_empty() { content.next() } else { piece };
+        }
+        // libudt's recvmsg throws a message away that it has just read where the connection ended meanwhile.
+        let may_close =
+            case.socket_type == SocketType::Stream || arrived.load(Ordering::Relaxed) == content.made;
+        if piece.is_empty() && may_close {
+            end.connection.close(end.socket.now());
+        }
+    }
+    let took = start.elapsed();
+    assert_eq!(end.connection.closed(), Some(Reason::Closed), "{:?}", end.connection);
+    // The shutdown may be lost: each packet of libudt's is answered by another one.
+    let until = Instant::now() + Duration::from_secs(20);
+    while peer.has_ended().is_none() && Instant::now() < until {
+        end.drive(Nanos::millis(5));
+    }
+    let (status, said) = peer.wait(Duration::from_secs(1));
+    assert!(status.success(), "{said}");
+    assert_eq!(reader.join().expect("the reader does not panic"), content.hash.finalize());
+    Figures { took, counts: end.connection.counts() }
+}
+
+/// Writes what there is room for; false where there is none.
+fn write(end: &mut End, socket_type: SocketType, piece: &mut Vec<u8>) -> bool {
+    let now = end.socket.now();
+    let written = match socket_type {
+        SocketType::Stream => end.connection.write(piece),
+        SocketType::Datagram => {
+            end.connection.write_message(now, &piece[LENGTH..], true, None).map(|()| piece.len())
+        }
+    };
+    match written {
+        Ok(written) => piece.drain(..written),
+        Err(IoError::Full | IoError::NotOpen | IoError::Closed) => return false,
+        Err(other) => panic!("{other}"),
+    };
+    true
+}
+
+fn read_all(mut out: impl Read + Send + 'static, arrived: Arc<AtomicU64>) -> JoinHandle<Hash> {
+    std::thread::spawn(move || {
+        let (mut hash, mut room) = (Hasher::new(), vec![0; 1 << 17]);
+        while let Ok(length @ 1..) = out.read(&mut room) {
+            hash.update(&room[..length]);
+            arrived.fetch_add(length as u64, Ordering::Relaxed);
+        }
+        hash.finalize()
+    })
+}
+
+fn from_libudt(case: &Case) -> Figures {
+    let socket = Socket::bind(case.any_port());
+    let relay = case.weather.map(|weather| Relay::start(socket.address(), weather, case.bytes));
+    let to = relay.as_ref().map_or(socket.address(), |relay| relay.address);
+    let start = Instant::now();
+    let (mut peer, mut input) = Peer::connect(to, case.socket_type, case.mss);
+    let mut content = Content::new(case);
+    let writer = std::thread::spawn(move || {
+        loop {
+            let piece = content.next();
+            if piece.is_empty() || input.write_all(&piece).is_err() {
+                return content;
+            }
+        }
+    });
+    let mut end = End::accept(socket, case.config(), Nanos::secs(5));
+    let (mut hash, mut room) = (Hasher::new(), vec![0; LARGEST_MESSAGE as usize]);
+    // libudt ends once everything is acknowledged. It says once that it closes, and that may be lost.
+    while peer.has_ended().is_none() {
+        assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
+        end.drive(Nanos::millis(5));
+        read(&mut end, case.socket_type, &mut hash, &mut room);
+    }
+    let took = start.elapsed();
+    read(&mut end, case.socket_type, &mut hash, &mut room);
+    assert!(matches!(end.connection.closed(), Some(Reason::PeerClosed) | None), "{:?}", end.connection);
+    let (status, said) = peer.wait(Duration::from_secs(1));
+    assert!(status.success(), "{said}");
+    let content = writer.join().expect("the writer does not panic");
+    assert_eq!((content.left, content.hash.finalize()), (0, hash.finalize()));
+    Figures { took, counts: end.connection.counts() }
+}
+
+fn read(end: &mut End, socket_type: SocketType, hash: &mut Hasher, room: &mut [u8]) {
+    match socket_type {
+        SocketType::Stream => {
+            while !end.connection.peek().is_empty() {
+                let piece = end.connection.peek();
+                hash.update(piece);
+                let length = piece.len();
+                end.connection.consume(length);
+            }
+        }
+        SocketType::Datagram => {
+            while let Some(length) = end.connection.read_message(room).expect("messages") {
+                hash.update(&(length as u32).to_ne_bytes());
+                hash.update(&room[..length]);
+            }
+        }
+    }
+}

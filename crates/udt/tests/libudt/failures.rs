@@ -1,0 +1,152 @@
+//! Where an end is not there, refuses, or goes without a word: an error says so, and the port can be used again.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use landspeed_udt::{Config, Reason, SocketType};
+use landspeed_units::Nanos;
+
+use crate::end::{End, Socket, listen};
+use crate::peer::{self, Peer};
+
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const BYTES: usize = 20_000;
+
+/// Where nothing listens.
+fn empty_port() -> SocketAddr {
+    Socket::bind(ANY_PORT).address()
+}
+
+fn impatient(socket_type: SocketType) -> Config {
+    let (connect_patience, silence) = (Nanos::millis(700), Nanos::secs(2));
+    Config { socket_type, connect_patience, silence, ..Config::default() }
+}
+
+/// An end of ours that sends to a libudt of its own until some of it has arrived.
+fn busy_sender(socket: Socket, to: SocketAddr) -> End {
+    let mut end = End::connect(socket, impatient(SocketType::Stream), to);
+    while end.connection.counts().sent < 300 {
+        let _ = end.connection.write(&[1; BYTES]);
+        end.drive(Nanos::millis(5));
+        assert_eq!(end.connection.closed(), None);
+    }
+    end
+}
+
+/// Sends a little to libudt at `to`, and closes.
+fn sends_all(socket: Socket, to: SocketAddr, mut out: impl Read) -> Socket {
+    let mut end = End::connect(socket, Config::default(), to);
+    let mut written = 0;
+    while written < BYTES {
+        written += end.connection.write(&vec![2; BYTES - written]).unwrap_or(0);
+        end.drive(Nanos::millis(5));
+        assert_eq!(end.connection.closed(), None);
+    }
+    end.connection.close(end.socket.now());
+    assert_eq!(end.until_closed(Nanos::secs(10)), Reason::Closed);
+    end.drive(Nanos(0));
+    let mut read = Vec::new();
+    out.read_to_end(&mut read).expect("a pipe");
+    assert!(read == [2; BYTES], "{} bytes", read.len());
+    end.socket
+}
+
+/// Receives what libudt sends, until there are `least` bytes or it is over.
+fn receives(end: &mut End, least: usize) -> usize {
+    let (mut read, mut room) = (0, vec![0; 1 << 16]);
+    while read < least && end.connection.closed().is_none() {
+        end.drive(Nanos::millis(5));
+        read += end.connection.read(&mut room).expect("a stream");
+    }
+    read
+}
+
+#[test]
+fn nothing_listens() {
+    let mut end = End::connect(Socket::bind(ANY_PORT), impatient(SocketType::Stream), empty_port());
+    assert_eq!(end.until_closed(Nanos::secs(5)), Reason::NoAnswer);
+    if peer::program().is_some() {
+        let (mut peer, _input) = Peer::connect(empty_port(), SocketType::Stream, 1500);
+        let (status, said) = peer.wait(Duration::from_secs(10));
+        assert!(!status.success() && said.starts_with("connect: "), "{status}: {said}");
+    }
+}
+
+#[test]
+fn a_listener_of_the_other_type_refuses() {
+    if peer::program().is_none() {
+        return;
+    }
+    let (_peer, at, _out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let mut end = End::connect(Socket::bind(ANY_PORT), impatient(SocketType::Datagram), at);
+    assert_eq!(end.until_closed(Nanos::secs(5)), Reason::Refused(1002));
+    let mut socket = Socket::bind(ANY_PORT);
+    let (mut peer, _input) = Peer::connect(socket.address(), SocketType::Stream, 1500);
+    while peer.has_ended().is_none() {
+        let request = listen(&mut socket, &impatient(SocketType::Datagram), Nanos::millis(50));
+        assert_eq!(request, None);
+    }
+    let (status, said) = peer.wait(Duration::from_secs(1));
+    assert!(!status.success() && said.contains("rejected"), "{status}: {said}");
+}
+
+#[test]
+fn a_receiver_that_is_killed_and_its_port_used_again() {
+    if peer::program().is_none() {
+        return;
+    }
+    let (mut peer, at, _out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let mut end = busy_sender(Socket::bind(ANY_PORT), at);
+    peer.kill();
+    assert_eq!(end.until_closed(Nanos::secs(10)), Reason::Silent);
+    let (_peer, again, out) = Peer::listen(at, SocketType::Stream, 1500);
+    assert_eq!(again, at);
+    sends_all(end.socket, at, out);
+}
+
+#[test]
+fn a_sender_that_is_killed_and_our_port_used_again() {
+    if peer::program().is_none() {
+        return;
+    }
+    let socket = Socket::bind(ANY_PORT);
+    let at = socket.address();
+    let (mut peer, mut input) = Peer::connect(at, SocketType::Stream, 1500);
+    let writer = std::thread::spawn(move || while input.write_all(&[3; BYTES]).is_ok() {});
+    let mut end = End::accept(socket, impatient(SocketType::Stream), Nanos::secs(5));
+    receives(&mut end, 10 * BYTES);
+    peer.kill();
+    receives(&mut end, usize::MAX);
+    assert_eq!(end.connection.closed(), Some(Reason::Silent));
+    writer.join().expect("a writer does not panic");
+    let (mut peer, mut input) = Peer::connect(at, SocketType::Stream, 1500);
+    let mut end = End::accept(end.socket, impatient(SocketType::Stream), Nanos::secs(5));
+    input.write_all(&[4; BYTES]).expect("a pipe");
+    drop(input);
+    assert_eq!(receives(&mut end, BYTES), BYTES);
+    // libudt ends once it knows that everything has arrived.
+    while peer.has_ended().is_none() {
+        end.drive(Nanos::millis(5));
+        assert!(matches!(end.connection.closed(), None | Some(Reason::PeerClosed)));
+    }
+    assert!(peer.wait(Duration::from_secs(1)).0.success());
+}
+
+/// libudt needs most of a minute to give a peer up.
+#[test]
+fn libudt_learns_that_we_are_gone() {
+    if std::env::var_os("LANDSPEED_UDT_FULL").is_none() {
+        println!("SKIP: a minute: make interop-udt");
+        return;
+    }
+    if peer::program().is_none() {
+        return;
+    }
+    let (mut peer, at, mut out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
+    drop(busy_sender(Socket::bind(ANY_PORT), at));
+    let mut read = Vec::new();
+    out.read_to_end(&mut read).expect("a pipe");
+    assert!(!read.is_empty() && read.iter().all(|byte| *byte == 1), "{} bytes", read.len());
+    assert!(peer.wait(Duration::from_secs(1)).0.success());
+}

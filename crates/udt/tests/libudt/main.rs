@@ -1,0 +1,86 @@
+//! Connections with Debian's libudt over real sockets on loopback, directly and over a network that loses, doubles, reorders and
+//! delays datagrams.
+//!
+//! `make interop-udt` makes the large transfers.
+
+mod end;
+mod exchange;
+mod failures;
+mod matrix;
+mod peer;
+mod record;
+mod relay;
+
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use exchange::{Case, run};
+use landspeed_udt::SocketType;
+use relay::Weather;
+
+const BOTH: [SocketType; 2] = [SocketType::Stream, SocketType::Datagram];
+
+/// Each direction with each type.
+fn four() -> impl Iterator<Item = Case> {
+    [true, false].into_iter().flat_map(|to_libudt| BOTH.map(|socket_type| Case::new(to_libudt, socket_type)))
+}
+
+/// All four at once: they mostly wait.
+fn over(weather: Weather, bytes: u64) {
+    std::thread::scope(|scope| {
+        for case in four() {
+            scope.spawn(move || run(&Case { weather: Some(weather), bytes, ..case }));
+        }
+    });
+}
+
+#[test]
+fn a_stream_to_libudt() {
+    run(&Case::new(true, SocketType::Stream));
+}
+
+#[test]
+fn messages_to_libudt() {
+    run(&Case::new(true, SocketType::Datagram));
+}
+
+#[test]
+fn a_stream_from_libudt() {
+    run(&Case::new(false, SocketType::Stream));
+}
+
+#[test]
+fn messages_from_libudt() {
+    run(&Case::new(false, SocketType::Datagram));
+}
+
+#[test]
+fn over_ipv6() {
+    for case in four() {
+        run(&Case { ip: Ipv6Addr::LOCALHOST.into(), ..case });
+    }
+}
+
+#[test]
+fn packets_of_9000_bytes() {
+    for case in four() {
+        run(&Case { mss: 9000, ..case });
+    }
+}
+
+#[test]
+fn losses() {
+    over(Weather { lost: 0.01, ..Weather::default() }, 500_000);
+    over(Weather { lost: 0.05, ..Weather::default() }, 200_000);
+}
+
+#[test]
+fn packets_out_of_order_and_twice() {
+    over(Weather { reordered: 0.05, ..Weather::default() }, 500_000);
+    over(Weather { doubled: 0.05, ..Weather::default() }, 500_000);
+}
+
+#[test]
+fn a_long_path() {
+    over(Weather { delay: Duration::from_millis(90), ..Weather::default() }, 300_000);
+}

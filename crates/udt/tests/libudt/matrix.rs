@@ -1,0 +1,62 @@
+//! The large transfers: every network with both packet sizes, types and directions (docs/results/udt-interop.md).
+
+use std::time::Duration;
+
+use landspeed_udt::SocketType;
+
+use crate::exchange::{Case, Figures, run};
+use crate::four;
+use crate::relay::Weather;
+
+const MIB: u64 = 1 << 20;
+
+/// Each network's name, and how much goes over it.
+fn networks() -> [(&'static str, Option<Weather>, u64); 7] {
+    let weather = Weather::default();
+    let delay = Duration::from_millis(90);
+    [
+        ("loopback", None, 1024 * MIB),
+        ("1 % lost", Some(Weather { lost: 0.01, ..weather }), 32 * MIB),
+        ("5 % lost", Some(Weather { lost: 0.05, ..weather }), 32 * MIB),
+        ("5 % up to 2 ms late", Some(Weather { reordered: 0.05, ..weather }), 32 * MIB),
+        ("5 % twice", Some(Weather { doubled: 0.05, ..weather }), 32 * MIB),
+        ("180 ms", Some(Weather { delay, ..weather }), 32 * MIB),
+        ("180 ms, 0.1 % lost", Some(Weather { delay, lost: 0.001, ..weather }), 32 * MIB),
+    ]
+}
+
+fn row(network: &str, case: &Case, figures: &Figures) {
+    let direction = if case.to_libudt { "to libudt" } else { "from libudt" };
+    let what = if case.socket_type == SocketType::Stream { "stream" } else { "messages" };
+    let seconds = figures.took.as_secs_f64();
+    let rate = case.bytes as f64 * 8.0 / seconds / 1e6;
+    let counts = &figures.counts;
+    println!(
+        "| {network} | {} | {what} | {direction} | {} | {seconds:.1} | {rate:.0} | {} | {} | {} |",
+        case.mss,
+        case.bytes / MIB,
+        counts.sent_again,
+        counts.received_again,
+        counts.timeouts
+    );
+}
+
+#[test]
+fn every_network_both_ways() {
+    if std::env::var_os("LANDSPEED_UDT_FULL").is_none() {
+        println!("SKIP: half an hour: make interop-udt");
+        return;
+    }
+    let only = std::env::var("LANDSPEED_UDT_ONLY").unwrap_or_default();
+    println!(
+        "| network | packet | type | direction | MiB | s | Mb/s | sent again | received twice | timeouts |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for (name, weather, bytes) in networks().into_iter().filter(|(name, ..)| name.contains(&only)) {
+        for (mss, case) in [1500, 9000].into_iter().flat_map(|mss| four().map(move |case| (mss, case))) {
+            let case = Case { weather, bytes, mss, most: Duration::from_secs(900), ..case };
+            let Some(figures) = run(&case) else { return };
+            row(name, &case, &figures);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The program of peer.cpp: how it is made, started and ended.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use landspeed_udt::SocketType;
+
+/// The program, made once; `None` where the machine cannot make it.
+pub(crate) fn program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(make).as_deref()
+}
+
+fn make() -> Option<PathBuf> {
+    if !Path::new("/usr/include/udt/udt.h").exists() {
+        println!("SKIP: libudt-dev is not installed");
+        return None;
+    }
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("udt-peer-{}", std::process::id()));
+    let mut compiler = Command::new("g++");
+    compiler.args(["-O2", "-Wall", "-Werror", "-o"]).arg(&program);
+    compiler.args(["tests/libudt/peer.cpp", "-ludt", "-lpthread"]);
+    match compiler.status() {
+        Ok(status) => assert!(status.success(), "g++ failed"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("SKIP: g++ is not installed");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    }
+    // A name that stays, so that programs of runs before do not pile up.
+    let kept = program.with_file_name("udt-peer");
+    std::fs::rename(&program, &kept).expect("the folder can be written");
+    Some(kept)
+}
+
+/// A running peer, which ends with the test, whatever happens.
+pub(crate) struct Peer {
+    child: Child,
+}
+
+impl Peer {
+    /// A peer that listens at `at` for one connection: where it does so in the end, and what it receives.
+    pub(crate) fn listen(at: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, SocketAddr, impl Read) {
+        let (mut peer, out) = Self::start("listen", at, socket_type, mss);
+        drop(peer.child.stdin.take());
+        let mut out = BufReader::with_capacity(1 << 17, out);
+        let mut line = String::new();
+        out.read_line(&mut line).expect("the peer says something");
+        let port = line.trim().parse().expect("the peer says its port");
+        (peer, SocketAddr::new(at.ip(), port), out)
+    }
+
+    /// A peer that connects to `to`, and where to write what it sends.
+    pub(crate) fn connect(to: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, ChildStdin) {
+        let (mut peer, _) = Self::start("connect", to, socket_type, mss);
+        let input = peer.child.stdin.take().expect("a pipe");
+        (peer, input)
+    }
+
+    fn start(what: &str, at: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, ChildStdout) {
+        let program = program().expect("checked before");
+        let name = if socket_type == SocketType::Stream { "stream" } else { "messages" };
+        let (ip, port, mss) = (at.ip().to_string(), at.port().to_string(), mss.to_string());
+        let mut command = Command::new(program);
+        command.args([what, &ip, &port, name, &mss]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the peer starts");
+        let out = child.stdout.take().expect("a pipe");
+        (Peer { child }, out)
+    }
+
+    pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our child")
+    }
+
+    /// Ends it without any last packet.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("our child");
+        self.child.wait().expect("our child");
+    }
+
+    /// Waits until it ends by itself: how, and what it said of errors.
+    pub(crate) fn wait(&mut self, most: Duration) -> (ExitStatus, String) {
+        let end = Instant::now() + most;
+        loop {
+            if let Some(status) = self.has_ended() {
+                let mut said = String::new();
+                self.child.stderr.take().map(|mut errors| errors.read_to_string(&mut said));
+                return (status, said);
+            }
+            assert!(Instant::now() < end, "the peer does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,113 @@
+//! What two programs of libudt said to one another, with losses: every datagram is read and written as they do it, and an end of ours
+//! receives from them what theirs received.
+//!
+//! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes. tests/libudt/record.rs
+//! made it.
+
+use landspeed_udt::packet::{Body, Handshake, HandshakeKind, Packet};
+use landspeed_udt::{Config, Connection, Identity, Reason, Request, Seq, SocketType};
+use landspeed_units::Nanos;
+
+struct Line {
+    at: Nanos,
+    from_connector: bool,
+    datagram: Vec<u8>,
+}
+
+fn line(text: &str) -> Line {
+    let words: Vec<&str> = text.split(' ').collect();
+    let [at, arrow, hex] = words[..] else { panic!("a line has three words: {text}") };
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+    Line {
+        at: Nanos::micros(at.parse().expect("microseconds")),
+        from_connector: arrow == ">",
+        datagram: (0..hex.len()).step_by(2).map(byte).collect(),
+    }
+}
+
+fn recorded(name: &str) -> Vec<Line> {
+    let lines = include_str!("recorded.txt").lines();
+    lines.skip_while(|line| *line != name).skip(1).take_while(|line| line.contains(' ')).map(line).collect()
+}
+
+fn parse(line: &Line) -> Packet<'_> {
+    Packet::parse(&line.datagram).expect("libudt sends packets")
+}
+
+/// The handshake that opened the connection, of one direction.
+fn handshake(lines: &[Line], from_connector: bool) -> (usize, Handshake) {
+    let is_it = |line: &Line| match parse(line).body {
+        Body::Handshake(handshake) if line.from_connector == from_connector => {
+            (handshake.kind == HandshakeKind::Connect).then_some(handshake)
+        }
+        _ => None,
+    };
+    lines.iter().enumerate().find_map(|(at, line)| Some((at, is_it(line)?))).expect("a handshake")
+}
+
+/// Byte `at` of what was sent.
+fn byte(at: usize) -> u8 {
+    ((at as u32).wrapping_mul(2_654_435_761) >> 13) as u8
+}
+
+#[test]
+fn every_datagram_is_written_as_libudt_did() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in ["stream", "messages"].into_iter().flat_map(recorded) {
+        let packet = parse(&line);
+        let mut room = [0xa5; 2048];
+        let length = packet.write(&mut room).expect("there is room");
+        assert_eq!(room[..length], line.datagram, "{packet:?}");
+        kinds.insert(match packet.body {
+            Body::Data(_) => "data",
+            _ => ["handshake", "keep-alive", "ACK", "NAK", "", "shutdown", "ACK2"]
+                [usize::from(line.datagram[1])],
+        });
+    }
+    for kind in ["data", "handshake", "ACK", "NAK", "shutdown", "ACK2"] {
+        assert!(kinds.contains(kind), "{kind} was not recorded: {kinds:?}");
+    }
+}
+
+/// An end of ours in the listener's place hears the connector's datagrams when that one did: what it read.
+fn replay(socket_type: SocketType, lines: &[Line]) -> Vec<u8> {
+    let (start, asked) = handshake(lines, true);
+    let (_, answered) = handshake(lines, false);
+    let config =
+        Config { socket_type, mss: answered.mss, receive_buffer: answered.flight, ..Config::default() };
+    let identity = Identity { socket: answered.socket, first_seq: Seq::new(0), seed: 1 };
+    let request = Request { peer: "127.0.0.1:1".parse().expect("an address"), handshake: asked };
+    let mut end = Connection::accept(lines[start].at, config, identity, &request);
+    let first = end.poll_transmit(lines[start].at, 1).expect("the answer").bytes.to_vec();
+    let answer = Packet::parse(&first).expect("a packet").body;
+    assert_eq!(answer, Body::Handshake(answered), "libudt's answer");
+    let mut read = Vec::new();
+    for line in lines[start..].iter().filter(|line| line.from_connector) {
+        while let Some(timer) = end.next_timeout().filter(|timer| *timer < line.at) {
+            end.handle_timeout(timer.max(lines[start].at));
+            while end.poll_transmit(timer.max(lines[start].at), 16).is_some() {}
+        }
+        end.handle(line.at, &line.datagram);
+        let mut room = [0; 1000];
+        loop {
+            let length = match socket_type {
+                SocketType::Stream => end.read(&mut room).expect("a stream"),
+                SocketType::Datagram => end.read_message(&mut room).expect("messages").unwrap_or(0),
+            };
+            if length == 0 {
+                break;
+            }
+            read.extend_from_slice(&room[..length]);
+        }
+    }
+    assert_eq!(end.closed(), Some(Reason::PeerClosed));
+    read
+}
+
+#[test]
+fn our_end_receives_what_was_recorded() {
+    for (name, socket_type) in [("stream", SocketType::Stream), ("messages", SocketType::Datagram)] {
+        let read = replay(socket_type, &recorded(name));
+        assert!(read == (0..6000).map(byte).collect::<Vec<_>>(), "{name}: {} bytes", read.len());
+    }
+}
