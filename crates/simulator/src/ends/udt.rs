@@ -40,6 +40,8 @@ pub(crate) struct UdtEnds {
     going: VecDeque<Datagram>,
     /// On their way back, with when they arrive.
     coming: VecDeque<(Nanos, Box<[u8]>)>,
+    /// How far their clock is ahead of the simulation's: the time of the handshake.
+    ahead: Nanos,
     way_back: Nanos,
     payload: usize,
     /// Where a datagram is put together again.
@@ -61,12 +63,13 @@ impl UdtEnds {
         let config = config(spec, link);
         let (packet, payload) =
             (config.mss as usize - UDP_HEADERS, config.mss as usize - UDP_HEADERS - HEADER);
-        let (sender, receiver) = open(now, &config, spec.seed);
+        let (sender, receiver, opened) = open(now, link.delay_ns + spec.return_ns, &config, spec.seed);
         let mut ends = UdtEnds {
             sender,
             receiver,
             going: VecDeque::new(),
             coming: VecDeque::new(),
+            ahead: opened - now,
             way_back: spec.return_ns,
             payload,
             scratch: vec![0; packet].into(),
@@ -95,13 +98,13 @@ impl UdtEnds {
         self.written += written;
         self.left -= written;
         if self.left == 0 {
-            self.sender.close(now);
+            self.sender.close(now + self.ahead);
         }
     }
 
     /// Puts all that the receiver has to say on its way back.
     fn answer(&mut self, now: Nanos) {
-        while let Some(transmit) = self.receiver.poll_transmit(now, BATCH) {
+        while let Some(transmit) = self.receiver.poll_transmit(now + self.ahead, BATCH) {
             for datagram in transmit.datagrams() {
                 self.answers += 1;
                 self.coming.push_back((now + self.way_back, datagram.into()));
@@ -123,7 +126,8 @@ impl UdtEnds {
     /// What is overdue is due now: time does not go back.
     fn set_timer(&mut self, now: Nanos) {
         let timers = [self.sender.next_timeout(), self.receiver.next_timeout()];
-        self.timer_at = timers.into_iter().flatten().min().unwrap_or(NEVER).max(now);
+        let next = timers.into_iter().flatten().min();
+        self.timer_at = next.map_or(NEVER, |next| next.saturating_sub(self.ahead).max(now));
     }
 }
 
@@ -138,35 +142,37 @@ fn config(spec: &FlowSpec, link: &LinkSpec) -> Config {
     Config { mss: spec.mtu_bytes.into(), send_buffer: room, receive_buffer: room, ..Config::default() }
 }
 
-/// Two ends whose handshake is done: it took no time, and nothing of it was on the line.
-fn open(now: Nanos, config: &Config, seed: u32) -> (Connection, Connection) {
+/// Two ends whose handshake is done, over an idle path of this round trip, and what time it was then by their clock. Nothing of it was on the
+/// line.
+fn open(began: Nanos, rtt: Nanos, config: &Config, seed: u32) -> (Connection, Connection, Nanos) {
     let identity =
         |socket| Identity { socket: SocketId(socket), first_seq: Seq::new(seed), seed: seed.into() };
-    let mut sender = Connection::connect(now, config.clone(), identity(1), SERVER);
+    let mut sender = Connection::connect(began, config.clone(), identity(1), SERVER);
     let listener = Listener::new([0; 32], SocketType::Stream);
-    let mut receiver = None;
-    while let Some(asked) = sender.poll_transmit(now, 1) {
+    let (mut receiver, mut at) = (None, began);
+    while let Some(asked) = sender.poll_transmit(at, 1) {
         let mut reply = [0; HANDSHAKE];
-        match listener.handle(now, CLIENT, asked.bytes, &mut reply) {
-            Answer::Reply(length) => sender.handle(now, &reply[..length]),
+        let answer = listener.handle(at, CLIENT, asked.bytes, &mut reply);
+        at += rtt;
+        match answer {
+            Answer::Reply(length) => sender.handle(at, &reply[..length]),
             Answer::Proven(request) => {
-                let accepted = Connection::accept(now, config.clone(), identity(2), &request);
-                let accepted = receiver.insert(accepted);
-                if let Some(answer) = accepted.poll_transmit(now, 1) {
-                    sender.handle(now, answer.bytes);
+                let accepted = receiver.insert(Connection::accept(at, config.clone(), identity(2), &request));
+                if let Some(answer) = accepted.poll_transmit(at, 1) {
+                    sender.handle(at, answer.bytes);
                 }
             }
             Answer::Ignore => {}
         }
     }
-    (sender, receiver.expect("the listener knows the cookie that it gave"))
+    (sender, receiver.expect("the listener knows the cookie that it gave"), at)
 }
 
 impl Ends for UdtEnds {
     fn transmit(&mut self, now: Nanos, line: &mut Line<'_>) {
         loop {
             self.write_ahead(now);
-            let Some(transmit) = self.sender.poll_transmit(now, BATCH) else { break };
+            let Some(transmit) = self.sender.poll_transmit(now + self.ahead, BATCH) else { break };
             for datagram in transmit.datagrams() {
                 self.sent += 1;
                 let size = (datagram.len() + UDP_HEADERS) as u16;
@@ -182,7 +188,7 @@ impl Ends for UdtEnds {
         let Some(Datagram { kept, length }) = self.going.pop_front() else { return };
         self.received += 1;
         self.scratch[..kept.len()].copy_from_slice(&kept);
-        self.receiver.handle(now, &self.scratch[..length]);
+        self.receiver.handle(now + self.ahead, &self.scratch[..length]);
         self.read_all();
         self.answer(now);
         self.set_timer(now);
@@ -194,7 +200,7 @@ impl Ends for UdtEnds {
 
     fn on_answer(&mut self, now: Nanos) {
         if let Some((_, datagram)) = self.coming.pop_front() {
-            self.sender.handle(now, &datagram);
+            self.sender.handle(now + self.ahead, &datagram);
         }
     }
 
@@ -203,14 +209,14 @@ impl Ends for UdtEnds {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        self.receiver.handle_timeout(now);
+        self.receiver.handle_timeout(now + self.ahead);
         self.answer(now);
-        self.sender.handle_timeout(now);
+        self.sender.handle_timeout(now + self.ahead);
     }
 
     fn stop(&mut self, now: Nanos) {
         self.left = 0;
-        self.sender.close(now);
+        self.sender.close(now + self.ahead);
     }
 
     fn is_done(&self) -> bool {
@@ -226,8 +232,7 @@ impl Ends for UdtEnds {
         let flight = path.map_or(0, |path| path.flight.into());
         let payload = self.payload as u64;
         TcpSample {
-            // Before the first acknowledgement it is libudt's guess.
-            rtt_ns: path.filter(|_| flight < counts.sent).map_or(Nanos(0), |path| path.round_trip.mean),
+            rtt_ns: path.map_or(Nanos(0), |path| path.round_trip.mean),
             cwnd_segments: path.map_or(0, |path| path.window),
             mss_bytes: Bytes(payload),
             retransmits: counts.sent_again,
