@@ -163,6 +163,35 @@ fn a_host_that_loads_no_control_simulates_and_says_so() {
     assert!(!output.status.success() && err.contains("root") && err.contains("--simulate"), "{err}");
 }
 
+/// Transports that bring their own control, of which no TCP_INFO tells: goodput is what arrived, and no window is told.
+#[test]
+fn a_transport_with_its_own_control_is_a_contestant_on_sockets() {
+    needs_root!();
+    for name in ["udt", "quic"].into_iter().filter(|name| landspeed_transport::find(name).is_some()) {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["-p", name, "--scale", "0.02", "--repeats", "1", "--json", SMALL];
+        let (out, err) = text(&compare(folder.path(), &args));
+        // A machine that is busy makes the link late: the run is there, and does not count.
+        let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+        assert_eq!(found["runs"], 1, "{err}");
+        let record = records(folder.path()).pop().expect("a record");
+        let lines = std::fs::read_to_string(record).unwrap();
+        let run: Value =
+            serde_json::from_str(lines.lines().find(|line| line.contains(r#""line":"run""#)).unwrap())
+                .unwrap();
+        let samples: Vec<&Value> = run["flows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|flow| flow["samples"].as_array().unwrap())
+            .collect();
+        let bytes: u64 = samples.iter().filter_map(|sample| sample["goodput_bytes"].as_u64()).sum();
+        assert!(bytes > 1_000_000, "{name}: {bytes}");
+        assert!(samples.iter().all(|sample| sample["cwnd_segments"].is_null()), "{name}");
+        assert!(run["sender_cpu_ns"].as_u64().is_some_and(|time| time > 0), "{name}");
+    }
+}
+
 /// One test, since both look at what is loaded on this machine.
 #[test]
 fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
