@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("session", &["units", "record"]),
     ("emulator", &["units", "record", "stats", "netlink"]),
     ("topology", &["units", "record", "netlink", "daemon", "emulator"]),
-    ("transport", &["units", "record", "factor"]),
+    ("transport", &["units", "record", "factor", "udt"]),
     ("application", &["units", "record", "factor", "path"]),
     ("workload", &["units", "record", "factor", "transport", "application"]),
     ("congestion", &["units", "bpf"]),

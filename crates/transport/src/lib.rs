@@ -9,17 +9,20 @@
 mod cancel;
 mod datagrams;
 mod error;
+mod message;
 mod mptcp;
 mod options;
 mod proof;
 mod raw;
 pub mod reference;
 pub mod settings;
+mod shared_port;
 mod socket;
 mod stream;
 mod tcp;
 mod transport;
 mod udp;
+mod udt;
 mod unix;
 mod zerocopy;
 
@@ -31,7 +34,7 @@ pub use transport::{
 };
 
 /// Every transport that there is.
-pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &mptcp::Mptcp, &unix::Unix];
+pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &udt::Udt, &mptcp::Mptcp, &unix::Unix];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

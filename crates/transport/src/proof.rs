@@ -133,6 +133,61 @@ impl Proof {
     }
 }
 
+/// A server's part of the proof over a stream, fed with the bytes that come.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    proof: Option<Proof>,
+    bytes: [u8; HELLO],
+    got: usize,
+}
+
+/// How far a greeting has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// More has to come.
+    More,
+    /// The client must be told this, and more has to come.
+    Answer([u8; ANSWER]),
+    /// The flow of this number is proven.
+    Proven(u32),
+    /// The client does not hold the key.
+    Stranger,
+}
+
+impl Greeting {
+    /// One that waits for a hello.
+    pub(crate) fn new() -> Self {
+        Greeting { proof: None, bytes: [0; HELLO], got: 0 }
+    }
+
+    /// Whether a hello of the key has come.
+    pub(crate) fn has_greeted(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// Where the next bytes go. No more than the proof is read here: what follows it belongs to the flow.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        let wanted = if self.proof.is_none() { HELLO } else { CONFIRM };
+        &mut self.bytes[self.got..wanted]
+    }
+
+    /// So many bytes came to lie in [`Greeting::room`].
+    pub(crate) fn came(&mut self, key: &Key, bytes: usize) -> Step {
+        self.got += bytes;
+        if !self.room().is_empty() {
+            return Step::More;
+        }
+        self.got = 0;
+        if let Some(proof) = &self.proof {
+            let confirm = self.bytes.first_chunk::<CONFIRM>();
+            let number = confirm.and_then(|confirm| proof.confirmed(key, confirm));
+            return number.map_or(Step::Stranger, Step::Proven);
+        }
+        self.proof = Proof::greeted(key, &self.bytes, challenge());
+        self.proof.map_or(Step::Stranger, |proof| Step::Answer(proof.answer(key)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

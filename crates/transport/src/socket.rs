@@ -43,7 +43,7 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
     }
 }
 
-type Listen = fn(SocketAddr, &Settings, &Key) -> Result<Box<dyn Listener>, Error>;
+pub(crate) type Listen = fn(SocketAddr, &Settings, &Key) -> Result<Box<dyn Listener>, Error>;
 
 /// A port that a socket holds and nobody listens on.
 pub(crate) struct HeldPort {

@@ -26,114 +26,156 @@ impl PacketRate {
     }
 }
 
-/// The last `N` intervals, with a filter against outliers.
+/// Packets that say something of a rate.
+const ENOUGH: u64 = 16;
+
+/// Packets that arrived within some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Span {
+    time: Nanos,
+    packets: u32,
+}
+
+impl Span {
+    /// The time of one packet.
+    fn share(self) -> u64 {
+        self.time.0 / u64::from(self.packets.max(1))
+    }
+}
+
+/// The last `N` spans, with a filter against outliers.
 #[derive(Debug, Clone)]
-struct Intervals<const N: usize> {
-    ring: [u64; N],
+struct Spans<const N: usize> {
+    ring: [Span; N],
     seen: usize,
 }
 
-impl<const N: usize> Intervals<N> {
+impl<const N: usize> Spans<N> {
     fn new() -> Self {
-        Intervals { ring: [0; N], seen: 0 }
+        Spans { ring: [Span::default(); N], seen: 0 }
     }
 
-    fn push(&mut self, interval: Nanos) {
-        self.ring[self.seen % N] = interval.0;
+    fn push(&mut self, span: Span) {
+        self.ring[self.seen % N] = span;
         self.seen += 1;
     }
 
-    /// The shortest one, once all are known.
-    fn shortest(&self) -> Option<Nanos> {
-        let shortest = self.ring.iter().min().filter(|_| self.seen >= N)?;
-        Some(Nanos(*shortest))
+    fn known(&self) -> &[Span] {
+        &self.ring[..self.seen.min(N)]
     }
 
-    /// The mean of those between an eighth of the median and eight times it, and how many these are.
-    fn filtered(&self) -> Option<(Nanos, usize)> {
-        let known = &self.ring[..self.seen.min(N)];
+    fn packets(&self) -> u64 {
+        self.known().iter().map(|span| u64::from(span.packets)).sum()
+    }
+
+    /// The rate of those whose share is between an eighth of the median and eight times it, and how many these are.
+    fn filtered(&self) -> Option<(PacketRate, usize)> {
+        let known = self.known();
         if known.is_empty() {
             return None;
         }
-        let mut sorted = self.ring;
-        let sorted = &mut sorted[..known.len()];
-        let (_, median, _) = sorted.select_nth_unstable(known.len() / 2);
+        let mut shares = self.ring.map(Span::share);
+        let (_, median, _) = shares[..known.len()].select_nth_unstable(known.len() / 2);
         let (low, high) = (*median / 8, median.saturating_mul(8));
-        let kept = || known.iter().filter(|one| (low..=high).contains(*one));
-        let count = kept().count();
-        Some((Nanos(kept().sum::<u64>() / count.max(1) as u64), count))
+        let kept = || known.iter().filter(|span| (low..=high).contains(&span.share()));
+        let time: u64 = kept().map(|span| span.time.0).sum();
+        let packets: u64 = kept().map(|span| u64::from(span.packets)).sum();
+        let rate = if time == 0 { 0.0 } else { packets as f64 * 1e9 / time as f64 };
+        Some((PacketRate(rate), kept().count()))
     }
 }
 
 /// When packets arrived.
 ///
-/// A socket can deliver many packets at once (UDP_GRO, recvmmsg), all at the same time as far as it says. The time since the
-/// previous batch is then shared among that batch's packets.
+/// A socket can deliver many packets at once (UDP_GRO, recvmmsg), all at the same time as far as it says. They count as one span of
+/// packets, since the batch before it.
 #[derive(Debug, Clone)]
 pub struct ArrivalHistory {
-    arrivals: Intervals<16>,
-    pairs: Intervals<64>,
+    arrivals: Spans<16>,
+    trains: Spans<64>,
     last: Option<Nanos>,
     /// Packets that arrived at `last`.
     together: u32,
-    /// The first packet of a pair, and when it arrived.
-    first_of_pair: Option<(Seq, Nanos)>,
+    train: Option<Train>,
+}
+
+/// Microseconds from a pair's first packet to its second, at most: they leave one after the other.
+const PAIR: u32 = 5;
+
+/// Packets that left together, as far as they have arrived.
+#[derive(Debug, Clone, Copy)]
+struct Train {
+    /// The last one, and what it says of when it left.
+    seq: Seq,
+    timestamp: u32,
+    /// When the first batch of it arrived, and the last.
+    first: Nanos,
+    last: Nanos,
+    /// Packets since the first batch.
+    since_first: u32,
+}
+
+impl Train {
+    /// Whether the next packet left together with the last one.
+    fn is_joined_by(&self, timestamp: u32) -> bool {
+        let later = timestamp.wrapping_sub(self.timestamp);
+        later == 0 || later <= PAIR && self.seq.to_wire().is_multiple_of(16)
+    }
 }
 
 impl Default for ArrivalHistory {
     fn default() -> Self {
-        let (arrivals, pairs) = (Intervals::new(), Intervals::new());
-        ArrivalHistory { arrivals, pairs, last: None, together: 0, first_of_pair: None }
+        let (arrivals, trains) = (Spans::new(), Spans::new());
+        ArrivalHistory { arrivals, trains, last: None, together: 0, train: None }
     }
 }
 
 impl ArrivalHistory {
-    /// A data packet arrived.
-    pub fn arrived(&mut self, now: Nanos, seq: Seq) {
+    /// A data packet arrived, which says by its `timestamp` when it left.
+    pub fn arrived(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
         match self.last {
             Some(last) if now > last => {
-                let share = Nanos((now - last).0 / u64::from(self.together));
-                (0..self.together.min(16)).for_each(|_| self.arrivals.push(share));
+                // The batch before took until now: its packets came one after the other meanwhile.
+                self.arrivals.push(Span { time: now - last, packets: self.together });
                 self.together = 1;
             }
             Some(_) => self.together += 1,
             None => self.together = 1,
         }
         self.last = Some(self.last.map_or(now, |last| last.max(now)));
-        self.pair(now, seq);
+        self.board(now, seq, timestamp);
     }
 
-    /// Packet 16n and the one after it are sent at once: the time between their arrivals is the bottleneck's for one packet
-    /// (draft-gg-udt-03 section 6.1). Two packets of one batch say nothing.
-    fn pair(&mut self, now: Nanos, seq: Seq) {
-        if seq.to_wire().is_multiple_of(16) {
-            self.first_of_pair = Some((seq, now));
-        } else if let Some((first, then)) = self.first_of_pair
-            && first.next() == seq
+    /// Packets that left at once arrive as far apart as the bottleneck lets them through. UDT's own are two, packet 16n and the one
+    /// after it (draft-gg-udt-03 section 6.1); a sender with batches has longer ones, which have one timestamp. What came in the first
+    /// batch says nothing.
+    fn board(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
+        if let Some(train) = &mut self.train
+            && train.seq.next() == seq
+            && train.is_joined_by(timestamp)
         {
-            self.first_of_pair = None;
-            if now > then {
-                self.pairs.push(now - then);
-            }
+            (train.seq, train.last) = (seq, now);
+            train.since_first += u32::from(now > train.first);
+            return;
         }
+        if let Some(train) = self.train.filter(|train| train.since_first > 0) {
+            self.trains.push(Span { time: train.last - train.first, packets: train.since_first });
+        }
+        self.train = Some(Train { seq, timestamp, first: now, last: now, since_first: 0 });
     }
 
-    /// How fast packets arrive; 0 where more than half of the intervals are outliers, or before there are sixteen.
+    /// How fast packets arrive; 0 where more than half of the spans are outliers, or before sixteen packets.
     pub fn arrival_rate(&self) -> PacketRate {
-        let enough = self.arrivals.seen >= 16;
+        let enough = self.arrivals.packets() >= ENOUGH;
         match self.arrivals.filtered() {
-            Some((mean, kept)) if enough && kept > 8 => PacketRate::each(mean),
+            Some((rate, kept)) if enough && 2 * kept > self.arrivals.known().len() => rate,
             _ => PacketRate(0.0),
         }
     }
 
-    /// How fast the path could carry packets; 0 where nothing is known of that. Where all pairs came in batches, it is as fast as
-    /// packets came in the fastest of the last batches.
+    /// How fast the path could carry packets; 0 where none that left together have arrived apart.
     pub fn capacity(&self) -> PacketRate {
-        match self.pairs.filtered() {
-            Some((mean, _)) => PacketRate::each(mean),
-            None => self.arrivals.shortest().map_or(PacketRate(0.0), PacketRate::each),
-        }
+        self.trains.filtered().map_or(PacketRate(0.0), |(rate, _)| rate)
     }
 }
 
@@ -253,7 +295,7 @@ mod tests {
         let mut history = ArrivalHistory::default();
         let mut now = Nanos::secs(5);
         for n in 0..17 {
-            history.arrived(now, Seq::new(n));
+            history.arrived(now, Seq::new(n), n);
             now += if n == 9 { Nanos::millis(50) } else { Nanos::micros(100) };
         }
         assert_eq!(history.arrival_rate().to_wire(), 10_000);
@@ -263,33 +305,28 @@ mod tests {
     fn a_batch_shares_the_time_since_the_last_one() {
         let mut history = ArrivalHistory::default();
         for n in 0..80 {
-            history.arrived(Nanos::millis(u64::from(n / 8)), Seq::new(n));
+            history.arrived(Nanos::millis(u64::from(n / 8)), Seq::new(n), n / 8);
         }
         assert_eq!(history.arrival_rate().to_wire(), 8_000);
-    }
-
-    #[test]
-    fn without_pairs_the_fastest_batch_shows_the_capacity() {
-        let mut history = ArrivalHistory::default();
-        let mut now = Nanos::secs(1);
-        for batch in 0..8u32 {
-            now += if batch == 6 { Nanos::micros(500) } else { Nanos::millis(1) };
-            assert_eq!(history.capacity(), PacketRate(if batch < 5 { 0.0 } else { 4_000.0 }), "{batch}");
-            (0..4).for_each(|n| history.arrived(now, Seq::new(4 * batch + n)));
-            if batch == 5 {
-                break;
-            }
-        }
-        (0..8u32).for_each(|n| history.arrived(now + Nanos::micros(500), Seq::new(100 + n)));
-        history.arrived(now + Nanos::secs(1), Seq::new(200));
-        assert_eq!(history.capacity().to_wire(), 8_000);
     }
 
     #[test]
     fn pairs_give_the_capacity() {
         let mut history = ArrivalHistory::default();
         for n in 0..40 {
-            history.arrived(Nanos::micros(20 * n + 1), Seq::MAX.minus(15).plus(n as u32));
+            history.arrived(Nanos::micros(20 * n + 1), Seq::MAX.minus(15).plus(n as u32), n as u32);
+        }
+        assert_eq!(history.capacity().to_wire(), 50_000);
+    }
+
+    /// Ten packets leave at once, and arrive in batches of four, four and two.
+    #[test]
+    fn a_train_gives_the_capacity_by_what_came_after_its_first_batch() {
+        let mut history = ArrivalHistory::default();
+        for n in 0..40 {
+            let (train, place) = (n / 10, n % 10);
+            let at = Nanos::millis(u64::from(train)) + Nanos::micros(u64::from(place / 4) * 60);
+            history.arrived(at, Seq::new(n), train);
         }
         assert_eq!(history.capacity().to_wire(), 50_000);
     }

@@ -18,7 +18,10 @@ mod send_buffer;
 mod sender;
 pub mod seq;
 
-pub use connection::{Config, Connection, Counts, Event, Identity, IoError, PathFigures, Reason, Transmit};
+pub use connection::{
+    Config, Connection, Counts, Event, Identity, IoError, PathFigures, Progress, Reason, Transmit,
+};
 pub use handshake::{Answer, Listener, Request};
-pub use packet::SocketType;
+pub use packet::{HANDSHAKE, HEADER, SocketType};
+pub use rate::{Control, Daimd};
 pub use seq::{Seq, SocketId};

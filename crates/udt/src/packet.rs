@@ -523,6 +523,11 @@ fn seq_at(bytes: &[u8], index: usize) -> Result<Seq, PacketError> {
 }
 
 /// Word `index` of bytes that are known to have it.
+/// What the header of a data packet says: its number, its timestamp, and the connection that it is for; `None` for a control packet.
+pub(crate) fn data_header(header: &[u8; HEADER]) -> Option<(Seq, u32, SocketId)> {
+    Some((Seq::from_wire(get(header, 0))?, get(header, 2), SocketId(get(header, 3))))
+}
+
 fn get(bytes: &[u8], index: usize) -> u32 {
     bytes.as_chunks::<4>().0.get(index).map_or(0, |word| u32::from_be_bytes(*word))
 }

@@ -54,6 +54,9 @@ const FIRST_WINDOW: f64 = 16.0;
 /// Packets in a SYN; without it a rate that has fallen far would take minutes to rise.
 const MIN_INCREASE: f64 = 0.01;
 const BETA: f64 = 0.000_001_5;
+/// Packets in a second that a path can carry at least where the receiver cannot tell: all that left together came in one batch, as
+/// only packets of a fast path do. As much is left then as is used, if that is more.
+const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
 /// 0.875^5 is about a half: the rate halves at most within a period of congestion.
 const MAX_DECREASES: u32 = 5;
@@ -125,8 +128,9 @@ impl Daimd {
 
     /// How many packets more in the next SYN, from what is left of the capacity (draft-gg-udt-03 section 7.2).
     fn increase(&self, path: &PathState) -> f64 {
-        let capacity = path.capacity.0;
-        let mut left = capacity - 1e9 / self.period.max(1.0);
+        let rate = 1e9 / self.period.max(1.0);
+        let capacity = if path.capacity.0 > 0.0 { path.capacity.0 } else { (2.0 * rate).max(UNTOLD) };
+        let mut left = capacity - rate;
         if self.period > self.last_decrease_period {
             left = left.min(capacity / 9.0);
         }

@@ -125,6 +125,15 @@ impl ReceiveBuffer {
         }
     }
 
+    /// Leaves out packet `seq`, which was read elsewhere; false where it is not the first one.
+    pub(crate) fn pass(&mut self, seq: Seq) -> bool {
+        let is_first = seq == self.first && self.slots[self.head].state == State::Empty;
+        if is_first {
+            self.advance();
+        }
+        is_first
+    }
+
     fn advance(&mut self) {
         self.slots[self.head] = EMPTY;
         self.head = self.slot(1);

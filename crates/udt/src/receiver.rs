@@ -10,6 +10,8 @@ use crate::seq::Seq;
 
 /// Packets from one light acknowledgement to the next.
 const LIGHT_ACK: u32 = 64;
+/// How soon one light acknowledgement may follow another: each wakes the sender.
+const LIGHT_ACK_PAUSE: Nanos = Nanos(SYN.0 / 16);
 /// A full buffer is announced as room for two: what the sender sends into it finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
 /// The time between two reports of the same packet grows so often.
@@ -46,6 +48,7 @@ pub(crate) struct Receiver {
     /// An acknowledgement is due, even if it says nothing new.
     repeat_ack: bool,
     light_ack: bool,
+    last_light_ack: Nanos,
     since_ack: u32,
     ack_number: u32,
     last_ack: Seq,
@@ -75,6 +78,7 @@ impl Receiver {
             ack_at: None,
             repeat_ack: false,
             light_ack: false,
+            last_light_ack: Nanos(0),
             since_ack: 0,
             ack_number: 0,
             last_ack: first,
@@ -99,14 +103,19 @@ impl Receiver {
     }
 
     /// A data packet. `full` is how long a packet is that is not the last of its message.
-    pub(crate) fn on_data(&mut self, now: Nanos, data: &Data<'_>, full: usize) -> Arrival {
+    pub(crate) fn on_data(
+        &mut self,
+        (now, timestamp): (Nanos, u32),
+        data: &Data<'_>,
+        full: usize,
+    ) -> Arrival {
         let (begin, end) = (self.next(), self.buffer.end());
         if data.seq.is_before(begin) || !data.seq.is_before(end) {
             self.repeat_ack |= data.seq.since(begin).abs() < self.buffer.capacity().cast_signed() * 2;
             self.acknowledge_by(now + SYN);
             return if data.seq.is_before(begin) { Arrival::Again } else { Arrival::Beyond };
         }
-        self.history.arrived(now, data.seq);
+        self.history.arrived(now, data.seq, timestamp);
         if !self.buffer.store(data) {
             return Arrival::Again;
         }
@@ -117,12 +126,27 @@ impl Receiver {
             let found = SeqRange { first: data.seq, last: data.seq };
             self.found(found);
         }
-        // A packet that is not full often ends a message: the sender waits.
-        let is_end = data.payload.len() < full;
+        self.note_arrival(now, data.payload.len() < full);
+        Arrival::New
+    }
+
+    /// Packet `seq` was delivered without the buffer; false where others wait to be read before it.
+    pub(crate) fn on_delivery(&mut self, (now, timestamp): (Nanos, u32), seq: Seq, is_end: bool) -> bool {
+        if !self.missing.is_empty() || seq != self.largest.next() || !self.buffer.pass(seq) {
+            return false;
+        }
+        self.history.arrived(now, seq, timestamp);
+        self.largest = seq;
+        self.note_arrival(now, is_end);
+        self.on_read();
+        true
+    }
+
+    /// A packet that is not full often ends a message: the sender waits.
+    fn note_arrival(&mut self, now: Nanos, is_end: bool) {
         self.acknowledge_by(if is_end { now } else { now + SYN });
         self.since_ack += 1;
         self.light_ack |= self.since_ack.is_multiple_of(LIGHT_ACK);
-        Arrival::New
     }
 
     fn found(&mut self, packets: SeqRange) {
@@ -145,6 +169,19 @@ impl Receiver {
 
     fn acknowledge_by(&mut self, at: Nanos) {
         self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// What was not acknowledged is, now.
+    pub(crate) fn acknowledge(&mut self) {
+        if self.next() != self.last_ack {
+            self.ack_at = Some(Nanos(0));
+        }
+    }
+
+    /// All that has arrived is acknowledged once more, now.
+    pub(crate) fn acknowledge_again(&mut self) {
+        self.repeat_ack = true;
+        self.ack_at = Some(Nanos(0));
     }
 
     /// Round trips, one more each time that the same packet was reported in vain (draft-gg-udt-03 section 6.2), and the time in which the
@@ -193,16 +230,16 @@ impl Receiver {
         let opened = self.buffer.end().since(self.announced_end);
         let left = self.announced_end.since(self.largest);
         if opened >= half.max(1) && left <= half {
-            self.repeat_ack = true;
-            self.ack_at = Some(Nanos(0));
+            self.acknowledge_again();
         }
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
-        let waits = self.light_ack || !self.unreported.is_empty() || self.report_all;
+        let waits = !self.unreported.is_empty() || self.report_all;
         let now = waits.then_some(Nanos(0));
+        let light_ack = self.light_ack.then(|| self.last_light_ack + LIGHT_ACK_PAUSE);
         let nak_at = self.nak_at.filter(|_| !self.missing.is_empty());
-        [now, self.ack_at, nak_at].into_iter().flatten().min()
+        [now, light_ack, self.ack_at, nak_at].into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {
@@ -234,15 +271,17 @@ impl Receiver {
         None
     }
 
-    fn poll_ack(&mut self, now: Nanos) -> Option<Body<'static>> {
+    /// The acknowledgement that is due, if one is.
+    pub(crate) fn poll_ack(&mut self, now: Nanos) -> Option<Body<'static>> {
         if self.ack_at.is_some_and(|at| now >= at) {
             self.ack_at = None;
             return self.full_ack(now).map(Body::Ack);
         }
-        if std::mem::take(&mut self.light_ack) && self.next().is_after(self.last_ack) {
-            return Some(Body::LightAck(self.next()));
+        if now < self.last_light_ack + LIGHT_ACK_PAUSE || !std::mem::take(&mut self.light_ack) {
+            return None;
         }
-        None
+        self.last_light_ack = now;
+        self.next().is_after(self.last_ack).then(|| Body::LightAck(self.next()))
     }
 
     /// An acknowledgement that is not known to have arrived is repeated after a round trip.

@@ -146,12 +146,14 @@ impl SendBuffer {
         self.used += 1;
     }
 
-    /// The first `packets`, all sent, have arrived.
-    pub(crate) fn release(&mut self, packets: u32) {
+    /// The first `packets`, all sent, have arrived: how many bytes they had.
+    pub(crate) fn release(&mut self, packets: u32) -> u64 {
+        let bytes = (0..packets).map(|offset| u64::from(self.slots[self.slot(offset)].length)).sum();
         self.head = self.slot(packets);
         self.first = self.first.plus(packets);
         self.used -= packets;
         self.sent -= packets;
+        bytes
     }
 
     /// Gives up the message of the packet at `offset` where its time is over: the rest of it, sent or not.

@@ -33,9 +33,19 @@ pub(crate) struct Sender {
     round_trip: Estimate,
     /// When the next packet may leave.
     next_send: Nanos,
+    /// When a burst last began.
+    parted_at: Option<Nanos>,
     /// How much of a delay later packets may catch up.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
+    acked: Acked,
+}
+
+/// What has arrived, by the peer's acknowledgements.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Acked {
+    pub(crate) packets: u64,
+    pub(crate) bytes: Bytes,
 }
 
 /// The sizes that both ends agreed on.
@@ -73,13 +83,19 @@ impl Sender {
             path,
             round_trip,
             next_send: Nanos(0),
+            parted_at: None,
             catch_up,
             last_warning: None,
+            acked: Acked::default(),
         }
     }
 
     pub(crate) fn path(&self) -> &PathState {
         &self.path
+    }
+
+    pub(crate) fn acked(&self) -> Acked {
+        self.acked
     }
 
     /// How long an acknowledgement takes at most.
@@ -112,7 +128,8 @@ impl Sender {
         if packets > self.buffer.sent() {
             return None;
         }
-        self.buffer.release(packets);
+        self.acked.packets += u64::from(packets);
+        self.acked.bytes += Bytes(self.buffer.release(packets));
         self.losses.remove_before(next);
         Some(packets)
     }
@@ -177,13 +194,15 @@ impl Sender {
         flow.min(self.control.window().max(1).saturating_sub(self.buffer.sent()))
     }
 
-    /// When something can leave; `None` where there is nothing, or the windows are closed.
+    /// When something can leave; `None` where there is nothing, or the windows are closed. One packet would leave earlier: a sleep that is
+    /// as long as a late wake-up may be sends many at once.
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
+        let next = self.next_send + (self.catch_up - self.control.period());
         if !self.losses.is_empty() {
-            return Some(self.next_send);
+            return Some(next);
         }
         let has_new = self.buffer.has_new() && self.room() > 0;
-        has_new.then(|| self.next_send.max(self.control.frozen_until()))
+        has_new.then(|| next.max(self.control.frozen_until()))
     }
 
     /// How many packets the pace allows now.
@@ -235,6 +254,7 @@ impl Sender {
         if let Some(given_up) = self.give_up(now, offset) {
             return Some(Next::Drop(given_up));
         }
+        let due = self.part(now, due);
         // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1).
         let is_pair = self.buffer.next_seq().plus(due - 1).to_wire().is_multiple_of(16);
         let packets = self.buffer.run(now, offset, (due + u32::from(is_pair)).min(room));
@@ -243,6 +263,13 @@ impl Sender {
         self.path.last_sent = self.buffer.next_seq().prev();
         self.control.on_sent(now, self.path.last_sent);
         Some(Next::Data { bytes, packets, again: false })
+    }
+
+    /// A burst leaves in two pieces at least: the time from one to the other tells the receiver what the path carries, and within
+    /// one it can tell no times apart.
+    fn part(&mut self, now: Nanos, due: u32) -> u32 {
+        let begins = self.parted_at.replace(now) != Some(now);
+        if begins { due.div_ceil(2) } else { due }
     }
 
     fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {

@@ -1,7 +1,7 @@
 //! Accepting flows and turning strangers away.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use socket2::Socket;
 
 use super::Kind;
 use super::flow::StreamFlow;
-use crate::proof::{self, CONFIRM, HELLO, Proof};
+use crate::proof::{Greeting, Step};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
@@ -45,9 +45,7 @@ struct Applicant {
     socket: Socket,
     from: Option<IpAddr>,
     since: Instant,
-    proof: Option<Proof>,
-    bytes: [u8; HELLO],
-    got: usize,
+    greeting: Greeting,
 }
 
 enum Standing {
@@ -112,7 +110,7 @@ impl StreamListener {
         socket.set_nonblocking(true).map_err(|source| Error::refused("accept on", self.at, source))?;
         self.make_room(from)?;
         let since = Instant::now();
-        let applicant = Applicant { socket, from, since, proof: None, bytes: [0; HELLO], got: 0 };
+        let applicant = Applicant { socket, from, since, greeting: Greeting::new() };
         let waiting = self.advance(applicant)?;
         self.applicants.extend(waiting);
         Ok(())
@@ -209,42 +207,25 @@ impl Listener for StreamListener {
 
 impl Applicant {
     fn has_greeted(&self) -> bool {
-        self.proof.is_some()
+        self.greeting.has_greeted()
     }
 
     /// Reads what has come and answers it.
     fn step(&mut self, key: &Key) -> Standing {
         loop {
-            let wanted = if self.proof.is_none() { HELLO } else { CONFIRM };
-            // No more than the proof is read here: what follows it belongs to the flow.
-            match (&self.socket).read(&mut self.bytes[self.got..wanted]) {
+            let came = match (&self.socket).read(self.greeting.room()) {
                 Ok(0) => return Standing::Stranger,
-                Ok(n) => self.got += n,
+                Ok(came) => came,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Standing::Waiting,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return Standing::Stranger,
-            }
-            if self.got == wanted {
-                match self.passed(key) {
-                    Ok(Some(number)) => return Standing::Proven(number),
-                    Ok(None) => {}
-                    Err(_) => return Standing::Stranger,
-                }
+            };
+            match self.greeting.came(key, came) {
+                Step::More => {}
+                Step::Answer(answer) if (&self.socket).write_all(&answer).is_ok() => {}
+                Step::Answer(_) | Step::Stranger => return Standing::Stranger,
+                Step::Proven(number) => return Standing::Proven(number),
             }
         }
-    }
-
-    /// Checks a pass that is complete; the flow's number after the last one.
-    fn passed(&mut self, key: &Key) -> io::Result<Option<u32>> {
-        let stranger = || io::Error::from(ErrorKind::PermissionDenied);
-        self.got = 0;
-        if let Some(proof) = &self.proof {
-            let confirm = self.bytes.first_chunk::<CONFIRM>().ok_or_else(stranger)?;
-            return proof.confirmed(key, confirm).map(Some).ok_or_else(stranger);
-        }
-        let proof = Proof::greeted(key, &self.bytes, proof::challenge()).ok_or_else(stranger)?;
-        (&self.socket).write_all(&proof.answer(key))?;
-        self.proof = Some(proof);
-        Ok(None)
     }
 }

@@ -11,8 +11,9 @@ use super::flow::UdpFlow;
 use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
-use super::{bind, message, open};
+use crate::message;
 use crate::proof::{self, Proof};
+use crate::shared_port::{bind, open};
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience, socket};
 

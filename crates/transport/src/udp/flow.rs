@@ -14,11 +14,11 @@ use socket2::Socket;
 
 use super::counters::Counters;
 use super::identity::Identity;
-use super::message;
 use super::options::{OPTIONS, Ways};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
 use super::wire::{CONTROL, Feedback, Kind, Pass};
+use crate::message;
 use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Datagrams, Error, Patience, raw};
 

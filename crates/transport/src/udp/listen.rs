@@ -5,27 +5,25 @@
 //! brings it back, which shows that the client hears what is sent to that address.
 
 use std::collections::{HashSet, VecDeque};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use landspeed_record::Settings;
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::RecvFlags;
-use socket2::{SockAddr, Socket};
+use socket2::SockAddr;
 
-use super::bind;
 use super::flow::UdpFlow;
 use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
 use crate::proof::{self, CHALLENGE, Challenge, Proof};
+use crate::shared_port::{self, MOST_AT_ONCE, Received, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
-/// Datagrams that are taken before patience is looked at again, however many come.
-const MOST_AT_ONCE: usize = 256;
+/// What a pass may have, plus one byte.
+const ROOM: usize = CONTROL + 1;
 
 pub(super) struct UdpListener {
     socket: UdpSocket,
@@ -38,9 +36,6 @@ pub(super) struct UdpListener {
     proven: VecDeque<UdpFlow>,
     strangers: u64,
 }
-
-/// A datagram and where it came from; cut to what a pass may have, plus one byte.
-type Received = (SocketAddr, Vec<u8>);
 
 impl UdpListener {
     pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
@@ -70,7 +65,7 @@ impl UdpListener {
         let mut waiting = VecDeque::new();
         for _ in 0..MOST_AT_ONCE {
             if waiting.is_empty() {
-                waiting.extend(next(&self.socket).map_err(refused(self.at))?);
+                waiting.extend(shared_port::next::<ROOM>(&self.socket).map_err(refused(self.at))?);
             }
             let Some((from, datagram)) = waiting.pop_front() else { break };
             let astray = self.examine(from, &datagram).map_err(refused(self.at))?;
@@ -128,43 +123,13 @@ impl UdpListener {
         let socket = bind(self.at).map_err(io::Error::other)?;
         OPTIONS.set(&socket, &self.settings);
         socket.connect(&SockAddr::from(from))?;
-        let astray = astray(&socket, from)?;
+        let astray = shared_port::astray::<ROOM>(&socket, from)?;
         let flow =
             UdpFlow::new(socket, proof.parts().0, &self.settings, Identity::server(&proof, &self.key))?;
         flow.welcome();
         self.proven.push_back(flow);
         Ok(astray)
     }
-}
-
-fn next(socket: &impl AsFd) -> io::Result<Option<Received>> {
-    let mut datagram = [0; CONTROL + 1];
-    match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {
-        Ok((length, _, from)) => {
-            let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-            let from = from.ok_or_else(|| io::Error::other("a datagram without an address"))?;
-            Ok(Some((from, datagram[..length].to_vec())))
-        }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        // What became of an answer is not the listener's concern.
-        Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::INTR | rustix::io::Errno::HOSTUNREACH) => {
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// What others sent to a flow's socket between its bind and its connect.
-fn astray(socket: &Socket, peer: SocketAddr) -> io::Result<Vec<Received>> {
-    let mut all = Vec::new();
-    for _ in 0..MOST_AT_ONCE {
-        match next(socket)? {
-            Some((from, _)) if from == peer => {}
-            Some(received) => all.push(received),
-            None => break,
-        }
-    }
-    Ok(all)
 }
 
 impl Listener for UdpListener {

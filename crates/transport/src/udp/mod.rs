@@ -9,7 +9,6 @@ mod counters;
 mod flow;
 mod identity;
 mod listen;
-mod message;
 mod options;
 mod outgoing;
 mod pacer;
@@ -24,11 +23,9 @@ use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
-use socket2::{SockAddr, Socket, Type};
 
-use crate::socket::{self, HeldPort};
 use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
-use crate::{Error, Patience};
+use crate::{Error, Patience, shared_port};
 use options::OPTIONS;
 
 #[derive(Debug)]
@@ -57,29 +54,12 @@ impl Transport for Udp {
     }
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
-        let held = bind(at)?;
-        let address = socket::local(&held)?;
-        // Connected to itself it takes nothing from anybody, and the kernel refuses what comes.
-        held.connect(&SockAddr::from(address)).map_err(|source| Error::refused("hold", address, source))?;
-        HeldPort::of(held, |at, settings, key| Ok(Box::new(listen::UdpListener::start(at, settings, key)?)))
+        shared_port::reserve(at, |at, settings, key| {
+            Ok(Box::new(listen::UdpListener::start(at, settings, key)?))
+        })
     }
 
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
     }
-}
-
-/// A socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the
-/// port, and no other user's socket (socket(7)); a connected one gets what is its own.
-fn bind(address: SocketAddr) -> Result<Socket, Error> {
-    let socket = open(address)?;
-    let refused = |source| Error::refused("bind to", address, source);
-    socket.set_reuse_port(true).map_err(refused)?;
-    socket.bind(&SockAddr::from(address)).map_err(refused)?;
-    Ok(socket)
-}
-
-fn open(address: SocketAddr) -> Result<Socket, Error> {
-    socket::open(address, Type::DGRAM, None)
-        .map_err(|source| Error::refused("open a socket for", address, source))
 }

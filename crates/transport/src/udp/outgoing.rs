@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
 
 use super::flow::UdpFlow;
-use super::message::{self, SEGMENTS};
 use super::options::Send;
 use super::wire::{HEADER, Header, Kind};
+use crate::message::{self, SEGMENTS};
 use crate::zerocopy;
 
 /// Pieces of lent memory that one packet has room for: MAX_SKB_FRAGS of kernels that were not told otherwise. A page is a piece,
@@ -53,7 +53,7 @@ impl<'a> Outgoing<'a> {
         match (count, flow.ways.send) {
             (1, _) => message::send(fd, parts, (flags, None)).map(|()| 1),
             (_, Send::Gso) => message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count),
-            _ => message::send_many(fd, parts, flags),
+            _ => message::send_many(fd, (parts, 2), flags),
         }
     }
 

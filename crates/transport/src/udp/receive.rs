@@ -1,16 +1,17 @@
 //! Receiving: one by one, many in a call, many joined to one.
 
-use std::io::{self, ErrorKind};
+use std::array::from_fn;
+use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use landspeed_units::Bytes;
 
 use super::flow::UdpFlow;
-use super::message::{self, BATCH};
 use super::options::Receive;
 use super::sequence::{Place, Sequence};
 use super::wire::{CONTROL, Header, Kind};
+use crate::message::{self, BATCH};
 use crate::transport::Receiver;
 use crate::{Datagrams, raw};
 
@@ -83,7 +84,10 @@ impl<'a> UdpReceiver<'a> {
     fn take_many(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
         let mut lengths = [0; BATCH];
         let fd = self.flow.socket.as_fd();
-        let count = message::receive_many(fd, into, self.room, (flags, &mut lengths))?;
+        let mut places = into.chunks_exact_mut(self.room);
+        let mut rooms: [_; BATCH] = from_fn(|_| IoSliceMut::new(places.next().unwrap_or_default()));
+        let count = rooms.iter().take_while(|room| !room.is_empty()).count();
+        let count = message::receive_many(fd, (&mut rooms[..count], 1), (flags, &mut lengths))?;
         for (place, &length) in into.chunks_exact(self.room).zip(&lengths[..count]) {
             self.sort(place.get(..length).unwrap_or_default());
         }
@@ -91,7 +95,8 @@ impl<'a> UdpReceiver<'a> {
     }
 
     fn take_joined(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
-        let (total, each) = message::receive_joined(self.flow.socket.as_fd(), into, flags)?;
+        let (total, each) =
+            message::receive_joined(self.flow.socket.as_fd(), &mut [IoSliceMut::new(into)], flags)?;
         match into.get(..total) {
             Some(all) if total > 0 => all.chunks(each).for_each(|datagram| self.sort(datagram)),
             _ => self.sort(&[]),

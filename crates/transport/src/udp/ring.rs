@@ -12,8 +12,8 @@ use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::message::{self, BATCH};
 use super::outgoing::Outgoing;
+use crate::message::{self, BATCH};
 use crate::socket;
 use crate::transport::Completions;
 use crate::zerocopy::{self, SLOTS, Slots};

@@ -6,13 +6,13 @@ use std::time::Duration;
 use landspeed_units::BitRate;
 
 use super::flow::UdpFlow;
-use super::message::{BATCH, SEGMENTS};
 use super::options::Send;
 use super::outgoing::{Outgoing, TOGETHER, lendable};
 use super::pacer::Pacer;
 use super::probe;
 use super::ring::Ring;
 use super::wire::{HEADER, LARGEST};
+use crate::message::{BATCH, SEGMENTS};
 use crate::transport::{Completions, Sender};
 use crate::zerocopy::{self, Lent};
 

@@ -4,3 +4,4 @@ mod common;
 mod datagrams;
 mod relay;
 mod strangers;
+mod udt;

@@ -1,6 +1,6 @@
 //! What a connection has counted, and what it knows of its path.
 
-use landspeed_units::Nanos;
+use landspeed_units::{Bytes, Nanos};
 
 use crate::history::{PacketRate, RoundTrip};
 use crate::receiver::Arrival;
@@ -24,6 +24,17 @@ pub struct Counts {
     pub timeouts: u64,
     /// Datagrams that were no packet, or named what cannot be.
     pub ignored: u64,
+}
+
+/// What the peer has acknowledged since the connection's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Data packets.
+    pub packets: u64,
+    /// Their payload.
+    pub bytes: Bytes,
+    /// Whether that is all that was written.
+    pub is_all: bool,
 }
 
 impl Counts {

@@ -8,6 +8,18 @@ use super::{Connection, Phase};
 use crate::packet::SocketType;
 
 impl Connection {
+    /// Whether [`write`](Self::write) would find room.
+    pub fn is_writable(&self) -> bool {
+        matches!(&self.phase, Phase::Open(link) if link.sender.buffer.free_bytes() > 0)
+    }
+
+    /// Tells the peer at once what has arrived, for a caller that will not be there when it is due.
+    pub fn acknowledge(&mut self) {
+        if let Phase::Open(link) = &mut self.phase {
+            link.receiver.acknowledge();
+        }
+    }
+
     fn open(&mut self, socket_type: SocketType) -> Result<&mut Link, IoError> {
         if self.config.socket_type != socket_type {
             return Err(IoError::Type);

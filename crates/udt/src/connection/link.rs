@@ -90,10 +90,10 @@ impl Link {
         }
     }
 
-    /// A data packet; also whether there may be something new to read.
-    pub(super) fn on_data(&mut self, now: Nanos, data: &Data<'_>) -> (Arrival, bool) {
+    /// A data packet, `at` its arrival and its timestamp; also whether there may be something new to read.
+    pub(super) fn on_data(&mut self, at: (Nanos, u32), data: &Data<'_>) -> (Arrival, bool) {
         let before = self.receiver.next();
-        let arrival = self.receiver.on_data(now, data, self.payload);
+        let arrival = self.receiver.on_data(at, data, self.payload);
         let is_ready = self.receiver.next() != before || !data.message.in_order;
         (arrival, arrival == Arrival::New && is_ready)
     }

@@ -20,13 +20,13 @@ use std::net::{IpAddr, SocketAddr};
 use landspeed_units::Nanos;
 
 pub use self::config::{Config, Identity};
-pub use self::figures::{Counts, PathFigures};
+pub use self::figures::{Counts, PathFigures, Progress};
 pub use self::outcome::{Event, IoError, Reason, Transmit};
 
 use self::link::Link;
 use crate::handshake::Connector;
 use crate::history::SYN;
-use crate::packet::{Body, HEADER, Packet, SocketType};
+use crate::packet::{Body, HEADER, Packet, SocketType, data_header};
 use crate::receiver::Arrival;
 use crate::sender::Next;
 use crate::seq::SocketId;
@@ -43,6 +43,7 @@ pub struct Connection {
     flags: Flags,
     closing: Option<Nanos>,
     closed: Option<Reason>,
+    peer_closed: bool,
     last_shutdown: Option<Nanos>,
     counts: Counts,
 }
@@ -100,6 +101,26 @@ impl Connection {
         self.closed
     }
 
+    /// Whether the peer has said that it is closed.
+    pub fn has_peer_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// How far the peer has acknowledged.
+    pub fn progress(&self) -> Progress {
+        let Phase::Open(link) = &self.phase else { return Progress { is_all: true, ..Progress::default() } };
+        let acked = link.sender.acked();
+        Progress { packets: acked.packets, bytes: acked.bytes, is_all: link.sender.is_all_delivered() }
+    }
+
+    /// The payload of a full packet, once it is open.
+    pub fn payload(&self) -> Option<usize> {
+        match &self.phase {
+            Phase::Open(link) => Some(link.payload),
+            Phase::Connecting(_) => None,
+        }
+    }
+
     /// What is known of the path, once it is open.
     pub fn path(&self) -> Option<PathFigures> {
         let Phase::Open(link) = &self.phase else { return None };
@@ -122,6 +143,22 @@ impl Connection {
         }
     }
 
+    /// Takes a data packet by its header; its payload of `length` bytes lies where the reader wants it, and was read. False where there is
+    /// something to read before it, or it is no packet of the stream: it must be [`handle`](Self::handle)d then.
+    pub fn deliver(&mut self, now: Nanos, header: &[u8; HEADER], length: usize) -> bool {
+        let Phase::Open(link) = &mut self.phase else { return false };
+        let is_data = self.closed.is_none() && (1..=link.payload).contains(&length);
+        let Some((seq, timestamp, to)) = data_header(header).filter(|_| is_data) else { return false };
+        let is_delivered = to == self.identity.socket
+            && self.config.socket_type == SocketType::Stream
+            && link.receiver.on_delivery((now, timestamp), seq, length < link.payload);
+        if is_delivered {
+            self.counts.received += 1;
+            link.heard(now);
+        }
+        is_delivered
+    }
+
     fn believe(&mut self, now: Nanos, datagram: &[u8]) -> bool {
         let Ok(packet) = Packet::parse(datagram) else { return false };
         if let Body::Handshake(handshake) = packet.body {
@@ -133,14 +170,14 @@ impl Connection {
         if self.closed.is_some() {
             return self.on_late_packet(now, &packet.body);
         }
-        self.on_body(now, &packet.body)
+        self.on_body((now, packet.timestamp), &packet.body)
     }
 
-    fn on_body(&mut self, now: Nanos, body: &Body<'_>) -> bool {
+    fn on_body(&mut self, (now, timestamp): (Nanos, u32), body: &Body<'_>) -> bool {
         let Phase::Open(link) = &mut self.phase else { return false };
         let is_believed = match body {
             Body::Data(data) => {
-                let (arrival, is_ready) = link.on_data(now, data);
+                let (arrival, is_ready) = link.on_data((now, timestamp), data);
                 self.flags.readable |= is_ready;
                 self.counts.count(arrival);
                 arrival == Arrival::New
@@ -165,6 +202,7 @@ impl Connection {
                 true
             }
             Body::Shutdown => {
+                self.peer_closed = true;
                 self.closed = Some(Reason::PeerClosed);
                 true
             }
@@ -186,9 +224,13 @@ impl Connection {
 
     /// The peer has not heard that this end is closed: tell it again, once in a SYN.
     fn on_late_packet(&mut self, now: Nanos, body: &Body<'_>) -> bool {
+        self.peer_closed |= *body == Body::Shutdown;
+        if let (Phase::Open(link), Body::Ack(ack)) = (&mut self.phase, body) {
+            link.on_ack(now, ack);
+        }
         let is_peers = self.closed == Some(Reason::PeerClosed) || *body == Body::Shutdown;
         if !is_peers && self.last_shutdown.is_some_and(|last| now - last >= SYN) {
-            self.flags.send_shutdown = true;
+            self.repeat_close();
         }
         true
     }
@@ -208,6 +250,12 @@ impl Connection {
             Phase::Open(link) => link.next_timeout(&self.config),
         };
         Some(closing.map_or(phase, |closing| closing.min(phase)))
+    }
+
+    /// Whether data could leave but for the pace, so that what the peer says now changes little before
+    /// [`next_timeout`](Self::next_timeout).
+    pub fn is_pacing(&self) -> bool {
+        matches!(&self.phase, Phase::Open(link) if self.closed.is_none() && link.sender.next_timeout().is_some())
     }
 
     /// Time has passed.
@@ -265,9 +313,13 @@ impl Connection {
     fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
         let (to, body) = match &mut self.phase {
             Phase::Open(link) if self.flags.send_shutdown => {
-                self.flags.send_shutdown = false;
-                self.last_shutdown = Some(now);
-                (link.peer, Body::Shutdown)
+                // The peer is to know what has arrived before it hears that nothing more will be said.
+                let last = link.receiver.poll_ack(now).unwrap_or_else(|| {
+                    self.flags.send_shutdown = false;
+                    self.last_shutdown = Some(now);
+                    Body::Shutdown
+                });
+                (link.peer, last)
             }
             _ if self.closed.is_some() => return None,
             Phase::Connecting(connector) => (SocketId::LISTENER, Body::Handshake(connector.poll(now)?)),
@@ -285,12 +337,22 @@ impl Connection {
 
     fn end(&mut self, reason: Reason) {
         self.closed = Some(reason);
-        self.flags.send_shutdown = matches!(self.phase, Phase::Open(_));
+        self.repeat_close();
     }
 
     /// Closes the connection once all that was written has arrived. What arrives meanwhile can be read.
     pub fn close(&mut self, now: Nanos) {
         self.closing.get_or_insert(now);
+    }
+
+    /// Says once more what has arrived and that this end is closed, if it is: the word may have got lost.
+    pub fn repeat_close(&mut self) {
+        if let Phase::Open(link) = &mut self.phase
+            && self.closed.is_some()
+        {
+            link.receiver.acknowledge_again();
+            self.flags.send_shutdown = true;
+        }
     }
 
     /// Closes the connection at once. What has not arrived is lost.

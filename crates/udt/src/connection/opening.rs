@@ -63,6 +63,7 @@ impl Connection {
             flags: Flags::default(),
             closing: None,
             closed: None,
+            peer_closed: false,
             last_shutdown: None,
             counts: Counts::default(),
         }

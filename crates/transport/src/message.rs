@@ -1,20 +1,20 @@
 //! The calls that move datagrams: one, many, and many as one.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, size_of, size_of_val};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Datagrams that one sendmmsg or recvmmsg moves at most.
-pub(super) const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 /// Datagrams that one call with UDP_SEGMENT sends at most: UDP_MAX_SEGMENTS of the first kernels.
-pub(super) const SEGMENTS: usize = 64;
+pub(crate) const SEGMENTS: usize = 64;
 
 /// Aligned room for one control message of one int.
 type Control = [u64; 4];
 
 /// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT). With MSG_ZEROCOPY among `flags` the
 /// kernel may read them after the call.
-pub(super) fn send(
+pub(crate) fn send(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
     (flags, segment): (i32, Option<u16>),
@@ -39,16 +39,20 @@ pub(super) fn send(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends every two of `parts` as a datagram, [`BATCH`] at most, in one call; how many were sent. `flags` are as of
+/// Sends every `each` of `parts` as a datagram, [`BATCH`] at most, in one call; how many were sent. `flags` are as of
 /// [`send`].
-pub(super) fn send_many(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], flags: i32) -> io::Result<usize> {
+pub(crate) fn send_many(
+    fd: BorrowedFd<'_>,
+    (parts, each): (&[IoSlice<'_>], usize),
+    flags: i32,
+) -> io::Result<usize> {
     // SAFETY: an mmsghdr is valid as zeros.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
-    let pairs = parts.chunks_exact(2);
-    let count = pairs.len().min(BATCH);
+    let datagrams = parts.chunks_exact(each);
+    let count = datagrams.len().min(BATCH);
     let flags = flags | libc::MSG_NOSIGNAL;
-    for (message, pair) in messages.iter_mut().zip(pairs) {
-        message.msg_hdr = header(pair);
+    for (message, datagram) in messages.iter_mut().zip(datagrams) {
+        message.msg_hdr = header(datagram);
     }
     // SAFETY: the first `count` messages point at `parts`, which outlive the call; the kernel reads them
     // and writes `msg_len` of messages that are exclusively ours.
@@ -57,7 +61,7 @@ pub(super) fn send_many(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], flags: i32) -
 }
 
 /// What sends `parts` as one datagram. It points at them.
-pub(super) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
+pub(crate) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
     // IoSlice is documented to have the layout of iovec; sends do not write to it.
@@ -67,35 +71,30 @@ pub(super) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
 }
 
 /// Receives one datagram; its length, which is larger than `into` where it was cut.
-pub(super) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<usize> {
+pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<usize> {
     let flags = flags | libc::MSG_TRUNC;
     // SAFETY: the kernel writes at most `into.len()` bytes at `into`, which is exclusively ours.
     let got = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to [`BATCH`] datagrams in one call, waiting for the first only, each into `room` bytes of
-/// `into`; how many. Their lengths go to `lengths`: larger than `room` where one was cut.
-pub(super) fn receive_many(
+/// Receives up to [`BATCH`] datagrams in one call, waiting for the first only, each into the next `each` of `parts`; how many.
+/// Their lengths go to `lengths`: larger than the room where one was cut.
+pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
-    into: &mut [u8],
-    room: usize,
-    (flags, lengths): (i32, &mut [usize; BATCH]),
+    (parts, each): (&mut [IoSliceMut<'_>], usize),
+    (flags, lengths): (i32, &mut [usize]),
 ) -> io::Result<usize> {
-    // SAFETY: an mmsghdr and an iovec are valid as zeros.
+    // SAFETY: an mmsghdr is valid as zeros.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
-    // SAFETY: as above.
-    let mut vectors: [libc::iovec; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
-    let slots = into.chunks_exact_mut(room);
-    let count = slots.len().min(BATCH);
-    for ((message, vector), slot) in messages.iter_mut().zip(&mut vectors).zip(slots) {
-        *vector = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
-        message.msg_hdr.msg_iov = vector;
-        message.msg_hdr.msg_iovlen = 1;
+    let rooms = parts.chunks_exact_mut(each);
+    let count = rooms.len().min(BATCH);
+    for (message, room) in messages.iter_mut().zip(rooms) {
+        message.msg_hdr = receiving_header(room);
     }
     let flags = flags | libc::MSG_WAITFORONE | libc::MSG_TRUNC;
-    // SAFETY: the first `count` messages point at one vector each, and it at one slot of `into`, which is
-    // exclusively ours; all outlive the call. No timeout is given.
+    // SAFETY: the first `count` messages point at `each` parts, and these at memory that is exclusively theirs; all outlive the
+    // call. No timeout is given.
     let got = unsafe {
         libc::recvmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags as _, std::ptr::null_mut())
     };
@@ -106,21 +105,31 @@ pub(super) fn receive_many(
     Ok(got)
 }
 
-/// Receives what UDP_GRO joined: the bytes of all datagrams, and the length of each but the last. The
-/// first is larger than `into` where something was cut.
-pub(super) fn receive_joined(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<(usize, usize)> {
+/// Receives a datagram, or what UDP_GRO joined: the bytes of all datagrams, and the length of each but the last. The
+/// first is larger than all `parts` where something was cut.
+pub(crate) fn receive_joined(
+    fd: BorrowedFd<'_>,
+    parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+) -> io::Result<(usize, usize)> {
     let mut control: Control = [0; 4];
-    let mut vector = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    // SAFETY: msghdr is valid as zeros.
-    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-    message.msg_iov = &mut vector;
-    message.msg_iovlen = 1;
+    let mut message = receiving_header(parts);
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points at `vector`, it at `into`, and at `control`: all exclusively ours.
+    // SAFETY: `message` points at `parts`, these at memory that is exclusively theirs, and at `control`: all outlive the call.
     let got = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, flags | libc::MSG_TRUNC) };
     let total = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
     Ok((total, segment(&message).unwrap_or(total)))
+}
+
+/// What receives a datagram into `parts`. It points at them.
+fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
+    // SAFETY: msghdr is valid as zeros (no name, no data, no control).
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    // IoSliceMut is documented to have the layout of iovec.
+    message.msg_iov = parts.as_mut_ptr().cast();
+    message.msg_iovlen = parts.len() as _;
+    message
 }
 
 /// The length that UDP_GRO told, where it joined anything.

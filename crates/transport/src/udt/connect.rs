@@ -1,0 +1,134 @@
+//! Opening and proving a flow.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use landspeed_record::Settings;
+use landspeed_udt::{Connection, Reason};
+use landspeed_units::Nanos;
+use socket2::{Domain, SockAddr, Socket};
+
+use super::channel::Channel;
+use super::flow::UdtFlow;
+use super::identity;
+use super::options::{self, OPTIONS, Ways};
+use crate::proof::{self, ANSWER, Proof};
+use crate::shared_port::{bind, open};
+use crate::transport::{Call, Flow};
+use crate::{Error, Patience, raw, socket};
+
+/// Pause before a server that does not listen yet is tried again.
+const AGAIN: Duration = Duration::from_millis(1);
+/// What IPv6's header has over IPv4's, which a packet's size is said to include.
+const LONGER_HEADER: u32 = 20;
+/// The largest UDP datagram over IPv4, with its headers.
+const LARGEST: u32 = 65_535;
+
+pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    let talk = Talk { call, patience };
+    let (channel, set_up) = talk.reach()?;
+    talk.prove(&channel)?;
+    Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up))))
+}
+
+/// The largest packet for a connected socket, as UDT counts it: with the headers of IPv4 and UDP over IPv6 too.
+pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
+    let is_v6 = socket.domain()? == Domain::IPV6;
+    let (level, name, longer) = match is_v6 {
+        true => (libc::IPPROTO_IPV6, libc::IPV6_MTU, LONGER_HEADER),
+        false => (libc::IPPROTO_IP, libc::IP_MTU, 0),
+    };
+    let path = raw::get::<u32>(socket, level, name)?.saturating_sub(longer).min(LARGEST);
+    Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))
+}
+
+struct Talk<'a> {
+    call: &'a Call<'a>,
+    patience: &'a Patience<'a>,
+}
+
+impl Talk<'_> {
+    fn refused(&self, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let server = self.call.server;
+        move |source| Error::refused(operation, server, source)
+    }
+
+    /// A connection, and how long its handshake took. It is tried again and again while nothing listens.
+    fn reach(&self) -> Result<(Channel, Nanos), Error> {
+        loop {
+            let channel = self.begin()?;
+            let begun = Instant::now();
+            if self.work(&channel, |connection| connection.payload().is_some())? {
+                return Ok((channel, begun.elapsed().into()));
+            }
+            drop(channel);
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    fn begin(&self) -> Result<Channel, Error> {
+        let Call { server, settings, .. } = *self.call;
+        let socket = match self.call.source_port {
+            0 => open(server)?,
+            port => bind(socket::any(server, port))?,
+        };
+        OPTIONS.set(&socket, settings);
+        options::deepen(&socket, settings);
+        socket.connect(&SockAddr::from(server)).map_err(self.refused("connect to"))?;
+        let packet = packet(&socket, settings).map_err(self.refused("read the MTU towards"))?;
+        let config = options::config(settings, packet);
+        let channel = Channel::new(socket, Ways::of(settings), |now| {
+            Connection::connect(now, config, identity(), server)
+        });
+        channel.map_err(self.refused("connect to"))
+    }
+
+    /// Works on the connection until `is_done`; false where nothing listens.
+    fn work(
+        &self,
+        channel: &Channel,
+        mut is_done: impl FnMut(&mut Connection) -> bool,
+    ) -> Result<bool, Error> {
+        loop {
+            let mut state = channel.lock();
+            channel.catch_up(&mut state);
+            if is_done(&mut state.connection) {
+                return Ok(true);
+            }
+            if channel.is_refused() {
+                return Ok(false);
+            }
+            match state.connection.closed() {
+                None => {}
+                // A listener that finds that we lack the key hangs up.
+                Some(Reason::PeerClosed) => return Err(Error::Unproven { server: self.call.server }),
+                Some(reason) => return Err(self.refused("connect to")(io::Error::other(reason))),
+            }
+            let Some(slice) = self.patience.slice()? else {
+                return Err(Error::NoAnswer { server: self.call.server });
+            };
+            channel.sleep(state, slice).map_err(self.refused("wait for"))?;
+        }
+    }
+
+    /// The client's part of the proof. It is over once the server has all of it: what is lost after, only a flow's user would send again.
+    fn prove(&self, channel: &Channel) -> Result<(), Error> {
+        let (call, unproven) = (self.call, Error::Unproven { server: self.call.server });
+        let proof = Proof::start(call.number, proof::challenge());
+        self.write(channel, &proof.hello(call.key))?;
+        let (mut answer, mut got) = ([0; ANSWER], 0);
+        let has_answered = self.work(channel, |connection| {
+            got += connection.read(&mut answer[got..]).unwrap_or(0);
+            got == ANSWER
+        })?;
+        let proof = has_answered.then(|| proof.answered(call.key, &answer)).flatten().ok_or(unproven)?;
+        self.write(channel, &proof.confirm(call.key))?;
+        self.work(channel, |connection| connection.progress().is_all).map(drop)
+    }
+
+    fn write(&self, channel: &Channel, pass: &[u8]) -> Result<(), Error> {
+        let mut state = channel.lock();
+        let written = state.connection.write(pass).map_err(io::Error::other);
+        written.map(drop).map_err(self.refused("prove the key to"))
+    }
+}

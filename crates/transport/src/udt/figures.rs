@@ -1,0 +1,80 @@
+//! What a UDT connection has counted, and what it knows of its path.
+
+use landspeed_record::{Details, EndpointOutcome, Headline, Misshapen, detail};
+use landspeed_udt::Connection;
+use landspeed_units::{BitRate, Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// One flow, when its window closed.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Figures {
+    /// Data packets that were sent, each once.
+    sent_packets: u64,
+    /// Data packets that were sent again.
+    resent_packets: u64,
+    /// Data packets that came, each once.
+    received_packets: u64,
+    /// Loss reports that were believed.
+    loss_reports: u64,
+    /// Times that nothing was acknowledged for too long.
+    timeouts: u64,
+    /// Smoothed round-trip time.
+    rtt_ns: Nanos,
+    /// The rate that the control allows; zero where only the window limits.
+    allowed_bps: BitRate,
+    /// The congestion window.
+    window_bytes: Bytes,
+    /// What the path could carry, by packet pairs.
+    capacity_bps: BitRate,
+}
+
+/// Those of each flow, in the order of the flows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct AllFigures(Vec<Figures>);
+
+detail!("udt" => AllFigures);
+
+pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
+    Headline {
+        name: "sent again",
+        about: "UDT's packets, of all flows",
+        of: |end| Ok(all(end)?.map(|all| all.iter().map(|flow| flow.resent_packets).sum::<u64>().into())),
+    },
+    Headline {
+        name: "UDT timeouts",
+        about: "times that nothing was acknowledged for too long, of all flows",
+        of: |end| Ok(all(end)?.map(|all| all.iter().map(|flow| flow.timeouts).sum::<u64>().into())),
+    },
+];
+
+fn all(end: &EndpointOutcome) -> Result<Option<&Vec<Figures>>, Misshapen> {
+    let figures: Option<&AllFigures> = end.details.find()?;
+    Ok(figures.map(|figures| &figures.0))
+}
+
+/// Adds a flow's.
+pub(super) fn tell(connection: &Connection, details: &mut Details) {
+    details.get_mut::<AllFigures>().0.push(of(connection));
+}
+
+fn of(connection: &Connection) -> Figures {
+    let counts = connection.counts();
+    let (Some(path), Some(payload)) = (connection.path(), connection.payload()) else {
+        return Figures::default();
+    };
+    let payload = Bytes(payload as u64);
+    let rate = |packets_per_s: f64| BitRate(packets_per_s * payload.0 as f64 * 8.0);
+    let period = path.period.as_secs_f64();
+    Figures {
+        sent_packets: counts.sent,
+        resent_packets: counts.sent_again,
+        received_packets: counts.received,
+        loss_reports: counts.naks,
+        timeouts: counts.timeouts,
+        rtt_ns: path.round_trip.mean,
+        allowed_bps: if period > 0.0 { rate(1.0 / period) } else { BitRate(0.0) },
+        window_bytes: Bytes(payload.0.saturating_mul(path.window.into())),
+        capacity_bps: rate(path.capacity.0),
+    }
+}

@@ -1,0 +1,135 @@
+//! Datagrams as they are taken from the kernel: headers in one place, payloads next to one another in the reader's memory. A run of the
+//! stream's next packets is copied once, by the kernel, to where it is read.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::BorrowedFd;
+
+use landspeed_udt::{Connection, HEADER};
+use landspeed_units::Nanos;
+
+use super::options::Receive;
+use crate::message::{self, BATCH};
+
+/// Datagrams that UDP_GRO joins at most (UDP_MAX_SEGMENTS of include/linux/udp.h), and their bytes.
+const JOINED: usize = 128;
+const LARGEST: usize = 65_535;
+/// The payload that there is room for before the handshake has said how much a packet has.
+const HANDSHAKING: usize = 512;
+
+pub(super) struct Inbox {
+    headers: [[u8; HEADER]; JOINED],
+    /// For payloads that the reader has no room for.
+    spill: Vec<u8>,
+    /// For a datagram that has to be put together again, or all of them.
+    whole: Box<[u8; LARGEST]>,
+    lengths: [usize; JOINED],
+}
+
+/// What one call brought.
+#[derive(Debug, Clone, Copy)]
+enum Arrived {
+    /// So many datagrams, each a header and a payload in the place of its own.
+    Apart(usize),
+    /// Datagrams of another size, one after the other, as if all places were one.
+    Joined { total: usize, each: usize },
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Inbox {
+            headers: [[0; HEADER]; JOINED],
+            spill: Vec::new(),
+            whole: Box::new([0; LARGEST]),
+            lengths: [0; JOINED],
+        }
+    }
+
+    /// Takes what one call brings, without waiting, and gives it to the connection. The first bytes of `into`, as many as it returns, are
+    /// the stream's next ones then, and count as read.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where nothing is there, and what ICMP said of what was sent.
+    pub(super) fn take(
+        &mut self,
+        (fd, way): (BorrowedFd<'_>, Receive),
+        (connection, now): (&mut Connection, Nanos),
+        into: &mut [u8],
+    ) -> io::Result<usize> {
+        let payload = connection.payload().unwrap_or(HANDSHAKING);
+        match self.receive((fd, way), payload, into)? {
+            Arrived::Apart(count) => Ok(self.deliver((connection, now), (into, payload), count)),
+            Arrived::Joined { total, each } => {
+                self.join((into, payload), total);
+                let whole = self.whole.get(..total).unwrap_or_default();
+                whole.chunks(each).for_each(|datagram| connection.handle(now, datagram));
+                Ok(0)
+            }
+        }
+    }
+
+    fn receive(
+        &mut self,
+        (fd, way): (BorrowedFd<'_>, Receive),
+        payload: usize,
+        into: &mut [u8],
+    ) -> io::Result<Arrived> {
+        let stride = HEADER + payload;
+        let count = match way {
+            Receive::Plain => 1,
+            Receive::Batch => BATCH,
+            Receive::Gro => (LARGEST / stride + 1).min(JOINED),
+        };
+        self.spill.resize(self.spill.len().max(count * payload), 0);
+        let places = into.chunks_exact_mut(payload).chain(self.spill.chunks_exact_mut(payload));
+        let pairs = self.headers.iter_mut().zip(places).take(count);
+        let mut parts: Vec<IoSliceMut<'_>> =
+            pairs.flat_map(|(header, place)| [IoSliceMut::new(header), IoSliceMut::new(place)]).collect();
+        if way != Receive::Gro {
+            let many = (libc::MSG_DONTWAIT, &mut self.lengths[..]);
+            return message::receive_many(fd, (&mut parts, 2), many).map(Arrived::Apart);
+        }
+        let (total, each) = message::receive_joined(fd, &mut parts, libc::MSG_DONTWAIT)?;
+        if total > stride && each != stride {
+            return Ok(Arrived::Joined { total, each: each.max(1) });
+        }
+        let lengths = (0..total).step_by(stride).map(|start| (total - start).min(stride));
+        let count = self.lengths.iter_mut().zip(lengths).map(|(known, length)| *known = length).count();
+        Ok(Arrived::Apart(count))
+    }
+
+    fn deliver(
+        &mut self,
+        (connection, now): (&mut Connection, Nanos),
+        (into, payload): (&[u8], usize),
+        count: usize,
+    ) -> usize {
+        let in_place = into.len() / payload;
+        let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
+        let mut read = 0;
+        for (at, (place, header)) in places.zip(&self.headers).take(count).enumerate() {
+            // One that was cut, or has no header, is no packet of this connection.
+            let length = self.lengths[at].checked_sub(HEADER);
+            let Some(data) = length.and_then(|length| place.get(..length)) else { continue };
+            let is_next = at < in_place && at * payload == read;
+            if is_next && connection.deliver(now, header, data.len()) {
+                read += data.len();
+                continue;
+            }
+            self.whole[..HEADER].copy_from_slice(header);
+            self.whole[HEADER..][..data.len()].copy_from_slice(data);
+            connection.handle(now, &self.whole[..HEADER + data.len()]);
+        }
+        read
+    }
+
+    /// Puts the places' bytes together again.
+    fn join(&mut self, (into, payload): (&[u8], usize), total: usize) {
+        let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
+        let mut end = 0;
+        for part in self.headers.iter().zip(places).flat_map(|(header, place)| [&header[..], place]) {
+            let length = part.len().min(total.min(LARGEST).saturating_sub(end));
+            self.whole[end..end + length].copy_from_slice(&part[..length]);
+            end += length;
+        }
+    }
+}

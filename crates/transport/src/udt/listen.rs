@@ -1,0 +1,193 @@
+//! Accepting flows and dropping strangers' datagrams.
+//!
+//! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
+//! connection, on which it has a second to prove the key.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use landspeed_record::Settings;
+use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, SocketType};
+use landspeed_units::Nanos;
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::{SendFlags, sendto};
+use socket2::{SockAddr, Socket};
+
+use super::channel::Channel;
+use super::connect::packet;
+use super::flow::UdtFlow;
+use super::identity;
+use super::options::{self, OPTIONS, Ways};
+use crate::proof::{self, Greeting, Step};
+use crate::shared_port::{self, MOST_AT_ONCE, Received, bind};
+use crate::transport::{Flow, Key, Listener};
+use crate::{Error, Patience, socket};
+
+/// What the largest handshake has, a probe of the path's packet size included.
+const ROOM: usize = 2048;
+/// How long a connection may take over its proof.
+const PROOF_TIME: Duration = Duration::from_secs(1);
+/// Connections that may be at their proof at once. One more is not answered, and asks again.
+const MOST_APPLICANTS: usize = 64;
+
+pub(super) struct UdtListener {
+    socket: Socket,
+    at: SocketAddr,
+    settings: Settings,
+    key: Key,
+    began: Instant,
+    listener: landspeed_udt::Listener,
+    applicants: Vec<Applicant>,
+    proven: VecDeque<UdtFlow>,
+    strangers: u64,
+}
+
+/// A connection whose proof is under way.
+struct Applicant {
+    channel: Channel,
+    peer: SocketAddr,
+    since: Instant,
+    greeting: Greeting,
+}
+
+impl UdtListener {
+    pub(super) fn start(at: SocketAddr, (settings, key): (&Settings, &Key)) -> Result<Self, Error> {
+        let secret = [proof::challenge(), proof::challenge()].concat();
+        let secret = secret.try_into().expect("16 and 16 are 32");
+        Ok(UdtListener {
+            socket: bind(at)?,
+            at,
+            settings: settings.clone(),
+            key: *key,
+            began: Instant::now(),
+            listener: landspeed_udt::Listener::new(secret, SocketType::Stream),
+            applicants: Vec::new(),
+            proven: VecDeque::new(),
+            strangers: 0,
+        })
+    }
+
+    /// Waits until something arrives or is due, at most `slice`.
+    fn wait(&self, slice: Duration) -> Result<(), Error> {
+        let due = self.applicants.iter().map(|applicant| applicant.channel.due()).min();
+        let sockets = self.applicants.iter().map(|applicant| &applicant.channel.socket);
+        let sockets = std::iter::once(&self.socket).chain(sockets);
+        let mut ready: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        let waited = socket::wait(&mut ready, due.unwrap_or(slice).min(slice));
+        waited.map(drop).map_err(|source| Error::refused("wait on", self.at, source))
+    }
+
+    fn take_in(&mut self) -> io::Result<()> {
+        let mut waiting = VecDeque::new();
+        for _ in 0..MOST_AT_ONCE {
+            if waiting.is_empty() {
+                waiting.extend(shared_port::next::<ROOM>(&self.socket)?);
+            }
+            let Some((from, datagram)) = waiting.pop_front() else { break };
+            waiting.extend(self.examine(from, &datagram)?);
+        }
+        Ok(())
+    }
+
+    /// Answers one datagram, or drops it; returns what a new connection's socket got that was not for it.
+    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> io::Result<Vec<Received>> {
+        let now = Nanos::from(self.began.elapsed());
+        let mut reply = [0; HANDSHAKE];
+        match self.listener.handle(now, from, datagram, &mut reply) {
+            Answer::Ignore => self.strangers += 1,
+            // A reply that gets lost is asked for again.
+            Answer::Reply(length) => drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from)),
+            Answer::Proven(request) => return self.admit(&request),
+        }
+        Ok(Vec::new())
+    }
+
+    /// Makes a connection, whose socket from then on gets all that its client sends. A request that was sent twice before the first was
+    /// read is of one that there is already.
+    fn admit(&mut self, request: &Request) -> io::Result<Vec<Received>> {
+        let peer = request.peer;
+        let is_known = self.applicants.iter().any(|applicant| applicant.peer == peer);
+        if is_known || self.applicants.len() >= MOST_APPLICANTS {
+            return Ok(Vec::new());
+        }
+        let socket = bind(self.at).map_err(io::Error::other)?;
+        OPTIONS.set(&socket, &self.settings);
+        options::deepen(&socket, &self.settings);
+        socket.connect(&SockAddr::from(peer))?;
+        let astray = shared_port::astray::<ROOM>(&socket, peer)?;
+        let config = options::config(&self.settings, packet(&socket, &self.settings)?);
+        let channel = Channel::new(socket, Ways::of(&self.settings), |now| {
+            Connection::accept(now, config, identity(), request)
+        })?;
+        channel.act(&mut channel.lock());
+        self.applicants.push(Applicant { channel, peer, since: Instant::now(), greeting: Greeting::new() });
+        Ok(astray)
+    }
+
+    /// Lets every applicant go on as far as it can.
+    fn examine_applicants(&mut self) {
+        for mut applicant in std::mem::take(&mut self.applicants) {
+            match applicant.step(&self.key) {
+                Step::Proven(number) => {
+                    let flow = UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)));
+                    self.proven.push_back(flow);
+                }
+                Step::More | Step::Answer(_) if applicant.since.elapsed() < PROOF_TIME => {
+                    self.applicants.push(applicant);
+                }
+                _ => {
+                    self.strangers += 1;
+                    applicant.hang_up();
+                }
+            }
+        }
+    }
+}
+
+impl Applicant {
+    /// Reads what has come and answers it.
+    fn step(&mut self, key: &Key) -> Step {
+        let Applicant { channel, greeting, .. } = self;
+        let mut state = channel.lock();
+        channel.catch_up(&mut state);
+        let step = loop {
+            let came = state.connection.read(greeting.room()).unwrap_or(0);
+            if came == 0 {
+                break if state.connection.closed().is_some() { Step::Stranger } else { Step::More };
+            }
+            match greeting.came(key, came) {
+                Step::More => {}
+                Step::Answer(answer) if state.connection.write(&answer).is_ok() => {}
+                Step::Answer(_) => break Step::Stranger,
+                step => break step,
+            }
+        };
+        channel.act(&mut state);
+        step
+    }
+
+    fn hang_up(&self) {
+        let mut state = self.channel.lock();
+        state.connection.abort();
+        self.channel.act(&mut state);
+    }
+}
+
+impl Listener for UdtListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                return Ok(Box::new(flow));
+            }
+            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.take_in().map_err(|source| Error::refused("receive on", self.at, source))?;
+            self.examine_applicants();
+        }
+    }
+
+    fn strangers(&self) -> u64 {
+        self.strangers
+    }
+}

@@ -1,0 +1,72 @@
+//! UDT, version 4, over UDP sockets, on the core of the crate `udt`.
+//!
+//! A connection has a connected socket of its own at each end: a server's connections share one port, and the kernel tells them apart.
+//! It has no thread of its own either. A thread that sends, receives or looks takes in what has arrived, and sends what is due.
+//! UDT encrypts nothing, and knows no key: the session's key is proven over the connection's own stream, before anything else.
+
+mod channel;
+mod connect;
+mod figures;
+mod flow;
+mod inbox;
+mod listen;
+mod options;
+
+use std::net::SocketAddr;
+
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
+use landspeed_udt::{Identity, Seq, SocketId};
+
+use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::{Error, Patience, shared_port};
+use options::OPTIONS;
+
+#[derive(Debug)]
+pub(crate) struct Udt;
+
+static ABOUT: About = About {
+    name: "udt",
+    line: "UDT, version 4, over UDP: a stream whose rate control is the program's own; no encryption",
+    delivery: Delivery::Stream,
+    protocol: "udp",
+    single_messages: &[],
+    headlines: figures::HEADLINES,
+};
+
+impl Transport for Udt {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn factors(&self) -> Vec<&'static Factor> {
+        OPTIONS.factors().chain(options::FACTORS).collect()
+    }
+
+    fn can_run(&self, settings: &Settings) -> Result<(), String> {
+        options::can_run(settings)
+    }
+
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+        shared_port::reserve(at, |at, settings, key| {
+            Ok(Box::new(listen::UdtListener::start(at, (settings, key))?))
+        })
+    }
+
+    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        connect::connect(call, patience)
+    }
+}
+
+/// What a connection takes from chance.
+fn identity() -> Identity {
+    let [a, b, c, d] =
+        crate::proof::challenge().as_chunks::<4>().0.first_chunk().copied().unwrap_or_default();
+    let word = |bytes: [u8; 4]| u32::from_be_bytes(bytes) >> 1;
+    Identity {
+        // Zero is a listener's.
+        socket: SocketId(word(a).max(1)),
+        first_seq: Seq::new(word(b)),
+        seed: u64::from_be_bytes([c, d].concat().try_into().unwrap_or_default()),
+    }
+}

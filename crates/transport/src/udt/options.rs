@@ -1,0 +1,224 @@
+//! What a UDT flow can be set to.
+
+use std::time::Duration;
+
+use landspeed_factor::{Domain, Factor, Persist, Proposal, View, unless};
+use landspeed_record::Settings;
+use landspeed_udt::{Config, Control, Daimd, Seq};
+use landspeed_units::Nanos;
+use socket2::{Socket, Type};
+
+use crate::options::{self, Options};
+use crate::raw;
+
+pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
+
+/// The factors of UDT itself, in the order in which they are listed.
+pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];
+
+/// Rank of what hands many datagrams over as one; of what only saves calls.
+const AS_ONE: u32 = 26;
+const BATCHED: u32 = 60;
+
+/// The smallest packet that is useful: what every path of IPv4 lets through, halved.
+const LEAST: u32 = 288;
+
+pub(super) static SEND: Factor = Factor {
+    name: "udt-send",
+    about: "how UDT's datagrams are handed to the kernel: one in each call, many (sendmmsg), or many through the stack as one \
+            (UDP_SEGMENT)",
+    domain: Domain::OneOf(&["plain", "batch", "gso"]),
+    default: "gso",
+    persist: &[Persist::Application("send many datagrams a call: sendmmsg(2), or UDP_SEGMENT (udp(7))")],
+    interacts: &["udt-receive", "udt-burst", "udt-packet", "mtu"],
+    source: "udp(7); jin-yoo-2007 section 4",
+    propose: |view| {
+        let done = "UDP_SEGMENT hands over as many at once";
+        let batch = Proposal::new("batch", BATCHED).pointless_if(view.stands(SEND.name, "gso"), done);
+        others(view, [Proposal::new("gso", AS_ONE), batch])
+    },
+    ..Factor::FLOW
+};
+
+pub(super) static RECEIVE: Factor = Factor {
+    name: "udt-receive",
+    about: "how UDT's datagrams are taken from the kernel: one in each call, many (recvmmsg), or many joined (UDP_GRO)",
+    domain: Domain::OneOf(&["plain", "batch", "gro"]),
+    default: "gro",
+    persist: &[Persist::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
+    interacts: &["udt-send", "read-size", "gro"],
+    source: "udp(7); jin-yoo-2007 section 4",
+    propose: |view| {
+        let done = "UDP_GRO takes as many at once";
+        let batch = Proposal::new("batch", BATCHED + 1).pointless_if(view.stands(RECEIVE.name, "gro"), done);
+        others(view, [Proposal::new("gro", AS_ONE + 2), batch])
+    },
+    ..Factor::FLOW
+};
+
+/// How long a sender sleeps between two packets at most.
+static BURST: Factor = Factor {
+    name: "udt-burst",
+    about: "what UDT's rate allows in this time leaves at once: fewer and longer sleeps, and queues that must hold as much",
+    domain: Domain::Time(Nanos(0), Nanos::millis(10)),
+    default: "1ms",
+    persist: &[Persist::Application("sleep until so much is due, rather than until the next packet is")],
+    interacts: &["udt-send", "udt-receive"],
+    source: "draft-gg-udt-03 section 6.1 (a packet a period); Gu & Grossman 2007 section 4.2 (sending by timer costs a core)",
+    propose: |view| others(view, [Proposal::new("2ms", 430), Proposal::new("200us", 431)]),
+    ..Factor::FLOW
+};
+
+/// Room at each end for what is under way.
+static BUFFER: Factor = Factor {
+    name: "udt-buffer",
+    about: "bytes that UDT has under way at most: each end's buffer",
+    domain: Domain::Bytes(1 << 16, 1 << 30),
+    default: "33554432",
+    persist: &[Persist::Application("UDT_SNDBUF, UDT_RCVBUF and UDT_FC of libudt")],
+    interacts: &["rcvbuf", "udt-packet"],
+    source: "draft-gg-udt-03 section 6.1 (flow window); the bandwidth-delay product",
+    propose: |view| {
+        let bdp = view.bdp().0.saturating_mul(2).next_power_of_two().clamp(1 << 20, 1 << 30);
+        others(view, [Proposal::new(bdp.to_string(), 405), Proposal::new("4194304", 406)])
+    },
+    ..Factor::FLOW
+};
+
+static CONGESTION: Factor = Factor {
+    name: "udt-congestion",
+    about: "UDT's rate control: its own (daimd), or that with the pause after a loss that it had until version 3 (daimd-freeze)",
+    domain: Domain::OneOf(&["daimd", "daimd-freeze"]),
+    default: "daimd",
+    persist: &[Persist::Application("the congestion control class of a UDT socket (UDT_CC of libudt)")],
+    interacts: &["udt-burst"],
+    source: "draft-gg-udt-03 section 7; Gu, Hong & Grossman (2004)",
+    propose: |_| vec![Proposal::new("daimd-freeze", 640)],
+    ..Factor::FLOW
+};
+
+static PACKET: Factor = Factor {
+    name: "udt-packet",
+    about: "UDT's largest packet, with the headers of IP and UDP; 0 takes the largest that the path lets through",
+    domain: Domain::Bytes(0, 65_535),
+    default: "0",
+    persist: &[Persist::Application("UDT_MSS of libudt")],
+    interacts: &["mtu", "udt-send"],
+    source: "draft-gg-udt-03 section 5.1",
+    propose: |view| {
+        unless(view.current == "0", "the path's own size is the largest", vec![Proposal::new("0", 420)])
+    },
+    ..Factor::FLOW
+};
+
+fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
+    proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Send {
+    Plain,
+    Batch,
+    Gso,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Receive {
+    Plain,
+    Batch,
+    Gro,
+}
+
+/// How datagrams pass between a flow and the kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) send: Send,
+    pub(super) receive: Receive,
+}
+
+impl Ways {
+    pub(super) fn of(settings: &Settings) -> Self {
+        Ways {
+            send: match SEND.of(settings) {
+                "plain" => Send::Plain,
+                "batch" => Send::Batch,
+                _ => Send::Gso,
+            },
+            receive: match RECEIVE.of(settings) {
+                "plain" => Receive::Plain,
+                "batch" => Receive::Batch,
+                _ => Receive::Gro,
+            },
+        }
+    }
+}
+
+/// The largest packet that is asked for; `None` leaves it to the path.
+pub(super) fn packet(settings: &Settings) -> Option<u32> {
+    u32::try_from(PACKET.number(settings)).ok().filter(|bytes| *bytes > 0)
+}
+
+/// What a connection begins with, for packets of `mss` bytes.
+pub(super) fn config(settings: &Settings, mss: u32) -> Config {
+    let packets = BUFFER.bytes(settings).0.div_ceil(mss.into()).max(16);
+    let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+    let freezes = CONGESTION.of(settings) == "daimd-freeze";
+    Config {
+        mss,
+        send_buffer: packets,
+        receive_buffer: packets,
+        // The caller's patience decides.
+        connect_patience: Nanos::from(Duration::from_secs(3600)),
+        catch_up: BURST.time(settings),
+        control: if freezes { freezing } else { daimd },
+        ..Config::default()
+    }
+}
+
+fn daimd(first: Seq, seed: u64) -> Box<dyn Control> {
+    Box::new(Daimd::new(first, seed))
+}
+
+fn freezing(first: Seq, seed: u64) -> Box<dyn Control> {
+    Box::new(Daimd::new(first, seed).with_freeze())
+}
+
+/// Lets the socket hold what may be under way, where nothing else was asked for: what finds no room in it is lost. Root may ask for
+/// more than net.core.rmem_max.
+pub(super) fn deepen(socket: &Socket, settings: &Settings) {
+    if settings.get("rcvbuf").is_none_or(|bytes| bytes == "0") {
+        let bytes = u32::try_from(BUFFER.bytes(settings).0).unwrap_or(u32::MAX).min(i32::MAX as u32 / 2);
+        let set = |name| raw::set(socket, libc::SOL_SOCKET, name, bytes);
+        // Not asked for by name, and so nothing to report where less is granted.
+        let _ = set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF));
+    }
+}
+
+/// Whether the kernel has what the settings ask for; otherwise what to ask for instead.
+pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
+    if let Some(packet) = packet(settings).filter(|packet| *packet < LEAST) {
+        return Err(format!(
+            "a packet of {packet} bytes has no room for UDT's headers: ask for {LEAST} at least"
+        ));
+    }
+    let socket = Socket::new(socket2::Domain::IPV4, Type::DGRAM, None)
+        .or_else(|_| Socket::new(socket2::Domain::IPV6, Type::DGRAM, None))
+        .map_err(|error| format!("this host opens no UDP socket: {error}"))?;
+    let has = |name| raw::set::<u32>(&socket, libc::IPPROTO_UDP, name, 1);
+    let ways = Ways::of(settings);
+    if ways.send == Send::Gso {
+        has(libc::UDP_SEGMENT).map_err(|error| {
+            format!(
+                "this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({error}): ask for udt-send batch"
+            )
+        })?;
+    }
+    if ways.receive == Receive::Gro {
+        has(libc::UDP_GRO).map_err(|error| {
+            format!(
+                "this kernel has no UDP_GRO, which came with Linux 5.0 ({error}): ask for udt-receive batch"
+            )
+        })?;
+    }
+    Ok(())
+}
