@@ -2,6 +2,7 @@
 
 use landspeed_congestion::{Native, native};
 use landspeed_record::Contestant;
+use landspeed_udt::packet::MIN_MSS;
 use landspeed_units::{Bytes, Nanos};
 use thiserror::Error;
 
@@ -117,7 +118,15 @@ impl Scenario {
             let room = flow.mtu_bytes > flow.header_bytes;
             require(room, &format!("the MTU of flow {n}"), flow.mtu_bytes, "larger than its headers")?;
             require(flow.initial_window > 0, &format!("the first window of flow {n}"), 0, "at least 1")?;
-            self.protocol(n)?;
+            if matches!(self.protocol(n)?, Protocol::Udt) {
+                let room = u32::from(flow.mtu_bytes) >= MIN_MSS;
+                require(
+                    room,
+                    &format!("the MTU of flow {n}"),
+                    flow.mtu_bytes,
+                    "76 at least, for UDT's handshake",
+                )?;
+            }
         }
         if let Some(probe) = &self.probe {
             require(probe.every_ns.0 > 0, "the time between probes", probe.every_ns, "above 0")?;

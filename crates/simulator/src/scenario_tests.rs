@@ -27,4 +27,6 @@ fn what_makes_no_sense_is_named() {
     assert!(wrong(|s| s.link.rate_bps = BitRate(f64::NAN)).contains("rate of the line"));
     assert!(wrong(|s| s.sample_ns = Nanos(0)).contains("between samples"));
     assert!(wrong(|s| s.flows[1].mtu_bytes = 52).contains("MTU of flow 1"));
+    let small = |s: &mut Scenario| (s.flows[1].contestant, s.flows[1].mtu_bytes) = ("udt".into(), 75);
+    assert!(wrong(small).contains("handshake"));
 }

@@ -46,6 +46,7 @@ pub(crate) struct UdtEnds {
     payload: usize,
     /// Where a datagram is put together again.
     scratch: Box<[u8]>,
+    /// What is written, again and again.
     blank: Box<[u8]>,
     /// Bytes that were not written yet, and those that were.
     left: u64,
@@ -131,7 +132,8 @@ impl UdtEnds {
     }
 }
 
-/// libudt's, with buffers of twice what path and queue hold: as much is under way while a loss is made good.
+/// libudt's, with buffers of twice what path and queue hold: as much is under way while a loss is made good. Timers are never late, and so
+/// each packet leaves in its time: on sockets many leave together each millisecond.
 fn config(spec: &FlowSpec, link: &LinkSpec) -> Config {
     let mtu = u64::from(spec.mtu_bytes);
     let round_trip = (link.delay_ns + spec.return_ns).as_secs_f64();
@@ -139,7 +141,13 @@ fn config(spec: &FlowSpec, link: &LinkSpec) -> Config {
     let twice = holds.saturating_add(link.queue_bytes.0).saturating_mul(2);
     let ample = (twice / mtu).clamp(LEAST_ROOM, MOST_ROOM);
     let room = spec.receive_window_bytes.map_or(ample, |bytes| (bytes.0 / mtu).clamp(2, MOST_ROOM)) as u32;
-    Config { mss: spec.mtu_bytes.into(), send_buffer: room, receive_buffer: room, ..Config::default() }
+    Config {
+        mss: spec.mtu_bytes.into(),
+        send_buffer: room,
+        receive_buffer: room,
+        catch_up: Nanos(0),
+        ..Config::default()
+    }
 }
 
 /// Two ends whose handshake is done, over an idle path of this round trip, and what time it was then by their clock. Nothing of it was on the
