@@ -60,7 +60,8 @@ impl<'a> KernelRuns<'a> {
         };
         let kernel_name = control.and_then(|name| self.kernel_names.get(&name));
         let control = kernel_name.map(|name| ("socket-congestion".to_owned(), name.clone()));
-        settings.into_iter().map(canonical).chain(control).collect()
+        let room = udt_room(self.study, &settings);
+        room.into_iter().chain(settings.into_iter().map(canonical)).chain(control).collect()
     }
 
     /// The study's time between samples, or a longer one where there are more flows than it was meant for.
@@ -143,6 +144,19 @@ fn load<'a>(
 fn parsed(text: &str) -> Contestant {
     let unknown = || Contestant { control: Some(text.to_owned()), ..Contestant::default() };
     text.parse().unwrap_or_else(|_| unknown())
+}
+
+/// What a UDT flow is set to so that its own buffers, which no knob opens, bound it no more than the kernel's do TCP: twice what path and
+/// queue hold, as in the simulator. A contestant's own setting comes after it.
+fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
+    const BUFFER: &str = "udt-buffer";
+    const DEFAULT: Bytes = Bytes::mib(32);
+    const MOST: Bytes = Bytes(1 << 30);
+    let table = landspeed_transport::find(TRANSPORT.of(settings)).map(table)?;
+    let needed = Bytes(2 * (study.path.bdp().0 + study.path.room().0)).min(MOST);
+    // Only UDT has such a buffer.
+    let setting = table.parse(BUFFER, &needed.0.to_string()).ok()?;
+    (needed > DEFAULT).then_some(setting)
 }
 
 /// Windows that bound no flow, but for what the contest asks: the kernel grows buffers on demand up to four times what the
@@ -241,6 +255,9 @@ fn nearer(one: &Look, other: &Look, at: Nanos) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::StudyPath;
+    use landspeed_units::BitRate;
+
     use super::*;
 
     fn sample(flow: u32, at_ms: u64, received: u64, cwnd: u32) -> TcpSample {
@@ -299,6 +316,12 @@ mod tests {
     fn udt_is_asked_for_as_a_transport_and_a_control_as_tcps() {
         let udt = parsed("udt");
         assert_eq!((&udt.control, TRANSPORT.of(&udt.settings)), (&None, "udt"));
+        let room = |rate| {
+            let path =
+                StudyPath { rate_bps: BitRate(rate), rtt_ns: Nanos::millis(100), ..StudyPath::default() };
+            udt_room(&Study { path, ..Study::default() }, &udt.settings).map(|(_, bytes)| bytes)
+        };
+        assert_eq!((room(1e8), room(1e10).as_deref()), (None, Some("250000000")));
         let cubic = parsed("cubic");
         assert_eq!(TRANSPORT.of(&cubic.settings), cubic.transport());
     }
