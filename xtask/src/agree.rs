@@ -95,11 +95,11 @@ fn figures(study: &Study, run: &StudyRun) -> Option<[f64; FIGURES.len()]> {
 /// All flows' windows together while all are there: mean and deviation over the samples.
 fn windows(study: &Study, run: &StudyRun) -> Option<(f64, f64)> {
     let (start, end, _) = study.regions().into_iter().max_by_key(|region| region.2)?;
-    let of_flow = |flow: &RunFlow| -> Vec<u32> {
+    let of_flow = |flow: &RunFlow| -> Option<Vec<u32>> {
         let within = flow.samples.iter().filter(|sample| sample.at_ns > start && sample.at_ns <= end);
         within.map(|sample| sample.cwnd_segments).collect()
     };
-    let flows: Vec<Vec<u32>> = run.flows.iter().map(of_flow).collect();
+    let flows: Vec<Vec<u32>> = run.flows.iter().map(of_flow).collect::<Option<_>>()?;
     let looks = flows.iter().map(Vec::len).min().filter(|looks| *looks > 1)?;
     let sums = (0..looks).map(|look| flows.iter().map(|flow| f64::from(flow[look])).sum());
     Some(mean_and_deviation(&sums.collect::<Vec<f64>>()))

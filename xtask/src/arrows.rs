@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["units", "record", "session", "netlink", "workload", "knob", "observer", "capacity", "congestion"],
     ),
     ("analysis", &["units", "record", "stats"]),
-    ("simulator", &["units", "record", "stats", "congestion"]),
+    ("simulator", &["units", "record", "stats", "congestion", "udt"]),
     ("path", &["bpf"]),
     ("sockets", &[]),
     ("udt", &["units"]),

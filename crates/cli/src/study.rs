@@ -12,18 +12,18 @@ use landspeed_record::{
 };
 use landspeed_report::live::{Moving, clock};
 use landspeed_report::{Output, about, compare_progress, duration, safe};
-use landspeed_simulator::VARIED_SHARE;
+use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_topology as topology;
-use landspeed_transport::settings::{TRANSPORT, table};
-use landspeed_transport::{TRANSPORTS, find};
+use landspeed_transport::settings::table;
+use landspeed_transport::{TRANSPORTS, Transport, find};
 use landspeed_units::{Bytes, Nanos, did_you_mean};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
 use crate::stop::Stop;
 
-/// The study's TCPs (cottrell-2005 section II.B; UDT is none), and today's two defaults.
-const PROTOCOLS: [&str; 10] =
-    ["reno", "highspeed", "htcp", "scalable", "fast", "ltcp", "hstcp_lp", "bic", "cubic", "bbr"];
+/// The study's nine (cottrell-2005 section II.A), and today's two defaults.
+const PROTOCOLS: [&str; 11] =
+    ["reno", "highspeed", "htcp", "scalable", "fast", "ltcp", "hstcp_lp", "bic", "udt", "cubic", "bbr"];
 /// The paper's longest path. Its queue is not told.
 const PATH: &str = "lab:wan:rate=1G,rtt=164ms,queue=0.5bdp";
 /// A region must be this many times as long as slow start from ten segments to the path's window, or it shows little else.
@@ -87,6 +87,14 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     if args.ask.contains(&AskArg::RoundTrips) && !args.simulate {
         bail!("two hosts have one path between them: round-trips needs --simulate");
     }
+    let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
+    if args.ask.contains(&AskArg::Streams)
+        && let Some(text) = args.protocols.iter().find(|text| !bounds(engine, text))
+    {
+        bail!(
+            "{text}: streams bounds each flow by TCP's buffers, and this is no TCP: leave it out, or add --simulate"
+        );
+    }
     if args.scale.is_some_and(|scale| !(1e-4..=100.0).contains(&scale)) {
         bail!(
             "--scale {}: expected 0.0001 to 100; 1 is the paper's 16 minutes a run",
@@ -97,15 +105,15 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
 }
 
 fn check_contestant(text: &str, simulate: bool) -> Result<()> {
-    let contestant: Contestant = text.parse().map_err(|why: String| anyhow!(why))?;
+    let contestant = parsed(text)?;
     let control = contestant.control.as_deref();
     if let Some(name) = control.filter(|name| CONTROLS.iter().all(|row| row.name != *name)) {
         bail!("{text}: {}", landspeed_congestion::Error::unknown(name));
     }
-    if simulate && (control.is_none() || !contestant.settings.is_empty()) {
-        bail!("{text}: --simulate knows congestion controls of TCP alone");
+    if simulate {
+        return simulates(text).map_err(|why| anyhow!(why));
     }
-    let name = TRANSPORT.of(&contestant.settings);
+    let name = contestant.transport();
     let transport = find(name).with_context(|| {
         let known = TRANSPORTS.iter().map(|transport| transport.name());
         format!("{text}: no transport is called {name}{}", did_you_mean(name, known))
@@ -115,14 +123,36 @@ fn check_contestant(text: &str, simulate: bool) -> Result<()> {
     contestant.settings.iter().find_map(wrong).map_or(Ok(()), |why| Err(anyhow!("{text}: {why}")))
 }
 
+fn parsed(text: &str) -> Result<Contestant> {
+    text.parse().map_err(|why: String| anyhow!(why))
+}
+
+/// What carries a contestant's flows, where there is such a transport.
+fn transport_of(text: &str) -> Option<&'static dyn Transport> {
+    parsed(text).ok().and_then(|contestant| find(contestant.transport()))
+}
+
+fn is_tcps(text: &str) -> bool {
+    transport_of(text).is_some_and(|transport| transport.about().protocol == "tcp")
+}
+
+/// Those of the default that `engine` can run.
+fn default_protocols(engine: Engine) -> Vec<&'static str> {
+    let can_run = |name: &&str| match engine {
+        Engine::Simulator => simulates(name).is_ok(),
+        Engine::Kernel => transport_of(name).is_some(),
+    };
+    PROTOCOLS.into_iter().filter(can_run).collect()
+}
+
 /// Why a study that was to run on a lab's sockets is simulated instead: root may make the lab, and yet this kernel loads no
 /// congestion control. Who is not root is told to be, later.
 pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
     let given = &args.protocols;
     let ours = |name: &String| CONTROLS.iter().any(|row| row.name == name && !row.is_kernels());
     let needed = given.is_empty() || given.iter().any(ours);
-    let has_settings = given.iter().any(|text| text.contains('+'));
-    if !needed || has_settings || !rustix::process::geteuid().is_root() {
+    let can_simulate = given.iter().all(|text| simulates(text).is_ok());
+    if !needed || !can_simulate || !rustix::process::geteuid().is_root() {
         return None;
     }
     let reason = can_load().err()?;
@@ -155,7 +185,7 @@ fn slow_start(path: &StudyPath) -> f64 {
 
 fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
     let given: Vec<&str> = args.protocols.iter().map(String::as_str).collect();
-    let names = if given.is_empty() { PROTOCOLS.to_vec() } else { given };
+    let names = if given.is_empty() { default_protocols(study.engine) } else { given };
     args.ask.iter().flat_map(|ask| asked(*ask, args, &names, study)).collect()
 }
 
@@ -168,11 +198,19 @@ fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<
             let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
             each(names, " with short flows", &Question::ShortFlows { size_bytes: SHORT, every_ns })
         }
-        AskArg::Streams => streams(args.parallel, names, &study.path),
+        AskArg::Streams => {
+            let names: Vec<&str> = names.iter().copied().filter(|name| bounds(study.engine, name)).collect();
+            streams(args.parallel, &names, &study.path)
+        }
         AskArg::RoundTrips => {
             each(names, " over two round trips", &Question::RoundTrips { longer_ns: study.path.rtt_ns })
         }
     }
+}
+
+/// Whether a study can bound what flows have in flight: on sockets it does so by TCP's buffers.
+fn bounds(engine: Engine, name: &str) -> bool {
+    engine == Engine::Simulator || is_tcps(name)
 }
 
 fn contest(name: String, contestants: &[&str], question: Question) -> Contest {
@@ -207,8 +245,8 @@ pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
     let runs = study.contests.len() as u64 * u64::from(study.repeats);
     let whole = study.duration().times(runs);
     format!(
-        "{} sends to {} as fast as each of {} congestion controls goes:\n{runs} runs of {}, {} in all.\n\
-         {} loads those that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). Everything is restored. \
+        "{} sends to {} as fast as each of {} contestants goes:\n{runs} runs of {}, {} in all.\n\
+         {} loads the congestion controls that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). Everything is restored. \
          Other traffic will notice.\nContinue? [y/N] ",
         pair.a.name,
         pair.b.name,

@@ -36,7 +36,7 @@ fn the_simulator_answers_every_question_without_root() {
     let page = folder.path().join("page.html");
     let page_text = page.display().to_string();
     let args =
-        ["--simulate", "-p", "reno,cubic,htcp", "--ask", questions, "--scale", "0.02", "--repeats", "2"];
+        ["--simulate", "-p", "reno,cubic,udt", "--ask", questions, "--scale", "0.02", "--repeats", "2"];
     let found =
         report(&compare(folder.path(), &[&args[..], &["--json", "--html", &page_text, SMALL]].concat()));
     assert_eq!(found["runs"], 2 * (3 + 3 + 3 + 3));
@@ -106,6 +106,11 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
     let none = folder.path().join("none.jsonl").display().to_string();
     for (args, words) in [
         (&["-p", "carrier-pigeon", "--simulate"][..], "carrier-pigeon"),
+        (&["-p", "udt,quic", "--simulate"], "the simulator has no quic"),
+        (&["-p", "default+transport=mptcp", "--simulate"], "the simulator has no mptcp"),
+        (&["-p", "cubic+transport=udt"], "'udt' without cubic"),
+        (&["-p", "cubic+transport=warp"], "no transport is called warp"),
+        (&["-p", "default+transport=unix", "--ask", "streams"], "is no TCP"),
         (&["--simulate", "hosta", "hostb"], "lab:wan"),
         (&["--simulate", "--scale", "0"], "--scale"),
         (&["--simulate", "--scale", "0.001"], "slow start"),
@@ -156,6 +161,35 @@ fn a_host_that_loads_no_control_simulates_and_says_so() {
     let output = command.arg(SMALL).stdin(Stdio::null()).output().expect("setpriv runs");
     let (_, err) = text(&output);
     assert!(!output.status.success() && err.contains("root") && err.contains("--simulate"), "{err}");
+}
+
+/// Transports that bring their own control, of which no TCP_INFO tells: goodput is what arrived, and no window is told.
+#[test]
+fn a_transport_with_its_own_control_is_a_contestant_on_sockets() {
+    needs_root!();
+    for name in ["udt", "quic"].into_iter().filter(|name| landspeed_transport::find(name).is_some()) {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["-p", name, "--scale", "0.02", "--repeats", "1", "--json", SMALL];
+        let (out, err) = text(&compare(folder.path(), &args));
+        // A machine that is busy makes the link late: the run is there, and does not count.
+        let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+        assert_eq!(found["runs"], 1, "{err}");
+        let record = records(folder.path()).pop().expect("a record");
+        let lines = std::fs::read_to_string(record).unwrap();
+        let run: Value =
+            serde_json::from_str(lines.lines().find(|line| line.contains(r#""line":"run""#)).unwrap())
+                .unwrap();
+        let samples: Vec<&Value> = run["flows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|flow| flow["samples"].as_array().unwrap())
+            .collect();
+        let bytes: u64 = samples.iter().filter_map(|sample| sample["goodput_bytes"].as_u64()).sum();
+        assert!(bytes > 1_000_000, "{name}: {bytes}");
+        assert!(samples.iter().all(|sample| sample["cwnd_segments"].is_null()), "{name}");
+        assert!(run["sender_cpu_ns"].as_u64().is_some_and(|time| time > 0), "{name}");
+    }
 }
 
 /// One test, since both look at what is loaded on this machine.

@@ -1,7 +1,6 @@
 //! Which packets a line loses, apart from those that its queue has no room for.
 
-/// What a line loses. Only packets that carry data are counted and lost, in the order in which they enter
-/// the line.
+/// What a line loses. Only packets of flows are counted and lost, not probes, in the order in which they enter the line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum LossSpec {
     #[default]

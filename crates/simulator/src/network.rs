@@ -14,8 +14,8 @@ pub(crate) enum Source {
     Schedule,
     /// A packet reaches the end of the line.
     Line,
-    /// An acknowledgement reaches a flow's sender.
-    Acks(usize),
+    /// An answer reaches a flow's sender: an acknowledgement, or another control packet.
+    Answers(usize),
     Timers(usize),
 }
 
@@ -37,7 +37,7 @@ impl Network {
         let source = match number {
             0 => Source::Schedule,
             1 => Source::Line,
-            n if n < 2 + self.flows => Source::Acks(n - 2),
+            n if n < 2 + self.flows => Source::Answers(n - 2),
             n => Source::Timers(n - 2 - self.flows),
         };
         (at, source)
@@ -47,7 +47,7 @@ impl Network {
         match source {
             Source::Schedule => 0,
             Source::Line => 1,
-            Source::Acks(n) => 2 + n,
+            Source::Answers(n) => 2 + n,
             Source::Timers(n) => 2 + self.flows + n,
         }
     }

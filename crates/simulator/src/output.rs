@@ -21,7 +21,8 @@ pub struct Outcome {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowOutcome {
-    pub control: String,
+    /// What it was, as the scenario has it.
+    pub contestant: String,
     pub start_ns: Nanos,
     /// When the last of its data was acknowledged; `None` where it had no end, or did not reach it.
     pub finished_ns: Option<Nanos>,

@@ -7,7 +7,7 @@ pub(crate) const PROBE: u16 = u16::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// Number of the segment within its flow, from 0. Of a probe: when it was sent.
+    /// Its number within its flow: TCP's segment, from 0. Of a probe: when it was sent.
     pub(crate) seq: u64,
     /// When the line has sent its last bit.
     pub(crate) leaves: Nanos,

@@ -30,6 +30,7 @@ pub struct ReceiverCounts {
     pub received: u64,
     /// Of these, packets with what was there already.
     pub duplicates: u64,
+    /// Acknowledgements, and all else that was sent back.
     pub acks: u64,
 }
 

@@ -92,7 +92,7 @@ impl Watch {
 fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Scenario {
     let window = full_window(path.rate_bps, path.rtt_ns, segment) as u64;
     let flow = FlowSpec {
-        control: control.to_owned(),
+        contestant: control.to_owned(),
         return_ns: path.rtt_ns,
         mtu_bytes: path.mtu_bytes,
         header_bytes: HEADERS,

@@ -1,6 +1,8 @@
 //! What is to be simulated.
 
 use landspeed_congestion::{Native, native};
+use landspeed_record::Contestant;
+use landspeed_udt::packet::MIN_MSS;
 use landspeed_units::{Bytes, Nanos};
 use thiserror::Error;
 
@@ -21,8 +23,8 @@ pub struct Scenario {
 /// One flow. Its default is Reno as Linux has it, for the whole time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowSpec {
-    /// Congestion control, by its name in `landspeed-congestion`.
-    pub control: String,
+    /// What it is, as [`Contestant`] writes it: a congestion control of TCP by its name in `landspeed-congestion`, or `udt`.
+    pub contestant: String,
     /// From the receiver back to the sender; with the line's delay, the flow's round trip.
     pub return_ns: Nanos,
     /// When its first packet is sent.
@@ -31,8 +33,9 @@ pub struct FlowSpec {
     pub stop_ns: Option<Nanos>,
     /// All that it has to send; `None` for no end.
     pub data_bytes: Option<Bytes>,
+    /// Bytes of its full packets.
     pub mtu_bytes: u16,
-    /// Of these, headers: 40 of IPv4 and TCP, 12 of timestamps.
+    /// Of these, TCP's headers: 40 of IPv4 and TCP, 12 of timestamps.
     pub header_bytes: u16,
     /// What its receiver takes; `None` for anything.
     pub receive_window_bytes: Option<Bytes>,
@@ -43,14 +46,14 @@ pub struct FlowSpec {
     /// Shortest retransmission timeout beyond the round trip (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
     pub receiver: ReceiverSpec,
-    /// Seed of a congestion control that throws dice.
+    /// Seed of a congestion control that throws dice, and of UDT's first sequence number.
     pub seed: u32,
 }
 
 impl Default for FlowSpec {
     fn default() -> Self {
         FlowSpec {
-            control: "reno".to_owned(),
+            contestant: "reno".to_owned(),
             return_ns: Nanos(0),
             start_ns: Nanos(0),
             stop_ns: None,
@@ -92,8 +95,8 @@ impl Default for ProbeSpec {
 
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ScenarioError {
-    #[error("flow {flow}: no congestion control is called {name:?}; `landspeed cc list` names them")]
-    UnknownControl { flow: usize, name: String },
+    #[error("flow {flow}: {reason}")]
+    NotSimulated { flow: usize, reason: String },
     /// The control cannot run on this flow.
     #[error("flow {flow}: {reason}")]
     Refused { flow: usize, reason: landspeed_congestion::Refused },
@@ -115,7 +118,15 @@ impl Scenario {
             let room = flow.mtu_bytes > flow.header_bytes;
             require(room, &format!("the MTU of flow {n}"), flow.mtu_bytes, "larger than its headers")?;
             require(flow.initial_window > 0, &format!("the first window of flow {n}"), 0, "at least 1")?;
-            self.control(n)?;
+            if matches!(self.protocol(n)?, Protocol::Udt) {
+                let room = u32::from(flow.mtu_bytes) >= MIN_MSS;
+                require(
+                    room,
+                    &format!("the MTU of flow {n}"),
+                    flow.mtu_bytes,
+                    "76 at least, for UDT's handshake",
+                )?;
+            }
         }
         if let Some(probe) = &self.probe {
             require(probe.every_ns.0 > 0, "the time between probes", probe.every_ns, "above 0")?;
@@ -123,10 +134,41 @@ impl Scenario {
         Ok(())
     }
 
-    pub(crate) fn control(&self, flow: usize) -> Result<Native, ScenarioError> {
-        let name = &self.flows[flow].control;
-        native(name).ok_or_else(|| ScenarioError::UnknownControl { flow, name: name.clone() })
+    pub(crate) fn protocol(&self, flow: usize) -> Result<Protocol, ScenarioError> {
+        let text = &self.flows[flow].contestant;
+        Protocol::of(text).map_err(|reason| ScenarioError::NotSimulated { flow, reason })
     }
+}
+
+/// What the simulator has for a contestant.
+#[derive(Debug)]
+pub(crate) enum Protocol {
+    Tcp(Native),
+    Udt,
+}
+
+impl Protocol {
+    fn of(text: &str) -> Result<Self, String> {
+        let contestant: Contestant = text.parse()?;
+        if contestant.settings.keys().any(|name| name != "transport") {
+            return Err(format!("{text}: the simulator knows no settings of flows"));
+        }
+        match (contestant.transport(), contestant.control.as_deref()) {
+            ("udt", _) => Ok(Protocol::Udt),
+            ("tcp", Some(name)) => native(name).map(Protocol::Tcp).ok_or_else(|| {
+                format!("no congestion control is called {name:?}; `landspeed cc list` names them")
+            }),
+            ("tcp", None) => Err(format!("{text}: the simulator has no host whose default this would be")),
+            (transport, _) => Err(format!(
+                "{text}: the simulator has no {transport}, only udt and congestion controls of TCP: leave out --simulate"
+            )),
+        }
+    }
+}
+
+/// Whether the simulator can run a contestant; otherwise why not.
+pub fn simulates(contestant: &str) -> Result<(), String> {
+    Protocol::of(contestant).map(|_| ())
 }
 
 fn require(

@@ -18,9 +18,15 @@ fn what_makes_no_sense_is_named() {
         scenario.check().unwrap_err().to_string()
     };
     assert_eq!(study().check(), Ok(()));
-    assert!(wrong(|s| s.flows[2].control = "renault".into()).contains("flow 2"));
+    assert_eq!((simulates("udt"), simulates("default+transport=udt")), (Ok(()), Ok(())));
+    assert!(wrong(|s| s.flows[2].contestant = "renault".into()).contains("flow 2"));
+    assert!(wrong(|s| s.flows[0].contestant = "quic".into()).contains("the simulator has no quic"));
+    assert!(wrong(|s| s.flows[0].contestant = "reno+nodelay=on".into()).contains("no settings"));
+    assert!(wrong(|s| s.flows[0].contestant = "default".into()).contains("no host"));
     assert!(wrong(|s| s.link.rate_bps = BitRate(0.0)).contains("rate of the line"));
     assert!(wrong(|s| s.link.rate_bps = BitRate(f64::NAN)).contains("rate of the line"));
     assert!(wrong(|s| s.sample_ns = Nanos(0)).contains("between samples"));
     assert!(wrong(|s| s.flows[1].mtu_bytes = 52).contains("MTU of flow 1"));
+    let small = |s: &mut Scenario| (s.flows[1].contestant, s.flows[1].mtu_bytes) = ("udt".into(), 75);
+    assert!(wrong(small).contains("handshake"));
 }

@@ -59,7 +59,7 @@ impl<'a> Simulation<'a> {
             match source {
                 Source::Schedule => self.on_schedule(now)?,
                 Source::Line => self.on_line(now),
-                Source::Acks(flow) => self.on_acks(now, flow),
+                Source::Answers(flow) => self.on_answers(now, flow),
                 Source::Timers(flow) => self.on_timers(now, flow),
             }
         }
@@ -87,21 +87,22 @@ impl<'a> Simulation<'a> {
         }
         let n = usize::from(packet.flow);
         self.flows[n].on_packet(now, &packet);
-        let place = self.network.place(Source::Acks(n));
-        self.network.agenda.set_earlier(place, self.flows[n].next_ack());
+        let place = self.network.place(Source::Answers(n));
+        self.network.agenda.set_earlier(place, self.flows[n].next_answer());
         self.look_at_timers(n);
     }
 
-    fn on_acks(&mut self, now: Nanos, n: usize) {
-        self.flows[n].on_ack(now, &mut self.network);
-        self.network.agenda.set(self.network.place(Source::Acks(n)), self.flows[n].next_ack());
+    fn on_answers(&mut self, now: Nanos, n: usize) {
+        self.flows[n].on_answer(now, &mut self.network);
+        self.network.agenda.set(self.network.place(Source::Answers(n)), self.flows[n].next_answer());
         self.look_at_timers(n);
     }
 
     fn on_timers(&mut self, now: Nanos, n: usize) {
         self.flows[n].on_timer(now, &mut self.network);
-        let (acks, timers) = (self.network.place(Source::Acks(n)), self.network.place(Source::Timers(n)));
-        self.network.agenda.set_earlier(acks, self.flows[n].next_ack());
+        let (answers, timers) =
+            (self.network.place(Source::Answers(n)), self.network.place(Source::Timers(n)));
+        self.network.agenda.set_earlier(answers, self.flows[n].next_answer());
         self.network.agenda.set(timers, self.flows[n].next_timer());
     }
 

@@ -67,7 +67,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
 
 fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec {
     FlowSpec {
-        control: plan.contestant.clone(),
+        contestant: plan.contestant.clone(),
         return_ns: return_ns + plan.longer_ns,
         start_ns: plan.enters_ns + Nanos(dice % study.path.rtt_ns.0.max(1)),
         stop_ns: Some(plan.leaves_ns),
@@ -118,7 +118,7 @@ fn run_sample(sample: &FlowSample, plan: &FlowPlan) -> RunSample {
     RunSample {
         at_ns: sample.at_ns,
         goodput_bytes: if here { sample.goodput_bytes } else { Bytes(0) },
-        cwnd_segments: if here { cwnd_segments } else { 0 },
+        cwnd_segments: Some(if here { cwnd_segments } else { 0 }),
         rtt_ns,
         retransmits,
     }

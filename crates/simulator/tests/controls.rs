@@ -6,7 +6,7 @@ use landspeed_simulator::{FlowSpec, LossSpec, Outcome, Scenario, simulate};
 use landspeed_units::Nanos;
 
 fn flow(control: &str, rtt: Nanos) -> FlowSpec {
-    FlowSpec { control: control.to_owned(), return_ns: rtt, ..FlowSpec::default() }
+    FlowSpec { contestant: control.to_owned(), return_ns: rtt, ..FlowSpec::default() }
 }
 
 fn run(scenario: &Scenario) -> Outcome {

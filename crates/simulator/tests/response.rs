@@ -30,7 +30,7 @@ fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
         loss: LossSpec::EveryNth { nth },
     };
     let flow = FlowSpec {
-        control: control.to_owned(),
+        contestant: control.to_owned(),
         return_ns: RTT,
         data_bytes: Some(Bytes(packets * SEGMENT)),
         initial_ssthresh: Some(expected as u32),
@@ -125,12 +125,83 @@ fn stepping_is_the_closed_form_where_there_is_one() {
     }
 }
 
+/// UDT's time between two increases (draft-gg-udt-03 section 4).
+const SYN: Nanos = Nanos::millis(10);
+/// Rate of the path that UDT is on, in packets of 1500 bytes each second, and what such a packet carries.
+const CAPACITY: f64 = 1e9 / 8.0 / 1500.0;
+const UDT_PAYLOAD: f64 = 1456.0;
+
+/// UDT's rate where one in `1/p` packets is lost, in packets each SYN: its closed form. Gu, Hong and Grossman, "An Analysis of AIMD
+/// Algorithms with Decreasing Increases" (GridNets 2004), increase the rate x by alpha(x) each SYN and take beta of it at a loss; UDT4's
+/// values are those of draft-gg-udt-03 section 7.2, alpha = 10^ceil(log10 B) * 1.5e-6 / 1500 packets for B bits a second that are left,
+/// beta = 1/9. Between two losses lie 1/p packets, in which the rate grows from 8/9 of what it was back to it. Where alpha is
+/// constant (one packet, from a tenth of 1 Gb/s up to nine tenths) that is `x = sqrt(9 alpha / p)`, all but 3 %: no round trip is in it.
+///
+/// `waits` is what a loss costs beyond that, in SYNs: none are sent, and as many are sent as before while nothing grows.
+fn udt(p: f64, waits: (f64, f64)) -> f64 {
+    let left = |x: f64| CAPACITY - x / SYN.as_secs_f64();
+    let alpha = |x: f64, most: f64, _| {
+        // Below the rate of the last loss a ninth of the capacity counts at most.
+        let left = if x < most { left(x).min(CAPACITY / 9.0) } else { left(x) };
+        let bits = (left * 8.0 * 1500.0).max(1e-9);
+        (10_f64.powf(bits.log10().ceil()) * 1.5e-6 / 1500.0).max(0.01)
+    };
+    periodic_with(p, 8.0 / 9.0, alpha, waits)
+}
+
+/// The same in the simulator, over a round trip of `rtt`: payload that arrives, in packets each SYN.
+fn udt_measured(nth: u64, rtt: Nanos) -> f64 {
+    let (from, to) = (Nanos::secs(40), Nanos::secs(120));
+    let link = LinkSpec {
+        rate_bps: BitRate(1e9),
+        delay_ns: Nanos(0),
+        // As much as the path holds over 160 ms: slow start ends there.
+        queue_bytes: Bytes(20_000_000),
+        loss: LossSpec::EveryNth { nth },
+    };
+    let flows = vec![FlowSpec { contestant: "udt".to_owned(), return_ns: rtt, ..FlowSpec::default() }];
+    let scenario = Scenario { link, flows, duration_ns: to, sample_ns: Nanos::secs(1), probe: None };
+    let outcome = simulate(&scenario).unwrap();
+    assert_eq!(outcome.flows[0].sender.timeouts, 0, "1/{nth} over {rtt}");
+    outcome.flows[0].goodput(from, to).0 / 8.0 / UDT_PAYLOAD * SYN.as_secs_f64()
+}
+
+#[test]
+fn udt_is_its_papers_closed_form_over_a_round_trip_of_a_syn() {
+    for nth in [1_000, 10_000, 100_000] {
+        let (measured, published) = (udt_measured(nth, SYN), udt(1.0 / nth as f64, (0.0, 0.0)));
+        let within = if nth > 1000 { 0.10 } else { 0.20 };
+        assert!((measured / published - 1.0).abs() < within, "1/{nth}: {measured}, published {published}");
+    }
+}
+
+/// Over a long one it is not. While a packet is missing the acknowledgements stand still, and what is not acknowledged counts
+/// against the window (draft-gg-udt-03 section 6.1), which holds a round trip and a SYN: so the sender is silent for a round trip less a SYN
+/// until the loss is made good. No acknowledgement comes in the round trip after that either, and the rate grows with
+/// acknowledgements alone (section 7.2).
+#[test]
+fn udt_waits_for_a_round_trip_at_each_loss() {
+    for (nth, ms) in [(1_000, 180), (10_000, 40), (10_000, 180)] {
+        let rtt = Nanos::millis(ms);
+        let syns = rtt.as_secs_f64() / SYN.as_secs_f64();
+        let said = udt(1.0 / nth as f64, (syns - 1.0, syns + 2.0));
+        let measured = udt_measured(nth, rtt);
+        assert!((measured / said - 1.0).abs() < 0.10, "1/{nth} over {rtt}: {measured}, said {said}");
+    }
+}
+
 /// Mean window of a control that keeps the share `kept` at a loss and then gains `gain(window, window at the loss,
 /// round trips since)` each round trip until it is back where it was, if `1/p` packets lie between losses.
 fn periodic(p: f64, kept: f64, gain: impl Fn(f64, f64, f64) -> f64) -> f64 {
+    periodic_with(p, kept, gain, (0.0, 0.0))
+}
+
+/// The same, where nothing is sent for so many round trips after a loss, and then the window stays for so many.
+fn periodic_with(p: f64, kept: f64, gain: impl Fn(f64, f64, f64) -> f64, (silent, flat): (f64, f64)) -> f64 {
     let epoch = |most: f64| {
-        let (mut window, mut packets, mut round_trips) = (most * kept, 0.0, 0.0);
-        while window < most {
+        let (mut window, mut packets, mut round_trips) = (most * kept, most * kept * flat, 0.0);
+        // What is too long a way is not walked to its end.
+        while window < most && packets * p < 2.0 {
             let added = gain(window, most, round_trips);
             // The last round trip is only as long as is needed.
             let share = ((most - window) / added).min(1.0);
@@ -138,7 +209,7 @@ fn periodic(p: f64, kept: f64, gain: impl Fn(f64, f64, f64) -> f64) -> f64 {
             round_trips += share;
             window += added;
         }
-        (packets, round_trips)
+        (packets, silent + flat + round_trips)
     };
     let (mut low, mut high) = (1.0, 1e8);
     // Doubles of this range are told apart after some 60 halvings.

@@ -17,7 +17,7 @@ fn flow(rtt: Nanos) -> FlowSpec {
 /// Every packet is accounted for, on each flow and on each line.
 fn assert_whole(outcome: &Outcome) {
     for flow in &outcome.flows {
-        assert!(flow.is_whole(), "{}: {:?} {:?}", flow.control, flow.sender, flow.receiver);
+        assert!(flow.is_whole(), "{}: {:?} {:?}", flow.contestant, flow.sender, flow.receiver);
     }
     let counts = outcome.link.counts;
     assert!(counts.no_room + counts.lost <= counts.arrived);
@@ -140,15 +140,20 @@ fn small_study(control: &str, seed: u64) -> Scenario {
     study_scenario(&study, &Contest { contestants: vec![control.to_owned()], ..Contest::default() }, 0)
 }
 
+/// Every contestant that there is.
+fn contestants() -> Vec<&'static str> {
+    landspeed_congestion::CONTROLS.iter().map(|row| row.name).chain(["udt"]).collect()
+}
+
 #[test]
-fn every_control_runs_the_small_study_whole_and_the_same_again() {
-    for row in landspeed_congestion::CONTROLS {
-        let outcome = simulate(&small_study(row.name, 1)).unwrap();
+fn every_contestant_runs_the_small_study_whole_and_the_same_again() {
+    for name in contestants() {
+        let outcome = simulate(&small_study(name, 1)).unwrap();
         assert_whole(&outcome);
-        assert_eq!(outcome, simulate(&small_study(row.name, 1)).unwrap(), "{}", row.name);
-        assert_ne!(outcome, simulate(&small_study(row.name, 2)).unwrap(), "{}", row.name);
+        assert_eq!(outcome, simulate(&small_study(name, 1)).unwrap(), "{name}");
+        assert_ne!(outcome, simulate(&small_study(name, 2)).unwrap(), "{name}");
         let (waiting, bound) = (outcome.link.counts.most_waiting_bytes, 50_000);
-        assert!(waiting <= bound, "{}: {waiting}", row.name);
+        assert!(waiting <= bound, "{name}: {waiting}");
     }
 }
 
@@ -160,16 +165,16 @@ proptest! {
         rtt in 1..300_u64,
         queue in 0.01..3.0_f64,
         lost in prop::collection::btree_set(1..3000_u64, 0..400),
-        control in 0..12_usize,
+        contestant in 0..13_usize,
         every in 1..4_u32,
     ) {
-        let controls = landspeed_congestion::CONTROLS;
+        let contestants = contestants();
         let mut scenario = path::scenario(rate, Nanos::millis(rtt), queue);
         scenario.duration_ns = Nanos::secs(20);
         scenario.link.loss = LossSpec::List { packets: lost.into_iter().collect() };
-        let control = controls[control % controls.len()].name.to_owned();
+        let contestant = contestants[contestant % contestants.len()].to_owned();
         let receiver = ReceiverSpec { ack_every: every, ..ReceiverSpec::default() };
-        let spec = FlowSpec { control, receiver, ..flow(Nanos::millis(rtt)) };
+        let spec = FlowSpec { contestant, receiver, ..flow(Nanos::millis(rtt)) };
         let stop = Some(Nanos::secs(9));
         scenario.flows = vec![FlowSpec { stop_ns: stop, ..spec.clone() }, spec];
         assert_whole(&simulate(&scenario).unwrap());

@@ -1,7 +1,7 @@
 //! What protocols are called in the literature.
 
-/// Name in `landspeed cc list`, and in the literature.
-const TITLES: [(&str, &str); 12] = [
+/// Name as a contestant, and in the literature.
+const TITLES: [(&str, &str); 14] = [
     ("reno", "Reno"),
     ("highspeed", "HSTCP"),
     ("htcp", "H-TCP"),
@@ -14,6 +14,8 @@ const TITLES: [(&str, &str); 12] = [
     ("bbr", "BBR"),
     ("westwood", "Westwood+"),
     ("africa", "TCP-Africa"),
+    ("udt", "UDT"),
+    ("quic", "QUIC"),
 ];
 
 /// The name of a protocol in the literature, as short as in a table; its own name where none is known.

@@ -164,7 +164,7 @@ fn short_flows_have_a_median_and_a_tail_only_where_there_are_many() {
     close(short.long_bps.0, 1000.0);
 }
 
-/// The paper's eight TCPs, the paper's own order of throughput, three repeats that drift together.
+/// Some of the paper's nine, the paper's own order of throughput, three repeats that drift together.
 fn of_the_paper(scale: f64, repeats: u32, order: &[&str]) -> CompareReport {
     let mut study = Study { repeats, ..Study::paper().scaled(scale) };
     study.contests = order.iter().map(|name| alone(name)).collect();
@@ -196,6 +196,44 @@ fn findings_show_where_every_repeat_bears_them_out() {
     assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), None, "one repeat cannot tell");
     let report = of_the_paper(1.0, 3, &["reno", "cubic"]);
     assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), None, "not in the study");
+}
+
+#[test]
+fn udt_is_compared_with_the_tcps_and_is_none_of_them() {
+    let with: Vec<&str> =
+        PAPERS_ORDER[..3].iter().copied().chain(["udt"]).chain(PAPERS_ORDER[3..].iter().copied()).collect();
+    let report = of_the_paper(1.0, 3, &with);
+    assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), Some(true), "UDT is no TCP");
+    assert_eq!(shows(&report, "UDTv2 carries about as much as the TCPs"), Some(true));
+    assert_eq!(shows(&report, "UDTv2 carries about 390 Mb/s"), Some(false), "four flows have 1.1 Gb/s");
+    // All cost a tenth of a processor, whatever they carry.
+    assert_eq!(shows(&report, "UDTv2 takes about twice"), Some(false));
+    let value =
+        |figure: &str| report.paper.iter().find(|v| v.protocol == "udt" && v.figure == figure).unwrap().paper;
+    assert_eq!((value("mean_bps"), value("cycles_per_bit"), value("fairness_3")), (390e6, 1.2, 0.95));
+
+    let report = of_the_paper(1.0, 3, &PAPERS_ORDER);
+    let finding = report.findings.iter().find(|f| f.claim.starts_with("UDTv2 takes")).unwrap();
+    assert_eq!((finding.reproduces, finding.evidence.contains("UDT")), (None, true), "{finding:?}");
+}
+
+#[test]
+fn a_simulated_study_says_that_it_counts_no_processor_time() {
+    let mut study = Study { repeats: 2, engine: Engine::Simulator, varied_share: 0.02, ..Study::paper() };
+    study.contests = ["htcp", "udt"].map(alone).to_vec();
+    let runs = study.contests.iter().flat_map(|contest| [0, 1].map(|repeat| (contest, repeat)));
+    let runs = runs.map(|(contest, repeat)| StudyRun {
+        sender_cpu_ns: None,
+        ..run(&study, contest, repeat, |_, _| 1_000_000 + u64::from(repeat))
+    });
+    let report = compare(&record(&study, runs.collect()), "").unwrap();
+    for claim in ["UDTv2 takes", "what a bit costs"] {
+        let finding = report.findings.iter().find(|finding| finding.claim.starts_with(claim)).unwrap();
+        assert_eq!(
+            (finding.reproduces, finding.evidence.as_str()),
+            (None, "the simulator counts no processor time")
+        );
+    }
 }
 
 #[test]
@@ -266,5 +304,5 @@ fn the_papers_findings_are_left_out_of_other_questions() {
         compare(&record(&study, vec![one]), "").unwrap().findings.len()
     };
     assert_eq!(findings(Question::Streams { streams: 1, window_bytes: Bytes(1_000) }), 0);
-    assert_eq!(findings(Question::Regions), 22);
+    assert_eq!(findings(Question::Regions), 27);
 }

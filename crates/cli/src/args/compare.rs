@@ -62,10 +62,10 @@ impl ExchangeArg {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Congestion controls [default: the study's, cubic and bbr]
+    /// Congestion controls, udt or quic [default: the study's nine, cubic and bbr]
     ///
-    /// `landspeed cc list` has their names. A control takes settings of the flow, as in cubic+pacing-rate=1G or
-    /// default+transport=NAME.
+    /// `landspeed cc list` has the controls' names. Each takes settings of the flow, as in cubic+pacing-rate=1G or
+    /// default+transport=NAME. udt and quic are transports with controls of their own.
     #[arg(short, long, value_name = "NAME[+SETTING=VALUE],...", value_delimiter = ',')]
     pub(crate) protocols: Vec<String>,
     /// Questions to answer

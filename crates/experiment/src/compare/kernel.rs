@@ -11,7 +11,7 @@ use landspeed_session::{Reply, Request};
 use landspeed_topology::{Hosts, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::staggered::{self, StaggeredFlow};
+use landspeed_workload::staggered::{self, FlowSample, StaggeredFlow};
 
 use super::Carrier;
 use crate::{Error, Pair, Watching, buffers};
@@ -60,7 +60,8 @@ impl<'a> KernelRuns<'a> {
         };
         let kernel_name = control.and_then(|name| self.kernel_names.get(&name));
         let control = kernel_name.map(|name| ("socket-congestion".to_owned(), name.clone()));
-        settings.into_iter().map(canonical).chain(control).collect()
+        let room = udt_room(self.study, &settings);
+        room.into_iter().chain(settings.into_iter().map(canonical)).chain(control).collect()
     }
 
     /// The study's time between samples, or a longer one where there are more flows than it was meant for.
@@ -108,9 +109,14 @@ impl KernelRuns<'_> {
     fn seen(&self, plans: &[FlowPlan], ends: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
         let misshapen = |why: Misshapen| self.pair.a.misshapen(&why);
         let a = &ends[0];
-        let staggered: &staggered::Seen = a.details.read().map_err(misshapen)?;
+        let [staggered, there] = [0, 1].map(|end| ends[end].details.read::<staggered::Seen>());
+        let (staggered, there) = (staggered.map_err(misshapen)?, there.map_err(misshapen)?);
         Ok(StudyRun {
-            flows: flows(plans, ends, &staggered.flow_took_ns),
+            flows: flows(
+                plans,
+                &[Looks::of(a, staggered), Looks::of(&ends[1], there)],
+                &staggered.flow_took_ns,
+            ),
             probes: staggered.probes.clone(),
             probes_lost: staggered.probes_lost,
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
@@ -140,6 +146,19 @@ fn parsed(text: &str) -> Contestant {
     text.parse().unwrap_or_else(|_| unknown())
 }
 
+/// What a UDT flow is set to so that its own buffers, which no knob opens, bound it no more than the kernel's do TCP: twice what path and
+/// queue hold, as in the simulator. A contestant's own setting comes after it.
+fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
+    const BUFFER: &str = "udt-buffer";
+    const DEFAULT: Bytes = Bytes::mib(32);
+    const MOST: Bytes = Bytes(1 << 30);
+    let table = landspeed_transport::find(TRANSPORT.of(settings)).map(table)?;
+    let needed = Bytes(2 * (study.path.bdp().0 + study.path.room().0)).min(MOST);
+    // Only UDT has such a buffer.
+    let setting = table.parse(BUFFER, &needed.0.to_string()).ok()?;
+    (needed > DEFAULT).then_some(setting)
+}
+
 /// Windows that bound no flow, but for what the contest asks: the kernel grows buffers on demand up to four times what the
 /// path and its queue hold, since it counts its own overhead in (tcp(7), tcp_rmem and tcp_wmem). What bounds a flow is its
 /// sender's buffer.
@@ -153,22 +172,60 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)
 }
 
+/// What one end saw of all flows: TCP_INFO, or what the workload sampled of those that have none.
+#[derive(Clone, Copy)]
+struct Looks<'a> {
+    tcp: &'a [TcpSample],
+    others: &'a [FlowSample],
+}
+
+/// One look at one flow, from one end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Look {
+    at_ns: Nanos,
+    received_bytes: Bytes,
+    /// `None` where the transport does not tell.
+    cwnd_segments: Option<u32>,
+    rtt_ns: Nanos,
+    resent: u64,
+}
+
+impl<'a> Looks<'a> {
+    fn of(end: &'a EndpointOutcome, staggered: &'a staggered::Seen) -> Self {
+        Looks { tcp: end.observed.get::<Vec<TcpSample>>(), others: &staggered.samples }
+    }
+
+    fn at(self, flow: u32) -> Vec<Look> {
+        let tcp = self.tcp.iter().filter(|sample| sample.flow == flow).map(|sample| Look {
+            at_ns: sample.at_ns,
+            received_bytes: sample.received_bytes,
+            cwnd_segments: Some(sample.cwnd_segments),
+            rtt_ns: sample.rtt_ns,
+            resent: sample.retransmits,
+        });
+        let others = self.others.iter().filter(|sample| sample.flow == flow).map(|sample| Look {
+            at_ns: sample.at_ns,
+            received_bytes: sample.received_bytes,
+            cwnd_segments: None,
+            rtt_ns: sample.rtt_ns.unwrap_or_default(),
+            resent: sample.resent,
+        });
+        tcp.chain(others).collect()
+    }
+}
+
 /// What was seen of each flow: goodput by the receiver's counters, the rest by the sender's.
-fn flows(plans: &[FlowPlan], ends: &[EndpointOutcome; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
+fn flows(plans: &[FlowPlan], ends: &[Looks<'_>; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
     let flow = |(number, plan): (u32, &FlowPlan)| RunFlow {
         plan: plan.clone(),
-        samples: if plan.data_bytes.is_some() { Vec::new() } else { samples(number, plan, ends) },
+        samples: if plan.data_bytes.is_some() { Vec::new() } else { samples(number, plan, *ends) },
         took_ns: took.get(number as usize).copied().flatten(),
     };
     (0..).zip(plans).map(flow).collect()
 }
 
-fn samples(number: u32, plan: &FlowPlan, [sender, receiver]: &[EndpointOutcome; 2]) -> Vec<RunSample> {
-    let of = |end: &EndpointOutcome| -> Vec<TcpSample> {
-        let all = end.observed.get::<Vec<TcpSample>>();
-        all.iter().filter(|sample| sample.flow == number).cloned().collect()
-    };
-    let (received, sent) = (of(receiver), of(sender));
+fn samples(number: u32, plan: &FlowPlan, ends: [Looks<'_>; 2]) -> Vec<RunSample> {
+    let [sent, received] = ends.map(|end| end.at(number));
     let mut before = Bytes(0);
     let mut nearest = 0;
     let mut found = Vec::with_capacity(received.len());
@@ -178,24 +235,29 @@ fn samples(number: u32, plan: &FlowPlan, [sender, receiver]: &[EndpointOutcome; 
         }
         let here = sample.at_ns > plan.enters_ns && sample.at_ns <= plan.leaves_ns;
         let sender = sent.get(nearest);
+        // A transport that tells no window has none before its flow enters either.
+        let window = sender.map_or(sample.cwnd_segments, |sender| sender.cwnd_segments);
         found.push(RunSample {
             at_ns: sample.at_ns,
             goodput_bytes: Bytes(sample.received_bytes.0.saturating_sub(before.0)),
-            cwnd_segments: sender.filter(|_| here).map_or(0, |sender| sender.cwnd_segments),
+            cwnd_segments: window.map(|window| if here && sender.is_some() { window } else { 0 }),
             rtt_ns: sender.map_or(Nanos(0), |sender| sender.rtt_ns),
-            retransmits: sender.map_or(0, |sender| sender.retransmits),
+            retransmits: sender.map_or(0, |sender| sender.resent),
         });
         before = before.max(sample.received_bytes);
     }
     found
 }
 
-fn nearer(one: &TcpSample, other: &TcpSample, at: Nanos) -> bool {
+fn nearer(one: &Look, other: &Look, at: Nanos) -> bool {
     one.at_ns.0.abs_diff(at.0) < other.at_ns.0.abs_diff(at.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::StudyPath;
+    use landspeed_units::BitRate;
+
     use super::*;
 
     fn sample(flow: u32, at_ms: u64, received: u64, cwnd: u32) -> TcpSample {
@@ -208,32 +270,59 @@ mod tests {
         }
     }
 
-    fn outcome(samples: &[TcpSample]) -> EndpointOutcome {
-        let mut outcome = EndpointOutcome::default();
-        outcome.observed.put(samples.to_vec());
-        outcome
+    fn looks(tcp: &[TcpSample]) -> Looks<'_> {
+        Looks { tcp, others: &[] }
     }
 
     #[test]
     fn goodput_is_the_receivers_and_the_window_the_senders() {
         let plan = FlowPlan { leaves_ns: Nanos::millis(250), ..FlowPlan::default() };
-        let receiver = outcome(&[
-            sample(0, 100, 1000, 0),
-            sample(1, 100, 7, 0),
-            sample(0, 200, 3000, 0),
-            sample(0, 300, 3000, 0),
-        ]);
-        let sender = outcome(&[sample(0, 90, 0, 10), sample(0, 195, 0, 20), sample(0, 310, 0, 30)]);
-        let flows = flows(&[plan], &[sender, receiver], &[]);
+        let receiver =
+            [sample(0, 100, 1000, 0), sample(1, 100, 7, 0), sample(0, 200, 3000, 0), sample(0, 300, 3000, 0)];
+        let sender = [sample(0, 90, 0, 10), sample(0, 195, 0, 20), sample(0, 310, 0, 30)];
+        let flows = flows(&[plan], &[looks(&sender), looks(&receiver)], &[]);
         let goodput: Vec<_> = flows[0].samples.iter().map(|s| s.goodput_bytes.0).collect();
         assert_eq!(goodput, [1000, 2000, 0]);
         let windows: Vec<_> = flows[0].samples.iter().map(|s| s.cwnd_segments).collect();
-        assert_eq!(windows, [10, 20, 0], "it has left when the last was taken");
+        assert_eq!(windows, [10, 20, 0].map(Some), "it has left when the last was taken");
     }
 
     #[test]
     fn a_host_that_saw_nothing_gives_no_samples() {
-        let ends = [outcome(&[]), outcome(&[])];
+        let ends = [looks(&[]), looks(&[])];
         assert!(flows(&[FlowPlan::default()], &ends, &[])[0].samples.is_empty());
+    }
+
+    #[test]
+    fn a_flow_without_tcp_info_has_no_window_and_all_else() {
+        let at = |ms: u64| FlowSample { at_ns: Nanos::millis(ms), ..FlowSample::default() };
+        let received = [100, 200].map(|ms| FlowSample { received_bytes: Bytes(ms * 10), flow: 1, ..at(ms) });
+        let sent = [FlowSample { rtt_ns: Some(Nanos(7)), resent: 3, flow: 1, ..at(110) }];
+        let ends = [Looks { tcp: &[], others: &sent }, Looks { tcp: &[], others: &received }];
+        let plans = [FlowPlan::default(), FlowPlan { leaves_ns: Nanos::secs(1), ..FlowPlan::default() }];
+        let flows = flows(&plans, &ends, &[]);
+        let sample = |ms, goodput| RunSample {
+            at_ns: Nanos::millis(ms),
+            goodput_bytes: Bytes(goodput),
+            cwnd_segments: None,
+            rtt_ns: Nanos(7),
+            retransmits: 3,
+        };
+        assert_eq!(flows[1].samples, [sample(100, 1000), sample(200, 1000)]);
+        assert!(flows[0].samples.is_empty());
+    }
+
+    #[test]
+    fn udt_is_asked_for_as_a_transport_and_a_control_as_tcps() {
+        let udt = parsed("udt");
+        assert_eq!((&udt.control, TRANSPORT.of(&udt.settings)), (&None, "udt"));
+        let room = |rate| {
+            let path =
+                StudyPath { rate_bps: BitRate(rate), rtt_ns: Nanos::millis(100), ..StudyPath::default() };
+            udt_room(&Study { path, ..Study::default() }, &udt.settings).map(|(_, bytes)| bytes)
+        };
+        assert_eq!((room(1e8), room(1e10).as_deref()), (None, Some("250000000")));
+        let cubic = parsed("cubic");
+        assert_eq!(TRANSPORT.of(&cubic.settings), cubic.transport());
     }
 }

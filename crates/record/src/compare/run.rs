@@ -17,8 +17,9 @@ pub struct RunSample {
     pub at_ns: Nanos,
     /// Payload that reached the receiver in order within the interval.
     pub goodput_bytes: Bytes,
-    /// Congestion window at its end, in segments; 0 before the flow enters and after it has left.
-    pub cwnd_segments: u32,
+    /// Congestion window at its end, in segments; 0 before the flow enters and after it has left. `None` where the flow's transport
+    /// does not tell.
+    pub cwnd_segments: Option<u32>,
     /// The sender's smoothed round trip at its end; `None` before the first was measured.
     #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,

@@ -33,7 +33,7 @@ fn has_papers(report: &CompareReport, protocol: &str) -> bool {
 /// Table 1 as the paper prints it, throughput in Mb/s, and three columns more.
 pub(super) fn overall(report: &CompareReport) -> Table {
     let names = [
-        "TCP",
+        "protocol",
         "avg",
         "std",
         "stability",
@@ -100,7 +100,8 @@ fn range(low: Option<f64>, high: Option<f64>) -> Cell {
 /// Table 2 as the paper prints it: stability and fairness by region.
 pub(super) fn by_region(report: &CompareReport) -> Table {
     let regions = report.study.flows.clamp(1, 8) * 2 - 1;
-    let names = ["TCP", ""].map(str::to_owned).into_iter().chain((1..=regions).map(|n| format!("reg {n}")));
+    let names =
+        ["protocol", ""].map(str::to_owned).into_iter().chain((1..=regions).map(|n| format!("reg {n}")));
     let names: Vec<String> = names.collect();
     let rows = report.protocols.iter().flat_map(|p| {
         let of = |letter: &'static str, name: &'static str, value: fn(&RegionFigures) -> Option<f64>| {
@@ -123,7 +124,7 @@ pub(super) fn by_region(report: &CompareReport) -> Table {
 }
 
 pub(super) fn intervals(report: &CompareReport) -> Table {
-    let names = ["TCP", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
+    let names = ["protocol", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
     let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean \
                    (Student's t).";
     let row = |p: &ContestFigures| {
@@ -149,7 +150,7 @@ pub(super) fn short_flows(report: &CompareReport) -> Table {
          A dash: fewer than ten flows lie beyond that percentile.",
         size.unwrap_or_default()
     );
-    let names = ["TCP", "median", "90th percentile", "came to their end", "did not", "long flow, Mb/s"];
+    let names = ["protocol", "median", "90th percentile", "came to their end", "did not", "long flow, Mb/s"];
     let seconds = |value: Option<f64>| figure(value, |s| format!("{} s", number(s)));
     let row = |f: &landspeed_record::ShortFlowFigures| {
         [
@@ -165,7 +166,7 @@ pub(super) fn short_flows(report: &CompareReport) -> Table {
 }
 
 pub(super) fn round_trips(report: &CompareReport) -> Table {
-    let names = ["TCP", "round trips", "short one's share over the other's", "bias", "both, Mb/s"];
+    let names = ["protocol", "round trips", "short one's share over the other's", "bias", "both, Mb/s"];
     let caption = "Two flows of one protocol from start to end, of which one has the longer round trip. The bias is a where goodput \
                    goes as RTT to the power of -a: 0 is fair, 1 to 2 is what Lakshman and Madhow (1997) find for Reno.";
     let row = |f: &landspeed_record::RoundTripFigures| {

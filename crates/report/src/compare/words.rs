@@ -84,13 +84,13 @@ pub(super) fn headline(report: &CompareReport) -> String {
     let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
     match (counted.as_slice(), ranking(report, "throughput")) {
         ([], _) if !report.meetings.is_empty() => {
-            format!("{} meetings of TCPs on one path", report.meetings.len())
+            format!("{} meetings of protocols on one path", report.meetings.len())
         }
         ([], _) if report.runs > report.invalid_runs => other_headline(report),
         ([], _) => "No run of this study counts".to_owned(),
         ([one], _) => format!("{} carries {}", name(&one.protocol), one.mean_bps),
         (all, Some(ranking)) if report.study.independent_repeats() > 1 => carries_most(ranking, all.len()),
-        (all, _) => format!("{} TCPs on one path, run once each", all.len()),
+        (all, _) => format!("{} protocols on one path, run once each", all.len()),
     }
 }
 
@@ -99,7 +99,7 @@ fn other_headline(report: &CompareReport) -> String {
         (0, 0, Some(streams)) => format!("What a bit costs with 1 to {} streams", streams.streams),
         (0, pairs, None) if pairs > 0 => "Flows with different round trips on one path".to_owned(),
         (flows, 0, None) if flows > 0 => "Short flows beside a long one".to_owned(),
-        _ => "TCPs on one path".to_owned(),
+        _ => "Protocols on one path".to_owned(),
     }
 }
 
@@ -110,7 +110,7 @@ fn carries_most(ranking: &Ranking, all: usize) -> String {
             let names: Vec<String> = first.iter().map(|protocol| name(protocol)).collect();
             format!("{} carr{} most", listed(&names), if names.len() == 1 { "ies" } else { "y" })
         }
-        Some(first) => format!("{} of {all} TCPs carry more than the others", first.len()),
+        Some(first) => format!("{} of {all} protocols carry more than the others", first.len()),
         None => String::new(),
     }
 }

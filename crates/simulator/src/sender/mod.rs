@@ -29,13 +29,13 @@ use scoreboard::{Newest, Scoreboard};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderCounts {
-    /// Packets sent, repeated ones included.
+    /// Packets sent, repeated ones and those without data included.
     pub sent: u64,
     /// Of these, repeated ones.
     pub retransmits: u64,
-    /// Times that the window was reduced for a loss.
+    /// Times that the window was reduced for a loss; of UDT, loss reports.
     pub recoveries: u64,
-    /// Times that the retransmission timer fired.
+    /// Times that nothing was acknowledged for too long.
     pub timeouts: u64,
 }
 

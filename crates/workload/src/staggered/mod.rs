@@ -12,6 +12,7 @@
 mod bounds;
 mod probe;
 mod receiver;
+mod samples;
 mod sender;
 
 use std::sync::OnceLock;
@@ -33,6 +34,8 @@ use crate::runner::{Needs, RoleSpec, Runner, TWO};
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 use crate::{Error, TrialEnd};
+pub use samples::FlowSample;
+use samples::Sampler;
 
 /// The longest run: the study's longest is 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
@@ -156,10 +159,19 @@ impl Runner for Staggered {
             Role::Client => sending(&plan, &times, (data, probe), WRITE_SIZE.number(&spec.flow) as usize),
             Role::Server => receiving((data, probe), READ_SIZE.number(&spec.flow) as usize),
         };
-        let parts = Parts { spec, flows: data, strangers, signals: &mut signals, watch, cancel };
-        let (mut measured, left) =
-            workers::run(&spec.cores, &flows, tasks, |workers| timed(parts.trial(workers), &times))?;
-        Ok(report(role, &mut measured, left, data))
+        let mut samples = Vec::new();
+        let (mut measured, left) = workers::run(&spec.cores, &flows, tasks, |workers| {
+            let own = plan.flows.iter().map(|flow| flow.over(&spec.flow));
+            let watched = data.iter().zip(own).zip(workers.tallies);
+            let watched = watched.map(|((flow, settings), tally)| (flow.as_ref(), settings, tally));
+            let mut watch = Sampler::new((role, watch), watched, &mut samples);
+            let parts =
+                Parts { spec, flows: data, strangers, signals: &mut signals, watch: &mut watch, cancel };
+            timed(parts.trial(workers), &times)
+        })?;
+        let mut outcome = report(role, &mut measured, left, data);
+        outcome.details.get_mut::<Seen>().samples = samples;
+        Ok(outcome)
     }
 }
 
@@ -211,7 +223,7 @@ impl Times {
     }
 }
 
-/// What the client saw beside what every workload counts.
+/// What an end saw beside what every workload counts: the client, but for the samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
@@ -222,6 +234,9 @@ pub struct Seen {
     pub probes_lost: u64,
     /// From entering to the last byte's acknowledgement, by flow; `None` where a flow had no end or did not reach it.
     pub flow_took_ns: Vec<Option<Nanos>>,
+    /// Of flows that are not TCP's, each interval.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<FlowSample>,
 }
 
 detail!("staggered" => Seen);
@@ -297,5 +312,6 @@ fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn 
         flow_took_ns: senders.iter().map(|l| l.took).collect(),
         probes_lost: left.iter().map(|l| l.probes_lost).sum(),
         probes: left.into_iter().flat_map(|l| l.probes).collect(),
+        ..Seen::default()
     })
 }

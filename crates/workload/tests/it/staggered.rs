@@ -7,7 +7,7 @@ use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Watch, Watched, run_client, run_server};
 use rustix::net::sockopt::tcp_congestion;
 
-use crate::common::{KEY, V4, V6, both, outcomes, spec};
+use crate::common::{KEY, V4, V6, both, both_on, outcomes, spec};
 
 fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
     StaggeredFlow {
@@ -159,4 +159,30 @@ fn a_control_that_this_host_lacks_is_named() {
     let error = client.expect_err("there is none").to_string();
     assert!(error.contains("asked for no-such") && error.contains("cc list"), "{error}");
     assert!(server.is_err(), "{server:?}");
+}
+
+/// AF_UNIX tells no TCP_INFO, and neither does what runs over UDP: the workload samples such flows itself.
+#[test]
+fn flows_that_are_not_tcps_are_sampled_by_what_arrived() {
+    let unix = |enters, leaves| StaggeredFlow {
+        settings: [("transport".to_owned(), "unix".to_owned())].into(),
+        enters_ns: Nanos::millis(enters),
+        leaves_ns: Nanos::millis(leaves),
+        data_bytes: None,
+    };
+    let tcp = StaggeredFlow { settings: [].into(), ..unix(0, 300) };
+    let port = DataPort::open(V4, &["tcp", "unix"], KEY).expect("a data port");
+    let spec = planned(vec![unix(0, 300), tcp, unix(100, 200)], 300);
+    let (Ok(client), Ok(server)) = both_on(&spec, &port, (V4, 0), &Cancel::new()) else { panic!("it runs") };
+    let [client, server_seen] = [&client, &server].map(|end| end.get::<staggered::Seen>());
+    let received = |flow: u32| -> Vec<u64> {
+        let samples = server_seen.samples.iter().filter(|sample| sample.flow == flow);
+        samples.map(|sample| sample.received_bytes.0).collect()
+    };
+    assert!(received(0).len() > 2 && received(0).is_sorted(), "{:?}", received(0));
+    assert!(received(0).last() > received(0).first(), "{:?}", received(0));
+    assert_eq!(received(1), [0; 0], "TCP_INFO tells of it");
+    assert!(received(2).last().is_some_and(|last| *last <= server.flow_bytes[2].0), "{:?}", received(2));
+    assert!(client.samples.iter().all(|sample| sample.received_bytes == Bytes(0) && sample.flow != 1));
+    assert!(client.samples.iter().any(|sample| sample.flow == 0));
 }

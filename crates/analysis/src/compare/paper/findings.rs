@@ -6,8 +6,9 @@ use landspeed_units::{BitRate, Nanos};
 use super::super::metrics::{COST, FAIRNESS, Metric, ROUND_TRIP, STABILITY, THROUGHPUT};
 use super::super::repeats::mean;
 use super::super::run::RunFigures;
-use super::judge::Test::{Above, Ascending, Below, Best, Cannot, CostAlike, Value, Worst};
-use super::judge::{Claim, Figure, Scene, Test};
+use super::judge::Test::{Above, Ascending, Below, Best, Cannot, CostAlike, Ratio, Value, Worst};
+use super::judge::{Claim, Figure, Others, Scene, Test};
+use super::tables::UDT;
 
 const TEXT: &str = "section IV.A";
 const TABLE: &str = "section IV.A, Table 1";
@@ -16,6 +17,7 @@ const BOTH_TABLES: &str = "sections IV.A and V.A, Tables 1 and 2";
 const FIGURE_2: &str = "section IV.A, Figure 2";
 const FIGURE_3: &str = "section IV.A, Figure 3";
 const FIGURE_4: &str = "section IV.A, Figure 4 and Table 1";
+const FIGURE_5: &str = "section IV.A, Figure 5 and Table 1";
 
 /// How far an aggregate comes back as flows leave.
 const RECOVERY: Metric = Metric {
@@ -29,11 +31,18 @@ const DEVIATION: Metric = Metric { name: "deviation of the round trip", ..ROUND_
 const RETURNED: f64 = 0.9;
 /// An aggregate drops where less than this share of it is left.
 const DROPPED: f64 = 0.8;
+/// The TCPs that the paper has in mind where it calls UDT's stability and fairness "comparable to the better" ones.
+const BETTER: Others = Others::These(&["htcp", "bic"]);
+/// How far a ratio may be from 1 for "about as": the paper's own are 1.16 (throughput, all TCPs), 1.25 (stability), 0.96 (least
+/// fairness) and 0.86 (deviation of the round trip).
+const WITHIN_A_THIRD: (f64, f64) = (0.75, 4.0 / 3.0);
+const WITHIN_A_HALF: (f64, f64) = (2.0 / 3.0, 1.5);
+const WITHIN_A_TENTH: (f64, f64) = (0.9, 1.0 / 0.9);
 /// Deviation of the paper's processor costs by their mean.
 const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 
 #[rustfmt::skip]
-pub(super) const FINDINGS: [Claim; 22] = [
+pub(super) const FINDINGS: [Claim; 27] = [
     claim_of(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
         Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery),
     claim_of(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
@@ -105,8 +114,20 @@ pub(super) const FINDINGS: [Claim; 22] = [
         Cannot("a study has one round trip: run it at 13.6, 80 and 164 ms and compare"), never),
     claim_of(TEXT, "more parallel streams cost more processor time for a bit",
         Cannot("the runs of a study have as many flows as its schedule; figures by streams are apart"), never),
+    claim_of(FIGURE_5, "UDTv2 carries about 390 Mb/s",
+        Value(Figure { protocol: UDT, of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
+            format!("UDT carries {}", THROUGHPUT.say_interval(&rate))
+        }, (390e6 * 0.8, 390e6 * 1.2)), alone),
+    claim_of(TABLE, "UDTv2 carries about as much as the TCPs", Ratio(UDT, Others::Tcps, &THROUGHPUT, WITHIN_A_THIRD),
+        another_version),
+    claim_of(FIGURE_5, "UDTv2 is about as steady as the better TCPs", Ratio(UDT, BETTER, &STABILITY, WITHIN_A_HALF),
+        another_version),
+    claim_of(FIGURE_5, "UDTv2 is about as fair as the better TCPs", Ratio(UDT, BETTER, &FAIRNESS, WITHIN_A_TENTH), alone),
+    claim_of(FIGURE_5, "the round trip moves under UDTv2 about as under H-TCP",
+        Ratio(UDT, Others::These(&["htcp"]), &DEVIATION, WITHIN_A_HALF), another_version),
     claim_of(TABLE, "UDTv2 takes about twice the processor time of TCP for a bit",
-        Cannot("UDT is no TCP, and not in this study"), never),
+        Ratio(UDT, Others::Tcps, &COST, (1.5, 2.5)),
+        |_| "both have changed: this UDT hands over runs of packets in one call, and the kernel cuts TCP's bytes into packets below it".into()),
 ];
 
 const fn claim_of(
@@ -145,6 +166,11 @@ fn recovery(_: &Scene<'_>) -> String {
     "a loss costs a sender of today one reduction (selective acknowledgements, RACK, proportional rate reduction), where one \
      of 2004 often fell back to a timeout, and the path carries no other traffic"
         .into()
+}
+
+/// Why UDT is another one today.
+fn another_version(_: &Scene<'_>) -> String {
+    "this is UDT's version 4, whose rate control differs from version 2's, and the path carries no other traffic".into()
 }
 
 /// Why flows share otherwise than on a production network.

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Interval, PaperFinding, Study};
+use landspeed_record::{Engine, Interval, PaperFinding, Study};
 use landspeed_stats::{mean_and_deviation, mean_interval};
 
 use super::super::contests::Entry;
 use super::super::metrics::{COST, Metric};
 use super::super::names::title;
-use super::super::repeats::{CONFIDENCE, mean, over};
+use super::super::repeats::{CONFIDENCE, log_ratio, mean, over, ratio as geometric};
 use super::super::run::RunFigures;
-use super::tables::TABLE_1;
+use super::tables::{TABLE_1, UDT};
 
 type Names = &'static [&'static str];
 
@@ -33,10 +33,20 @@ pub(super) enum Test {
     Above(Figure, f64),
     /// Between two values of the paper's path and size: elsewhere nothing of ours may stand beside them.
     Value(Figure, (f64, f64)),
+    /// This protocol's figure over the mean of others' lies between the two.
+    Ratio(&'static str, Others, &'static Metric, (f64, f64)),
     /// What a bit costs with the paper's TCPs deviates from its mean by no more than this share of it.
     CostAlike(f64),
     /// Why no study like this can tell.
     Cannot(&'static str),
+}
+
+/// What a protocol is compared with.
+#[derive(Clone, Copy)]
+pub(super) enum Others {
+    /// All of the paper's TCPs that are in the study.
+    Tcps,
+    These(Names),
 }
 
 /// A figure of one protocol.
@@ -69,7 +79,16 @@ impl Scene<'_> {
 
     /// The paper's TCPs that this study has.
     fn papers_own(&self) -> impl Iterator<Item = &'static str> {
-        TABLE_1.iter().map(|(protocol, _)| *protocol).filter(|protocol| self.has(protocol))
+        let all = TABLE_1.iter().map(|(protocol, _)| *protocol);
+        all.filter(|protocol| *protocol != UDT && self.has(protocol))
+    }
+
+    /// Why no run has a figure of this.
+    fn no_figure(&self, metric: &Metric) -> Judged {
+        match self.study.engine {
+            Engine::Simulator if metric.name == COST.name => cannot("the simulator counts no processor time"),
+            _ => cannot(format!("no run has a figure of {}", metric.name)),
+        }
     }
 
     pub(super) fn mean(&self, protocol: &str, metric: &Metric) -> Option<f64> {
@@ -135,6 +154,7 @@ impl Test {
             Test::Value(..) => {
                 cannot("a value of the paper's size and path: nothing of this study may stand beside it")
             }
+            Test::Ratio(name, others, metric, range) => ratio(scene, (name, others), metric, range),
             Test::CostAlike(most) => cost_alike(scene, most),
             Test::Cannot(why) => cannot(why),
         }
@@ -181,10 +201,40 @@ fn set_apart(scene: &Scene<'_>, named: Names, (metric, above): (&Metric, bool)) 
         Some(missing) => missing,
         None if others.is_empty() => cannot("no other protocol of the paper is in this study"),
         None => match margins(&groups, sign) {
-            none if none.is_empty() => cannot(format!("no run has a figure of {}", metric.name)),
+            none if none.is_empty() => scene.no_figure(metric),
             margins => by_margin(&margins, evidence()),
         },
     }
+}
+
+/// Whether a protocol's figure is so many times the mean of others', repeat by repeat.
+fn ratio(
+    scene: &Scene<'_>,
+    (name, others): (&'static str, Others),
+    metric: &Metric,
+    (low, high): (f64, f64),
+) -> Judged {
+    let beside: Vec<&str> = match others {
+        Others::Tcps => scene.papers_own().collect(),
+        Others::These(named) => named.to_vec(),
+    };
+    let lacking = missing(scene, &[name]).or_else(|| missing(scene, &beside));
+    if lacking.is_some() || beside.is_empty() {
+        return lacking.unwrap_or_else(|| cannot("no TCP of the paper is in this study"));
+    }
+    let (own, beside) = (scene.each(name, metric.of), group(scene, &beside, metric));
+    let logs: Vec<f64> =
+        own.iter().filter_map(|(repeat, own)| log_ratio(*own, mean_at(&beside, *repeat)?)).collect();
+    let Some(told) = geometric(&logs) else { return scene.no_figure(metric) };
+    let margins: Vec<f64> = logs.iter().map(|log| (log - low.ln()).min(high.ln() - log)).collect();
+    let (one, all) = (said(&means(&vec![(name, own)]), metric), said(&means(&beside), metric));
+    by_margin(&margins, format!("{}: {one}, {:.2} times the mean of {all}", metric.name, told.mean))
+}
+
+/// The mean over protocols in one repeat; nothing where one of them has no figure there.
+fn mean_at(group: &Group<'_>, repeat: u32) -> Option<f64> {
+    let values: Option<Vec<f64>> = group.iter().map(|(_, values)| values.get(&repeat).copied()).collect();
+    values.and_then(mean)
 }
 
 fn ascending(scene: &Scene<'_>, named: Names, metric: &Metric) -> Judged {
@@ -196,7 +246,7 @@ fn ascending(scene: &Scene<'_>, named: Names, metric: &Metric) -> Judged {
     })
 }
 
-fn missing(scene: &Scene<'_>, named: Names) -> Option<Judged> {
+fn missing(scene: &Scene<'_>, named: &[&str]) -> Option<Judged> {
     let missing: Vec<&str> = named.iter().copied().filter(|name| !scene.has(name)).collect();
     (!missing.is_empty()).then(|| without(&missing))
 }
@@ -228,6 +278,9 @@ fn said(means: &[(&str, f64)], metric: &Metric) -> String {
 
 fn cost_alike(scene: &Scene<'_>, most: f64) -> Judged {
     let costs: Vec<f64> = scene.papers_own().filter_map(|name| scene.mean(name, &COST)).collect();
+    if costs.is_empty() && scene.study.engine == Engine::Simulator {
+        return scene.no_figure(&COST);
+    }
     if costs.len() < 3 {
         return cannot("processor time is known of fewer than three of the paper's protocols");
     }

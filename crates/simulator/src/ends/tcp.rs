@@ -1,0 +1,111 @@
+//! TCP: the kernel's sender and receiver.
+
+use std::collections::VecDeque;
+
+use landspeed_congestion::{Native, Refused};
+use landspeed_record::TcpSample;
+use landspeed_units::{Bytes, Nanos};
+
+use super::{Ends, Line};
+use crate::agenda::NEVER;
+use crate::packet::Ack;
+use crate::receiver::{Receiver, ReceiverCounts};
+use crate::scenario::FlowSpec;
+use crate::sender::{Sender, SenderCounts};
+
+#[derive(Debug)]
+pub(crate) struct TcpEnds {
+    sender: Sender,
+    receiver: Receiver,
+    /// On their way back.
+    acks: VecDeque<Ack>,
+    way_back: Nanos,
+    packet: u16,
+    segment: u64,
+}
+
+impl TcpEnds {
+    /// Ends whose handshake has just seen a round trip of `rtt`.
+    pub(super) fn start(
+        spec: &FlowSpec,
+        control: Native,
+        (now, rtt): (Nanos, Nanos),
+    ) -> Result<Self, Refused> {
+        Ok(TcpEnds {
+            sender: Sender::new(spec, control, now, rtt)?,
+            receiver: Receiver::new(spec.receiver),
+            acks: VecDeque::new(),
+            way_back: spec.return_ns,
+            packet: spec.mtu_bytes,
+            segment: spec.segment_bytes().into(),
+        })
+    }
+
+    fn send_back(&mut self, ack: Option<Ack>) {
+        self.acks.extend(ack.map(|ack| Ack { arrives: ack.arrives + self.way_back, ..ack }));
+    }
+}
+
+impl Ends for TcpEnds {
+    fn transmit(&mut self, now: Nanos, line: &mut Line<'_>) {
+        let packet = self.packet;
+        self.sender.transmit(now, |segment| {
+            line(segment, packet);
+        });
+    }
+
+    fn on_packet(&mut self, now: Nanos, segment: u64) {
+        let ack = self.receiver.on_segment(now, segment);
+        self.send_back(ack);
+    }
+
+    fn next_answer(&self) -> Nanos {
+        self.acks.front().map_or(NEVER, |ack| ack.arrives)
+    }
+
+    fn on_answer(&mut self, now: Nanos) {
+        if let Some(ack) = self.acks.pop_front() {
+            self.sender.on_ack(now, &ack);
+        }
+    }
+
+    fn next_timer(&self) -> Nanos {
+        self.sender.next_timer().min(self.receiver.next_timer())
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        let ack = self.receiver.on_timer(now);
+        self.send_back(ack);
+        self.sender.on_timer(now);
+    }
+
+    fn stop(&mut self, _: Nanos) {
+        self.sender.stop();
+    }
+
+    fn is_done(&self) -> bool {
+        self.sender.is_done()
+    }
+
+    fn delivered(&self) -> Bytes {
+        Bytes(self.segment * self.receiver.in_order())
+    }
+
+    fn state(&self) -> TcpSample {
+        let (sk, counts) = (self.sender.sock(), self.sender.counts());
+        TcpSample {
+            rtt_ns: Nanos::micros(u64::from(sk.srtt_us >> 3)),
+            min_rtt_ns: (sk.rtt_min > 0).then(|| Nanos::micros(sk.rtt_min.into())),
+            cwnd_segments: sk.snd_cwnd,
+            ssthresh_segments: sk.snd_ssthresh,
+            mss_bytes: Bytes(self.segment),
+            retransmits: counts.retransmits,
+            acked_bytes: Bytes(self.segment * self.sender.acked()),
+            ..TcpSample::default()
+        }
+    }
+
+    fn counts(&self) -> (SenderCounts, ReceiverCounts) {
+        (self.sender.counts(), self.receiver.counts())
+    }
+}

@@ -1,0 +1,83 @@
+//! How far flows have come of which no TCP_INFO tells: those of transports that are not TCP.
+
+use landspeed_record::{Observations, Progress, Role, Settings};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{Flow, find};
+use landspeed_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::workers::Tally;
+use crate::{Watch, Watched};
+
+/// One such flow at one moment, as one end knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowSample {
+    /// Flow number, from 0.
+    pub flow: u32,
+    /// Time since the first data of any flow.
+    pub at_ns: Nanos,
+    /// Payload that the program has received; 0 at the sending end.
+    pub received_bytes: Bytes,
+    /// Packets sent again; 0 at the receiving end, and where the transport sends nothing again.
+    pub resent: u64,
+    /// The sender's smoothed round trip; `None` at the receiving end, and where the transport does not tell.
+    pub rtt_ns: Option<Nanos>,
+}
+
+/// Whether TCP_INFO tells of a flow with these settings.
+fn is_tcp(settings: &Settings) -> bool {
+    find(TRANSPORT.of(settings)).is_some_and(|transport| transport.about().protocol == "tcp")
+}
+
+/// Watches a run as it is told to, and samples beside it what nothing else does.
+pub(super) struct Sampler<'a> {
+    watch: &'a mut dyn Watch,
+    /// With what each one's task has counted.
+    flows: Vec<(&'a dyn Flow, &'a Tally)>,
+    role: Role,
+    samples: &'a mut Vec<FlowSample>,
+}
+
+impl<'a> Sampler<'a> {
+    /// `flows` come with their settings and tallies. The samples go to `samples`.
+    pub(super) fn new(
+        (role, watch): (Role, &'a mut dyn Watch),
+        flows: impl Iterator<Item = (&'a dyn Flow, Settings, &'a Tally)>,
+        samples: &'a mut Vec<FlowSample>,
+    ) -> Self {
+        let untold = flows.filter(|(_, settings, _)| !is_tcp(settings));
+        Sampler { watch, flows: untold.map(|(flow, _, tally)| (flow, tally)).collect(), role, samples }
+    }
+
+    /// `None` of a flow that has left.
+    fn look(&self, at_ns: Nanos, (flow, tally): (&dyn Flow, &Tally)) -> Option<FlowSample> {
+        let sample = FlowSample { flow: flow.number(), at_ns, ..FlowSample::default() };
+        if self.role == Role::Server {
+            return Some(FlowSample { received_bytes: Bytes(tally.get()), ..sample });
+        }
+        let progress = flow.progress().ok()?;
+        let rtt_ns = Some(progress.rtt).filter(|rtt| *rtt > Nanos(0));
+        Some(FlowSample { resent: progress.resent, rtt_ns, ..sample })
+    }
+}
+
+impl Watch for Sampler<'_> {
+    fn open(&mut self, ends: &Watched<'_>) {
+        self.watch.open(ends);
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        self.watch.sample(at);
+        let looks: Vec<_> = self.flows.iter().filter_map(|flow| self.look(at, *flow)).collect();
+        self.samples.extend(looks);
+    }
+
+    fn progress(&mut self, so_far: Progress) {
+        self.watch.progress(so_far);
+    }
+
+    fn close(&mut self) -> Observations {
+        self.watch.close()
+    }
+}
