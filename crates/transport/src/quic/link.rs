@@ -207,6 +207,8 @@ impl Link {
             match event {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => {
+                    // What this end has against the peer is said before it leaves.
+                    self.heard.open();
                     self.lost.get_or_insert(Lost::of(&reason));
                 }
                 Event::Stream(StreamEvent::Opened { .. }) => {
