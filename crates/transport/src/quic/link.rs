@@ -175,6 +175,10 @@ impl Link {
             let mut answer = Vec::new();
             let received = wire.receive(|ecn, datagram| {
                 any = true;
+                // The first reason counts: after the peer's close the port's listener may say that the connection is gone.
+                if connection.is_closed() {
+                    return;
+                }
                 let event = endpoint.handle(now, peer, None, ecn, datagram, &mut answer);
                 // What belongs to no connection is not answered.
                 if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
@@ -207,6 +211,8 @@ impl Link {
             match event {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => {
+                    // What this end has against the peer is said before it leaves.
+                    self.heard.open();
                     self.lost.get_or_insert(Lost::of(&reason));
                 }
                 Event::Stream(StreamEvent::Opened { .. }) => {

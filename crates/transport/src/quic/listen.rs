@@ -274,11 +274,12 @@ mod tests {
     const KEY: Key = [7; 32];
     const OTHER: Key = [8; 32];
 
-    fn listener() -> QuicListener {
-        let free = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
-        let at = free.local_addr().expect("its address");
-        drop(free);
-        QuicListener::start(at, &Settings::new(), &KEY).expect("it listens")
+    /// A listener, and what keeps its port from other tests.
+    fn listener() -> (Socket, QuicListener) {
+        let held = shared_port::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");
+        let at = socket::local(&held).expect("its address");
+        held.connect(&at.into()).expect("it takes nothing");
+        (held, QuicListener::start(at, &Settings::new(), &KEY).expect("it listens"))
     }
 
     fn patience(cancel: &Cancel) -> Patience<'_> {
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_server_that_has_read_a_first_packet_but_not_the_key_is_not_believed() {
-        let mut listener = listener();
+        let (_held, mut listener) = listener();
         let crypto = identity::server(&OTHER).expect("keys");
         listener.config = ServerConfig::with_crypto(Arc::new(crypto));
         let (server, settings, cancel) = (listener.at, Settings::new(), Cancel::new());
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_client_that_has_read_a_first_packet_but_not_the_key_is_turned_away() {
-        let mut listener = listener();
+        let (_held, mut listener) = listener();
         let socket = Arc::new(shared_port::open(listener.at).expect("a socket"));
         socket.connect(&listener.at.into()).expect("connects");
         let ways = Ways::of(&Settings::new());
