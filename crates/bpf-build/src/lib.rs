@@ -1,0 +1,39 @@
+//! For build scripts: a BPF object from a C source, by clang.
+//!
+//! It has no dependencies. libbpf-cargo would build forty more crates, and libbpf twice (docs/decisions/0008).
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Compiles `source` into `OUT_DIR/NAME.bpf.o`, with more arguments for clang. The crate whose build script calls it depends on
+/// libbpf-rs, which says where libbpf's headers are.
+///
+/// # Panics
+/// Where clang is missing or refuses the source, which ends the build with what it said.
+pub fn compile(source: &Path, name: &str, more: &[&str]) {
+    let object = PathBuf::from(of("OUT_DIR")).join(format!("{name}.bpf.o"));
+    let arch = match of("CARGO_CFG_TARGET_ARCH").to_string_lossy().as_ref() {
+        "x86_64" => "x86".to_owned(),
+        "aarch64" => "arm64".to_owned(),
+        other => other.to_owned(),
+    };
+    // -g gives the types for maps and CO-RE; v3 has 32-bit jumps and arithmetic (Linux 5.1).
+    let mut clang = Command::new("clang");
+    clang.args(["--target=bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fno-stack-protector"]);
+    // Set by libbpf-sys: where it installed its own headers.
+    clang.arg(format!("-D__TARGET_ARCH_{arch}")).arg("-I").arg(of("DEP_BPF_INCLUDE"));
+    clang.args(more).arg("-c").arg(source).arg("-o").arg(object);
+    match clang.status() {
+        Ok(status) => assert!(status.success(), "clang cannot compile {}: {status}", source.display()),
+        Err(error) => {
+            panic!("cannot run clang, which compiles BPF programs ({error}); `make setup` installs it")
+        }
+    }
+}
+
+/// What cargo sets for a build script.
+fn of(name: &str) -> OsString {
+    env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
+}
