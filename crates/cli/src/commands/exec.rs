@@ -53,12 +53,13 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     keeper.arg("keep-path").arg(path.name());
     let options = Options { only: Only::new(args.only.clone()), bytes: args.bytes };
     let ended = landspeed_path::exec(path, &options, command, keeper)?;
+    let told = Told::of(path, &ended);
     if args.json {
-        eprintln!("{}", serde_json::to_string(&Told::of(path, &ended))?);
+        eprintln!("{}", serde_json::to_string(&told)?);
     } else if !path.rules().is_empty() {
-        told(path, &ended.counts).iter().for_each(|line| eprintln!("landspeed: {line}"));
+        lines(path, &ended.counts).iter().for_each(|line| eprintln!("landspeed: {line}"));
     }
-    if args.require && ended.status.success() && Told::of(path, &ended).why_not().is_some() {
+    if args.require && ended.status.success() && told.why_not().is_some() {
         return Ok(ExitCode::FAILURE);
     }
     Ok(code(ended.status))
@@ -78,7 +79,7 @@ fn path(name: &str) -> Result<&'static dyn Path> {
 }
 
 /// "local carried 12 of 14 connections", and why it did not carry the others.
-fn told(path: &dyn Path, counts: &Counts) -> Vec<String> {
+fn lines(path: &dyn Path, counts: &Counts) -> Vec<String> {
     let all = counts.all();
     let connections = if all == 1 { "connection" } else { "connections" };
     let mut lines = vec![match all {
