@@ -106,13 +106,15 @@ fn begun(
         // SAFETY: the child's copy of our end, which nothing uses there. With it open, the child would not see that we have gone.
         unsafe { libc::close(number) };
         // The program begins once all is there that answers its calls.
-        let begins = recv(&theirs, &mut [0], RecvFlags::empty())?.0 == 1;
+        if recv(&theirs, &mut [0], RecvFlags::empty())?.0 != 1 {
+            return Err(Errno::PIPE.into());
+        }
         // A call without a descriptor, for its number: the keeper finds calls by those that were noted before.
         if let Some(call) = first {
             // SAFETY: numbers alone.
             unsafe { libc::syscall(call, -1, -1, -1, -1) };
         }
-        if begins { Ok(()) } else { Err(Errno::PIPE.into()) }
+        Ok(())
     };
     // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
     unsafe { command.pre_exec(hand_over) };

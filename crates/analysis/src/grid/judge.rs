@@ -2,7 +2,8 @@
 
 use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
-    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramOf, Record, Side,
+    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramOf,
+    Record, Side,
 };
 use landspeed_stats::grid::{Compared, Contrast, Layout};
 use landspeed_stats::ratio_of;
@@ -142,14 +143,13 @@ fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
     };
     let mut all: Vec<GridCurves> =
         std::iter::once(grid.figure).chain(others).filter(has).map(named).collect();
-    all.splice(all.len().min(1)..all.len().min(1), told_beside(grid, trials));
+    all.splice(all.len().min(1)..all.len().min(1), told_beside(grid, told));
     all
 }
 
 /// Figures that the program told beside the one that decides; none where the cells differ in which one that is.
-fn told_beside(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
+fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
     let Some(program) = &grid.program else { return Vec::new() };
-    let told = trials.iter().find_map(|trial| trial.program());
     let others = told.iter().flat_map(|told| &told.all).filter(|one| one.name != program.figure);
     let is_one = told.is_some_and(|told| told.asked == program.figure);
     let curves = |one: &ProgramFigure| {

@@ -199,18 +199,13 @@ impl Rendezvous {
         let mut id = [0; 16];
         getrandom::fill(&mut id).ok()?;
         let claim = Claim { id, peer, to: plain(to), queue: Arc::clone(&self.queue), is_settled: false };
-        match claim.say(CLAIM, claim.to, &[]) {
-            Ok(()) => Some(claim),
+        let Err(error) = claim.say(CLAIM, claim.to, &[]) else { return Some(claim) };
+        if error == Errno::CONNREFUSED {
             // What a killed supervisor has left is cleared by the first who meets it.
-            Err(Errno::CONNREFUSED) => {
-                let _ = fs::remove_file(&claim.peer.socket);
-                None
-            }
-            Err(_) => {
-                claim.settle();
-                None
-            }
+            let _ = fs::remove_file(&claim.peer.socket);
         }
+        claim.settle();
+        None
     }
 
     /// The claim on a connection that a thread accepted, where there is one. It waits a little for those that are being made.
