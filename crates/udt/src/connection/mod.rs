@@ -221,7 +221,7 @@ impl Connection {
             }
             Phase::Connecting(_) => {}
             Phase::Open(link) => {
-                link.receiver.handle_timeout(now);
+                link.handle_timeout(now);
                 if link.is_silent(now, &self.config) {
                     self.closed = Some(Reason::Silent);
                 } else {
