@@ -39,6 +39,8 @@ pub(crate) struct Sender {
     round_trip: Estimate,
     /// When the next packet may leave.
     next_send: Nanos,
+    /// The last packet did not wait for the one before: the next one waits for both.
+    owes: bool,
     /// How much of a delay later packets may catch up.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
@@ -82,6 +84,7 @@ impl Sender {
             path,
             round_trip,
             next_send: Nanos(0),
+            owes: false,
             catch_up,
             last_warning: None,
         }
@@ -273,10 +276,13 @@ impl Sender {
         if let Some(given_up) = self.give_up(now, offset) {
             return Some(Next::Drop(given_up));
         }
-        // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1).
-        let is_pair = self.buffer.next_seq().plus(due - 1).to_wire().is_multiple_of(16);
-        let packets = self.buffer.run(now, offset, (due + u32::from(is_pair)).min(room));
-        self.spend(now, packets);
+        // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1), the latter in a run of its own where the former is
+        // the last of its message.
+        let begins_pair = |last: Seq| last.to_wire().is_multiple_of(16);
+        let more = u32::from(begins_pair(self.buffer.next_seq().plus(due - 1)));
+        let packets = self.buffer.run(now, offset, (due + more).min(room));
+        let owed = std::mem::replace(&mut self.owes, begins_pair(self.buffer.next_seq().plus(packets - 1)));
+        self.spend(now, packets + u32::from(owed) - u32::from(self.owes));
         let bytes = self.buffer.take(offset, packets, At { now, timestamp });
         self.path.last_sent = self.buffer.next_seq().prev();
         self.control.on_sent(now, self.path.last_sent);
