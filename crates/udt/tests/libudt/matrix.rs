@@ -44,7 +44,7 @@ fn row(network: &str, case: &Case, figures: &Figures) {
 #[test]
 fn every_network_both_ways() {
     if std::env::var_os("LANDSPEED_UDT_FULL").is_none() {
-        println!("SKIP: half an hour: make interop-udt");
+        println!("SKIP: ten minutes: make interop-udt");
         return;
     }
     let only = std::env::var("LANDSPEED_UDT_ONLY").unwrap_or_default();
