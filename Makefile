@@ -208,7 +208,7 @@ fuzz-cc: setup
 		--test algorithms -- fuzz:: --nocapture
 
 # Our UDT and Debian's libudt: 1 GiB, and 32 MiB over each bad network, both ways, as a stream and as messages, in packets of 1500
-# and 9000 bytes (docs/results/udt-interop.md; half an hour, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.
+# and 9000 bytes (docs/results/udt-interop.md; ten minutes, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.
 interop-udt: setup
 	@.ci/install g++ /usr/include/udt/udt.h:libudt-dev
 	LANDSPEED_UDT_FULL=1 $(CARGO) test --release --locked -p landspeed-udt --test libudt -- --nocapture --test-threads 1 \

@@ -237,10 +237,12 @@ impl Estimate {
         }
     }
 
-    /// What the peer reports. libudt reports its initial value until it has measured something.
+    /// What the peer reports. libudt reports its initial value until it has measured something, and then values on the way from there to
+    /// the true one, with a variance of up to twice the mean.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
-        if is_measured {
+        let is_settled = variance.0 <= mean.0 / 2;
+        if is_measured && (is_settled || !self.is_known) {
             self.sample(mean);
         }
     }
@@ -355,7 +357,10 @@ mod tests {
         assert_eq!(estimate.patience(), Nanos::millis(1200));
         estimate.sample(Nanos::millis(480));
         assert_eq!(estimate.round_trip().mean, Nanos::millis(410));
-        assert_eq!(Estimate::new(Some(Nanos::millis(40))).patience(), Nanos::millis(120));
+        let mut estimate = Estimate::new(Some(Nanos::millis(40)));
+        assert_eq!(estimate.patience(), Nanos::millis(120));
+        estimate.reported(Nanos::millis(87), Nanos::millis(62));
+        assert_eq!(estimate.round_trip().mean, Nanos::millis(40));
     }
 
     #[test]

@@ -21,6 +21,8 @@ struct Slot {
     message: MessageWord,
     deadline: Option<Nanos>,
     dropped: bool,
+    /// When it was sent last, or the receiver was told that it is given up.
+    sent_at: Nanos,
 }
 
 const EMPTY: Slot = Slot {
@@ -28,7 +30,15 @@ const EMPTY: Slot = Slot {
     message: MessageWord { position: Position::Solo, in_order: true, number: MessageNumber::FIRST },
     deadline: None,
     dropped: false,
+    sent_at: Nanos(0),
 };
+
+/// The time at which packets are sent, and as they carry it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) now: Nanos,
+    pub(crate) timestamp: u32,
+}
 
 pub(crate) struct SendBuffer {
     ring: Box<[u8]>,
@@ -136,7 +146,7 @@ impl SendBuffer {
 
     fn push(&mut self, piece: &[u8], message: MessageWord, deadline: Option<Nanos>) {
         let slot = self.slot(self.used);
-        self.slots[slot] = Slot { length: piece.len() as u32, message, deadline, dropped: false };
+        self.slots[slot] = Slot { length: piece.len() as u32, message, deadline, ..EMPTY };
         let start = slot * (HEADER + self.payload);
         let packet = &mut self.ring[start..start + HEADER + piece.len()];
         put(packet, 0, self.first.plus(self.used).to_wire());
@@ -170,6 +180,7 @@ impl SendBuffer {
         for offset in first..=last {
             let slot = self.slot(offset);
             self.slots[slot].dropped = true;
+            self.slots[slot].sent_at = now;
         }
         self.sent = self.sent.max(last + 1);
         let packets = SeqRange { first: self.first.plus(first), last: self.first.plus(last) };
@@ -192,12 +203,18 @@ impl SendBuffer {
         (full + shorter).max(1) as u32
     }
 
-    /// The bytes of `count` packets from `offset` on, which are a run, with `timestamp` in each. New ones count as sent.
-    pub(crate) fn take(&mut self, offset: u32, count: u32, timestamp: u32) -> Range<usize> {
+    /// When the first packet was sent last.
+    pub(crate) fn first_sent_at(&self) -> Nanos {
+        self.slots[self.head].sent_at
+    }
+
+    /// The bytes of `count` packets from `offset` on, which are a run, with the time in each. New ones count as sent.
+    pub(crate) fn take(&mut self, offset: u32, count: u32, at: At) -> Range<usize> {
         let (start, size) = (self.slot(offset), HEADER + self.payload);
         let last = start + count as usize - 1;
         for slot in start..=last {
-            put(&mut self.ring[slot * size..slot * size + HEADER], 2, timestamp);
+            put(&mut self.ring[slot * size..slot * size + HEADER], 2, at.timestamp);
+            self.slots[slot].sent_at = at.now;
         }
         self.sent = self.sent.max(offset + count);
         start * size..last * size + HEADER + self.slots[last].length as usize
@@ -217,6 +234,7 @@ mod tests {
 
     const PAYLOAD: usize = 10;
     const PACKETS: u32 = 12;
+    const AT: At = At { now: Nanos(0), timestamp: 0 };
 
     #[derive(Debug, Clone)]
     enum Step {
@@ -237,7 +255,7 @@ mod tests {
 
     /// Takes a run apart: each packet is whole, has the number after the one before, and all but the last have one length.
     fn payloads(buffer: &mut SendBuffer, offset: u32, count: u32, at: u32) -> Vec<(Seq, Vec<u8>)> {
-        let range = buffer.take(offset, count, at);
+        let range = buffer.take(offset, count, At { now: Nanos(0), timestamp: at });
         let pieces: Vec<&[u8]> = buffer.bytes(range).chunks(HEADER + PAYLOAD).collect();
         assert_eq!(pieces.len(), count as usize);
         let parse = |piece: &&[u8]| {
@@ -304,8 +322,8 @@ mod tests {
         buffer.write_message(&[1; 15], true, None);
         buffer.write_message(&[2; 35], true, Some(Nanos(100)));
         buffer.write_message(&[3; 5], true, None);
-        buffer.take(0, 2, 0);
-        buffer.take(2, 2, 0);
+        buffer.take(0, 2, AT);
+        buffer.take(2, 2, AT);
         assert_eq!(buffer.expire(Nanos(200), 1), None);
         assert_eq!(buffer.expire(Nanos(100), 3), None);
         let gone = buffer.expire(Nanos(101), 3).unwrap();

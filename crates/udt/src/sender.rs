@@ -8,7 +8,7 @@ use crate::history::{Estimate, PacketRate, SYN};
 use crate::loss::{LossList, SeqRange};
 use crate::packet::{Ack, LossReport, MessageDrop, Rates};
 use crate::rate::{Control, PathState};
-use crate::send_buffer::SendBuffer;
+use crate::send_buffer::{At, SendBuffer};
 use crate::seq::Seq;
 
 /// What leaves next.
@@ -24,6 +24,12 @@ pub(crate) enum Next {
 pub(crate) struct Sender {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
+    /// What was reported lost and is not acknowledged. It was sent again since, or waits for that.
+    reported: LossList,
+    /// Timeouts since something new was acknowledged.
+    fruitless: u32,
+    /// How often the first packet was sent again because it should have been acknowledged.
+    stuck: u32,
     control: Box<dyn Control>,
     /// What the last full acknowledgement named.
     full_ack: Seq,
@@ -35,6 +41,8 @@ pub(crate) struct Sender {
     next_send: Nanos,
     /// When a burst last began.
     parted_at: Option<Nanos>,
+    /// The last packet did not wait for the one before: the next one waits for both.
+    owes: bool,
     /// How much of a delay later packets may catch up.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
@@ -77,6 +85,9 @@ impl Sender {
         Sender {
             buffer,
             losses: LossList::new(),
+            reported: LossList::new(),
+            fruitless: 0,
+            stuck: 0,
             control,
             full_ack: first,
             window_end: first.plus(limits.peer_flight.min(MAX_WINDOW)),
@@ -84,6 +95,7 @@ impl Sender {
             round_trip,
             next_send: Nanos(0),
             parted_at: None,
+            owes: false,
             catch_up,
             last_warning: None,
             acked: Acked::default(),
@@ -131,6 +143,11 @@ impl Sender {
         self.acked.packets += u64::from(packets);
         self.acked.bytes += Bytes(self.buffer.release(packets));
         self.losses.remove_before(next);
+        self.reported.remove_before(next);
+        if packets > 0 {
+            self.fruitless = 0;
+            self.stuck = 0;
+        }
         Some(packets)
     }
 
@@ -160,7 +177,9 @@ impl Sender {
         for range in report.ranges().filter(|range| !range.last.is_before(first)) {
             let live = if range.first.is_before(first) { first } else { range.first };
             begins = begins.or(Some(live));
-            self.losses.insert(SeqRange { first: live, last: range.last });
+            let lost = SeqRange { first: live, last: range.last };
+            self.losses.insert(lost);
+            self.reported.insert(lost);
         }
         if let Some(begins) = begins {
             self.control.on_loss(now, begins, &self.path);
@@ -168,16 +187,39 @@ impl Sender {
         true
     }
 
-    /// Nothing was heard of what is under way: its last packet goes again, and the receiver says what else it lacks; where that is not
-    /// answered either, all of it. Nothing is added to what waits for that already.
-    pub(crate) fn on_timeout(&mut self, now: Nanos, is_first: bool) {
+    /// Nothing was heard of what is under way, and none of it waits to be sent again: what was reported lost goes again, since libudt
+    /// reports nothing twice; the first packet, whose report may be lost; the last one, after which the receiver says what else it lacks.
+    /// Where that brings nothing, all goes again.
+    pub(crate) fn on_timeout(&mut self, now: Nanos) {
         let sent = self.buffer.sent();
         if self.losses.is_empty() && sent > 0 {
-            let last = self.buffer.first().plus(sent - 1);
-            let first = if is_first { last } else { self.buffer.first() };
-            self.losses.insert(SeqRange { first, last });
+            let (first, last) = (self.buffer.first(), self.buffer.first().plus(sent - 1));
+            if self.fruitless == 0 {
+                self.losses = self.reported.clone();
+                self.losses.insert(SeqRange { first, last: first });
+                self.losses.insert(SeqRange { first: last, last });
+            } else {
+                self.losses.insert(SeqRange { first, last });
+            }
+            self.fruitless += 1;
         }
         self.control.on_timeout(now, &self.path);
+    }
+
+    /// When the first packet goes again because it should have been acknowledged, as the receiver reports losses after it. Either what was
+    /// sent again is lost too, which libudt does not report, or the report is. EXP would not go off as long as other reports come.
+    fn stuck_until(&self) -> Option<Nanos> {
+        let waits = self.reported.is_empty() || self.losses.first() == Some(self.buffer.first());
+        let patience = self.round_trip.patience() + SYN.times(2);
+        (!waits).then(|| self.buffer.first_sent_at() + patience.times(u64::from(1 + self.stuck)))
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
+        if self.stuck_until().is_some_and(|until| now >= until) {
+            let first = self.buffer.first();
+            self.losses.insert(SeqRange { first, last: first });
+            self.stuck = (self.stuck + 1).min(MAX_STUCK);
+        }
     }
 
     /// A warning counts once in a round trip.
@@ -194,15 +236,22 @@ impl Sender {
         flow.min(self.control.window().max(1).saturating_sub(self.buffer.sent()))
     }
 
+    fn has_new(&self) -> bool {
+        self.buffer.has_new() && self.room() > 0
+    }
+
+    /// Whether something could leave but for the pace.
+    pub(crate) fn is_pacing(&self) -> bool {
+        !self.losses.is_empty() || self.has_new()
+    }
+
     /// When something can leave; `None` where there is nothing, or the windows are closed. One packet would leave earlier: a sleep that is
     /// as long as a late wake-up may be sends many at once.
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
         let next = self.next_send + (self.catch_up - self.control.period());
-        if !self.losses.is_empty() {
-            return Some(next);
-        }
-        let has_new = self.buffer.has_new() && self.room() > 0;
-        has_new.then(|| next.max(self.control.frozen_until()))
+        let lost = (!self.losses.is_empty()).then_some(next);
+        let new = self.has_new().then(|| next.max(self.control.frozen_until()));
+        [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
     /// How many packets the pace allows now.
@@ -239,7 +288,7 @@ impl Sender {
             let packets = self.buffer.run(now, offset, due.min(range.packets()));
             self.losses.take_first(packets);
             self.spend(now, packets);
-            let bytes = self.buffer.take(offset, packets, timestamp);
+            let bytes = self.buffer.take(offset, packets, At { now, timestamp });
             return Some(Next::Data { bytes, packets, again: true });
         }
         self.poll_new(now, due, timestamp)
@@ -255,11 +304,15 @@ impl Sender {
             return Some(Next::Drop(given_up));
         }
         let due = self.part(now, due);
-        // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1).
-        let is_pair = self.buffer.next_seq().plus(due - 1).to_wire().is_multiple_of(16);
-        let packets = self.buffer.run(now, offset, (due + u32::from(is_pair)).min(room));
-        self.spend(now, packets);
-        let bytes = self.buffer.take(offset, packets, timestamp);
+        // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1), the latter in a run of its own where the former is
+        // the last of its message.
+        let begins_pair = |last: Seq| last.to_wire().is_multiple_of(16);
+        let more = u32::from(begins_pair(self.buffer.next_seq().plus(due - 1)));
+        let packets = self.buffer.run(now, offset, (due + more).min(room));
+        let parts_pair = packets < room && begins_pair(self.buffer.next_seq().plus(packets - 1));
+        let owed = std::mem::replace(&mut self.owes, parts_pair);
+        self.spend(now, packets + u32::from(owed) - u32::from(self.owes));
+        let bytes = self.buffer.take(offset, packets, At { now, timestamp });
         self.path.last_sent = self.buffer.next_seq().prev();
         self.control.on_sent(now, self.path.last_sent);
         Some(Next::Data { bytes, packets, again: false })
@@ -275,10 +328,14 @@ impl Sender {
     fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
         let given_up = self.buffer.expire(now, offset)?;
         self.losses.remove(given_up.packets);
+        self.reported.remove(given_up.packets);
         self.path.last_sent = self.buffer.next_seq().prev();
         Some(given_up)
     }
 }
+
+/// The first packet goes again at intervals that grow so often.
+const MAX_STUCK: u32 = 7;
 
 /// Larger windows are cut to this, so that distances within one are never ambiguous.
 pub(crate) const MAX_WINDOW: u32 = 1 << 28;

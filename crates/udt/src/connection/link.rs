@@ -131,13 +131,20 @@ impl Link {
         self.exp.is_silent(now, self.sender.patience(), config.silence)
     }
 
+    pub(super) fn handle_timeout(&mut self, now: Nanos) {
+        self.receiver.handle_timeout(now);
+        self.sender.handle_timeout(now);
+    }
+
     /// What was sent and not acknowledged for too long goes again; a peer that sends nothing is told that this end is alive. Whether
     /// something goes again.
     pub(super) fn check_exp(&mut self, now: Nanos) -> bool {
-        let Some(times) = self.exp.goes_off(now, self.sender.patience()) else { return false };
+        if !self.exp.goes_off(now, self.sender.patience()) {
+            return false;
+        }
         let is_waiting = self.sender.is_waiting_for_ack();
         if is_waiting {
-            self.sender.on_timeout(now, times == 1);
+            self.sender.on_timeout(now);
         } else {
             self.keep_alive = true;
         }

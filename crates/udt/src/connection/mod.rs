@@ -255,7 +255,7 @@ impl Connection {
     /// Whether data could leave but for the pace, so that what the peer says now changes little before
     /// [`next_timeout`](Self::next_timeout).
     pub fn is_pacing(&self) -> bool {
-        matches!(&self.phase, Phase::Open(link) if self.closed.is_none() && link.sender.next_timeout().is_some())
+        matches!(&self.phase, Phase::Open(link) if self.closed.is_none() && link.sender.is_pacing())
     }
 
     /// Time has passed.
@@ -269,7 +269,7 @@ impl Connection {
             }
             Phase::Connecting(_) => {}
             Phase::Open(link) => {
-                link.receiver.handle_timeout(now);
+                link.handle_timeout(now);
                 if link.is_silent(now, &self.config) {
                     self.closed = Some(Reason::Silent);
                 } else {

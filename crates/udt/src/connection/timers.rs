@@ -48,14 +48,14 @@ impl Exp {
         silence >= most || self.count > MAX_EXP && silence >= MIN_SILENCE && now >= self.at(patience)
     }
 
-    /// Where the timer goes off: for which time since the peer was heard. It is slower each time.
-    pub(super) fn goes_off(&mut self, now: Nanos, patience: Nanos) -> Option<u32> {
-        if now < self.at(patience) {
-            return None;
+    /// Whether the timer goes off. It is slower each time, until the peer is heard.
+    pub(super) fn goes_off(&mut self, now: Nanos, patience: Nanos) -> bool {
+        let goes_off = now >= self.at(patience);
+        if goes_off {
+            self.count += 1;
+            self.since = now;
         }
-        self.count += 1;
-        self.since = now;
-        Some(self.count - 1)
+        goes_off
     }
 
     /// When the timer goes off, or the peer has been silent for `most`.

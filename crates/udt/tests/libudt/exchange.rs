@@ -185,16 +185,8 @@ fn from_libudt(case: &Case) -> Figures {
     let relay = case.weather.map(|weather| Relay::start(socket.address(), weather, case.bytes));
     let to = relay.as_ref().map_or(socket.address(), |relay| relay.address);
     let start = Instant::now();
-    let (mut peer, mut input) = Peer::connect(to, case.socket_type, case.mss);
-    let mut content = Content::new(case);
-    let writer = std::thread::spawn(move || {
-        loop {
-            let piece = content.next();
-            if piece.is_empty() || input.write_all(&piece).is_err() {
-                return content;
-            }
-        }
-    });
+    let (mut peer, input) = Peer::connect(to, case.socket_type, case.mss);
+    let writer = write_all(Content::new(case), input);
     let mut end = End::accept(socket, case.config(), Nanos::secs(5));
     let (mut hash, mut room) = (Hasher::new(), vec![0; LARGEST_MESSAGE as usize]);
     // libudt ends once everything is acknowledged. It says once that it closes, and that may be lost.
@@ -211,6 +203,34 @@ fn from_libudt(case: &Case) -> Figures {
     let content = writer.join().expect("the writer does not panic");
     assert_eq!((content.left, content.hash.finalize()), (0, hash.finalize()));
     Figures { took, counts: end.connection.counts() }
+}
+
+fn write_all(mut content: Content, mut input: impl Write + Send + 'static) -> JoinHandle<Content> {
+    std::thread::spawn(move || {
+        loop {
+            let piece = content.next();
+            if piece.is_empty() || input.write_all(&piece).is_err() {
+                return content;
+            }
+        }
+    })
+}
+
+/// The same stream from libudt to libudt, to compare with: how long it took.
+pub(crate) fn libudt_alone(case: &Case) -> Duration {
+    let (_receiver, listener, out) = Peer::listen(case.any_port(), case.socket_type, case.mss);
+    let relay = case.weather.map(|weather| Relay::start(listener, weather, case.bytes));
+    let to = relay.as_ref().map_or(listener, |relay| relay.address);
+    let reader = read_all(out, Arc::default());
+    let start = Instant::now();
+    let (mut sender, input) = Peer::connect(to, case.socket_type, case.mss);
+    let writer = write_all(Content::new(case), input);
+    let (status, said) = sender.wait(case.most);
+    let took = start.elapsed();
+    assert!(status.success(), "{said}");
+    let content = writer.join().expect("the writer does not panic");
+    assert_eq!(reader.join().expect("the reader does not panic"), content.hash.finalize());
+    took
 }
 
 fn read(end: &mut End, socket_type: SocketType, hash: &mut Hasher, room: &mut [u8]) {
