@@ -203,9 +203,9 @@ impl SendBuffer {
         (full + shorter).max(1) as u32
     }
 
-    /// When the first packet was sent last.
-    pub(crate) fn first_sent_at(&self) -> Nanos {
-        self.slots[self.head].sent_at
+    /// When the packet at `offset` was sent last.
+    pub(crate) fn sent_at(&self, offset: u32) -> Nanos {
+        self.slots[self.slot(offset)].sent_at
     }
 
     /// The bytes of `count` packets from `offset` on, which are a run, with the time in each. New ones count as sent.

@@ -26,8 +26,8 @@ pub(crate) struct Sender {
     losses: LossList,
     /// What was reported lost and is not acknowledged. It was sent again since, or waits for that.
     reported: LossList,
-    /// Timeouts since something new was acknowledged.
-    fruitless: u32,
+    /// The end of what was under way at a timeout, as long as not all of that is acknowledged.
+    timed_out: Option<Seq>,
     /// How often the first packet was sent again because it should have been acknowledged.
     stuck: u32,
     control: Box<dyn Control>,
@@ -86,7 +86,7 @@ impl Sender {
             buffer,
             losses: LossList::new(),
             reported: LossList::new(),
-            fruitless: 0,
+            timed_out: None,
             stuck: 0,
             control,
             full_ack: first,
@@ -145,9 +145,9 @@ impl Sender {
         self.losses.remove_before(next);
         self.reported.remove_before(next);
         if packets > 0 {
-            self.fruitless = 0;
             self.stuck = 0;
         }
+        self.timed_out = self.timed_out.filter(|end| next.is_before(*end));
         Some(packets)
     }
 
@@ -189,19 +189,18 @@ impl Sender {
 
     /// Nothing was heard of what is under way, and none of it waits to be sent again: what was reported lost goes again, since libudt
     /// reports nothing twice; the first packet, whose report may be lost; the last one, after which the receiver says what else it lacks.
-    /// Where that brings nothing, all goes again.
+    /// Where that does not end it, all goes again.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {
         let sent = self.buffer.sent();
         if self.losses.is_empty() && sent > 0 {
             let (first, last) = (self.buffer.first(), self.buffer.first().plus(sent - 1));
-            if self.fruitless == 0 {
+            if self.timed_out.replace(last.next()).is_none() {
                 self.losses = self.reported.clone();
                 self.losses.insert(SeqRange { first, last: first });
                 self.losses.insert(SeqRange { first: last, last });
             } else {
                 self.losses.insert(SeqRange { first, last });
             }
-            self.fruitless += 1;
         }
         self.control.on_timeout(now, &self.path);
     }
@@ -210,15 +209,34 @@ impl Sender {
     /// sent again is lost too, which libudt does not report, or the report is. EXP would not go off as long as other reports come.
     fn stuck_until(&self) -> Option<Nanos> {
         let waits = self.reported.is_empty() || self.losses.first() == Some(self.buffer.first());
-        let patience = self.round_trip.patience() + SYN.times(2);
-        (!waits).then(|| self.buffer.first_sent_at() + patience.times(u64::from(1 + self.stuck)))
+        let patience = self.repeat_patience().times(u64::from(1 + self.stuck));
+        (!waits).then(|| self.buffer.sent_at(0) + patience)
+    }
+
+    /// How long a packet that was sent again may stay without an acknowledgement.
+    fn repeat_patience(&self) -> Nanos {
+        self.round_trip.patience() + SYN.times(2)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {
         if self.stuck_until().is_some_and(|until| now >= until) {
             let first = self.buffer.first();
             self.losses.insert(SeqRange { first, last: first });
+            self.repeat_reported(now);
             self.stuck = (self.stuck + 1).min(MAX_STUCK);
+        }
+    }
+
+    /// What was reported and sent again as long ago as the first packet: a burst of losses was lost again as a burst.
+    fn repeat_reported(&mut self, now: Nanos) {
+        let (start, patience) = (self.buffer.first(), self.repeat_patience());
+        let packets =
+            self.reported.ranges().flat_map(|range| (0..range.packets()).map(move |n| range.first.plus(n)));
+        for seq in packets {
+            let sent_at = self.buffer.sent_at(seq.since(start).cast_unsigned());
+            if now >= sent_at + patience {
+                self.losses.insert(SeqRange { first: seq, last: seq });
+            }
         }
     }
 
