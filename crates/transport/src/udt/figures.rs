@@ -64,7 +64,8 @@ fn of(connection: &Connection) -> Figures {
         return Figures::default();
     };
     let payload = Bytes(payload as u64);
-    let rate = |packets_per_s: f64| BitRate(packets_per_s * payload.0 as f64 * 8.0);
+    // Whole bits: they are read back from a record as they were written.
+    let rate = |packets_per_s: f64| BitRate((packets_per_s * payload.0 as f64 * 8.0).round());
     let period = path.period.as_secs_f64();
     Figures {
         sent_packets: counts.sent,
