@@ -214,7 +214,8 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     let mut command = Command::new(LANDSPEED);
     command.args(["measure", "stream", "-t", "60s", "-i", "200ms"]).env("XDG_DATA_HOME", place.path());
     let mut run = Terminal::start(&command);
-    run.await_text("0.4-0.6 s");
+    // A machine that is busy at the start tells of fewer and longer intervals: their times are not what is promised.
+    (0..3).for_each(|_| run.await_text("b/s "));
     run.press(CTRL_C);
     let (code, said) = run.end();
     assert_eq!(code, Some(130), "{said}");
