@@ -130,8 +130,9 @@ fn every_exchange_runs_over_each_path_between_hosts() {
 fn what_a_program_does_with_its_sockets_predicts_each_path() {
     needs_root!();
     let data = tempfile::tempdir().unwrap();
+    // Two blocks beside other tests were not enough to tell the paths apart.
     let words =
-        ["--app", "sockets-stream", "--with", "load-time=50ms", "--predict", "--blocks", "2", "--json"];
+        ["--app", "sockets-stream", "--with", "load-time=50ms", "--predict", "--blocks", "6", "--json"];
     let report = report(&compared(&data, &words, ""));
     let (used, predicted) = (&report["used"], report["predicted"].as_array().expect("predictions"));
     // One connection of the client; landspeed's own look whether the port is ready comes before the run.
@@ -139,9 +140,9 @@ fn what_a_program_does_with_its_sockets_predicts_each_path() {
     assert!(used["bytes"].as_u64() > Some(1 << 20) && used["messages"].as_u64() > Some(10), "{used}");
     let of = |path: &Value| (path["path"].as_str().map(str::to_owned), path["predicted"].as_f64());
     assert_eq!(of(&predicted[0]), (Some("kernel".to_owned()), Some(1.0)));
-    // Which one carries more is a figure (docs/results/paths.md): 50 ms on a busy machine do not tell.
+    // A stream is what the model knows best: AF_UNIX carries more of it than TCP.
     assert!(
-        matches!(of(&predicted[1]), (Some(path), Some(ratio)) if path == "local" && ratio > 0.0),
+        matches!(of(&predicted[1]), (Some(path), Some(ratio)) if path == "local" && ratio > 1.0),
         "{report}"
     );
     assert_eq!(report["interconnects"].as_array().map(Vec::len), Some(11));

@@ -219,9 +219,19 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     run.press(CTRL_C);
     let (code, said) = run.end();
     assert_eq!(code, Some(130), "{said}");
-    let told = said.lines().filter(|line| line.contains(" s  ") && line.contains("b/s")).count();
-    assert!(told >= 3 && said.contains("retransmits"), "{said}");
+    let told: Vec<(f64, f64)> = said.lines().filter_map(interval).collect();
+    assert!(told.len() >= 3 && said.contains("retransmits"), "{said}");
+    assert!(told[0].0 == 0.0 && told.windows(2).all(|two| two[0].1 == two[1].0), "no gap: {told:?}");
+    // Without -i an interval is a second.
+    assert!(told[2].1 < 2.0, "{told:?}");
     assert!(said.contains("unfinished: "), "{said}");
+}
+
+/// "0.4-0.6 s" of a line that tells of an interval.
+fn interval(line: &str) -> Option<(f64, f64)> {
+    let (times, _) = line.split_once(" s  ").filter(|_| line.contains("b/s"))?;
+    let (from, to) = times.rsplit(' ').next()?.split_once('-')?;
+    Some((from.parse().ok()?, to.parse().ok()?))
 }
 
 #[test]
