@@ -15,7 +15,7 @@ use landspeed_report::{Output, about, compare_progress, duration, safe};
 use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_topology as topology;
 use landspeed_transport::settings::table;
-use landspeed_transport::{TRANSPORTS, Transport, find};
+use landspeed_transport::{TRANSPORTS, find, is_tcp};
 use landspeed_units::{Bytes, Nanos, did_you_mean};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
@@ -127,20 +127,15 @@ fn parsed(text: &str) -> Result<Contestant> {
     text.parse().map_err(|why: String| anyhow!(why))
 }
 
-/// What carries a contestant's flows, where there is such a transport.
-fn transport_of(text: &str) -> Option<&'static dyn Transport> {
-    parsed(text).ok().and_then(|contestant| find(contestant.transport()))
-}
-
 fn is_tcps(text: &str) -> bool {
-    transport_of(text).is_some_and(|transport| transport.about().protocol == "tcp")
+    parsed(text).is_ok_and(|contestant| is_tcp(contestant.transport()))
 }
 
 /// Those of the default that `engine` can run.
 fn default_protocols(engine: Engine) -> Vec<&'static str> {
     let can_run = |name: &&str| match engine {
         Engine::Simulator => simulates(name).is_ok(),
-        Engine::Kernel => transport_of(name).is_some(),
+        Engine::Kernel => parsed(name).is_ok_and(|contestant| find(contestant.transport()).is_some()),
     };
     PROTOCOLS.into_iter().filter(can_run).collect()
 }

@@ -43,6 +43,11 @@ pub fn find(name: &str) -> Option<&'static dyn Transport> {
     TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
 }
 
+/// Whether the kernel's TCP carries the flows of the transport called `name`, so that TCP_INFO tells of them.
+pub fn is_tcp(name: &str) -> bool {
+    find(name).is_some_and(|transport| transport.about().protocol == "tcp")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

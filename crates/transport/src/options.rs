@@ -83,6 +83,11 @@ pub(crate) fn once_on(value: &str) -> Option<Value> {
     (value == "on").then_some(Value::Number(1))
 }
 
+/// Those of `proposals` that are not the current value.
+pub(crate) fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
+    proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
+}
+
 /// The kernel takes an int and doubles it.
 const LARGEST: u64 = (i32::MAX / 2) as u64;
 const FIXED: &str = "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); socket(7); \

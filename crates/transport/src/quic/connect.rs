@@ -161,10 +161,7 @@ impl<'a> Caller<'a> {
 
 /// A socket with its source port and its options, connected: it hears the server and no other peer.
 fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
-    let socket = match call.source_port {
-        0 => shared_port::open(call.server)?,
-        port => shared_port::bind(socket::any(call.server, port))?,
-    };
+    let socket = shared_port::dial(call.server, call.source_port)?;
     options::prepare(&socket, call.settings);
     let refused = |source| Error::refused("connect to", call.server, source);
     socket.connect(&SockAddr::from(call.server)).map_err(refused)?;

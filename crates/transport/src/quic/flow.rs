@@ -16,7 +16,7 @@ use super::link::{Goodbye, Link, Lost};
 use super::options::{OPTIONS, Ways};
 use super::told;
 use crate::transport::{Flow, Progress, Receiver, Sender};
-use crate::{Error, Patience, socket};
+use crate::{Error, Patience, shared_port, socket};
 
 /// The longest that a call waits without its caller looking whether to stop.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -192,13 +192,9 @@ impl QuicFlow {
 }
 
 impl Drop for QuicFlow {
-    /// A child of this program holds the socket from its fork until it becomes another program. Connected to itself, it takes
-    /// nothing from the next flow over the same ports.
     fn drop(&mut self) {
         self.shared.close(Goodbye::Abort);
-        if let Ok(own) = self.shared.socket.local_addr() {
-            let _ = self.shared.socket.connect(&own);
-        }
+        let _ = shared_port::deafen(&self.shared.socket);
     }
 }
 

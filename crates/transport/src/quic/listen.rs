@@ -20,7 +20,7 @@ use super::identity;
 use super::link::{self, Goodbye, Link};
 use super::options::{Ways, prepare};
 use super::wire::Wire;
-use crate::shared_port::{MOST_AT_ONCE, Received};
+use crate::shared_port::Arrivals;
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, shared_port, socket};
 
@@ -111,39 +111,40 @@ impl QuicListener {
 
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
-        let mut waiting = VecDeque::new();
-        for _ in 0..MOST_AT_ONCE {
-            if waiting.is_empty() {
-                waiting.extend(shared_port::next::<FIRST_PACKET>(&self.socket).map_err(refused(self.at))?);
-            }
-            let Some((from, datagram)) = waiting.pop_front() else { break };
-            waiting.extend(self.examine(from, &datagram)?);
+        let mut arrivals = Arrivals::new();
+        while let Some((from, datagram)) = arrivals.next(&self.socket).map_err(refused(self.at))? {
+            self.examine((from, &datagram), &mut arrivals)?;
         }
         Ok(())
     }
 
-    /// Takes one datagram for a first packet, or drops it; returns what a new socket got that was not for it.
-    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<Vec<Received>, Error> {
+    /// Takes one datagram for a first packet, or drops it. What a new socket got that was not for it goes to `arrivals`.
+    fn examine(
+        &mut self,
+        (from, datagram): (SocketAddr, &[u8]),
+        arrivals: &mut Arrivals<FIRST_PACKET>,
+    ) -> Result<(), Error> {
         let Some(id) = identity::knocked(&self.key, datagram) else {
             self.reset(from, datagram);
-            return Ok(Vec::new());
+            return Ok(());
         };
         match self.taken.get(&id) {
             // Sent again before the first was read.
-            Some(known) if *known == from => return Ok(Vec::new()),
+            Some(known) if *known == from => return Ok(()),
             Some(_) => {
                 self.strangers += 1;
-                return Ok(Vec::new());
+                return Ok(());
             }
             None => {}
         }
         // A client that is not answered knocks again.
         if self.applicants.len() >= MOST_APPLICANTS {
-            return Ok(Vec::new());
+            return Ok(());
         }
         self.taken.insert(id, from);
         self.clients.insert(from);
-        self.admit(from, datagram).map_err(|source| Error::refused("accept on", self.at, source))
+        let admitted = self.admit((from, datagram), arrivals);
+        admitted.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
     /// Tells a client whose flow is gone that it is, if its last words come (RFC 9000 section 10.3); others are strangers.
@@ -161,12 +162,16 @@ impl QuicListener {
     }
 
     /// Makes the connection's socket, which from then on gets all that its client sends.
-    fn admit(&mut self, from: SocketAddr, first: &[u8]) -> io::Result<Vec<Received>> {
+    fn admit(
+        &mut self,
+        (from, first): (SocketAddr, &[u8]),
+        arrivals: &mut Arrivals<FIRST_PACKET>,
+    ) -> io::Result<()> {
         let socket = Arc::new(shared_port::bind(self.at).map_err(io::Error::other)?);
         prepare(&socket, &self.settings);
         socket.set_nonblocking(true)?;
         socket.connect(&SockAddr::from(from))?;
-        let astray = shared_port::astray::<FIRST_PACKET>(&socket, from)?;
+        arrivals.take_astray(&socket, from)?;
         let ways = Ways::of(&self.settings);
         let wire = Wire::new(Arc::clone(&socket), from, &ways)?;
         match Link::answering(wire, &ways, (&self.shared, self.config.clone()), first) {
@@ -176,7 +181,7 @@ impl QuicListener {
             }
             None => self.strangers += 1,
         }
-        Ok(astray)
+        Ok(())
     }
 
     /// Lets every applicant go on as far as it can.

@@ -20,7 +20,6 @@ use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
-use socket2::{Domain, Socket, Type};
 
 use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
 use crate::{Error, Patience, shared_port};
@@ -48,9 +47,7 @@ impl Transport for Quic {
     }
 
     fn can_run(&self, _: &Settings) -> Result<(), String> {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)
-            .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None));
-        socket.map(drop).map_err(|error| format!("this host opens no UDP socket: {error}"))
+        shared_port::probe().map(drop)
     }
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {

@@ -10,7 +10,7 @@ use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarIn
 use socket2::Socket;
 
 use super::controller::{Factory, Heard};
-use crate::options::{self, Options};
+use crate::options::{self, Options, others};
 
 /// Options of the socket below.
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
@@ -25,7 +25,7 @@ static CONGESTION: Factor = Factor {
     persist: &[Persist::Application("choose another congestion controller: quinn's TransportConfig")],
     interacts: &["quic-window", "rcvbuf", "qdisc"],
     source: "RFC 9438 (CUBIC); RFC 9002 section 7 (NewReno); draft-cardwell-iccrg-bbr-congestion-control-00",
-    propose: |view| others(view, &[("bbr", 20), ("newreno", 120)]),
+    propose: |view| others(view, [Proposal::new("bbr", 20), Proposal::new("newreno", 120)]),
     ..Factor::FLOW
 };
 
@@ -59,7 +59,7 @@ static PACKET: Factor = Factor {
     persist: &[Persist::Application("set the first and the largest packet size: MTU discovery of QUIC")],
     interacts: &["mtu", "quic-gso", "quic-ack-every"],
     source: "RFC 9000 section 14; RFC 8899",
-    propose: |view| others(view, &[("link", 65)]),
+    propose: |view| others(view, [Proposal::new("link", 65)]),
     ..Factor::FLOW
 };
 
@@ -98,11 +98,6 @@ pub(super) fn prepare(socket: &Socket, settings: &Settings) {
         let _ = socket.set_recv_buffer_size(ROOM);
     }
     OPTIONS.set(socket, settings);
-}
-
-fn others(view: &View, ranked: &[(&str, u32)]) -> Vec<Proposal> {
-    let others = ranked.iter().filter(|(value, _)| *value != view.current);
-    others.map(|(value, rank)| Proposal::new(*value, *rank)).collect()
 }
 
 /// Twice the bandwidth-delay product, where that is more.

@@ -9,10 +9,10 @@ use bytes::BytesMut;
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::PollFlags;
-use socket2::{Domain, Socket};
+use socket2::Socket;
 
 use super::options::Ways;
-use crate::raw;
+use crate::{raw, shared_port};
 
 /// What one message of a receive call may bring: UDP_GRO joins datagrams up to here.
 const JOINED: usize = 65_536;
@@ -78,13 +78,8 @@ impl Wire {
 
     /// Payload of the largest datagram that the link lets through whole, as far as this host knows.
     pub(super) fn largest(&self) -> u16 {
-        let (level, name, headers) = match self.socket.domain() {
-            Ok(Domain::IPV6) => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),
-            _ => (libc::IPPROTO_IP, libc::IP_MTU, 28),
-        };
-        let mtu = raw::get::<u32>(&*self.socket, level, name).unwrap_or_default();
-        let largest = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
-        largest.clamp(LEAST, MOST)
+        let largest = shared_port::largest(&self.socket).unwrap_or_default();
+        u16::try_from(largest).unwrap_or(u16::MAX).clamp(LEAST, MOST)
     }
 
     /// Packets of this size that one send call may hand over.

@@ -13,7 +13,7 @@ use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
 use crate::message;
 use crate::proof::{self, Proof};
-use crate::shared_port::{bind, open};
+use crate::shared_port::dial;
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience, socket};
 
@@ -36,10 +36,7 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
 
 /// A socket with its source port and its options, connected: it hears the server and nobody else.
 fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
-    let socket = match call.source_port {
-        0 => open(call.server)?,
-        port => bind(socket::any(call.server, port))?,
-    };
+    let socket = dial(call.server, call.source_port)?;
     OPTIONS.set(&socket, call.settings);
     let refused = |source| Error::refused("connect to", call.server, source);
     socket.connect(&SockAddr::from(call.server)).map_err(refused)?;

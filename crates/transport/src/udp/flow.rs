@@ -20,7 +20,7 @@ use super::send::UdpSender;
 use super::wire::{CONTROL, Feedback, Kind, Pass};
 use crate::message;
 use crate::transport::{Flow, Progress, Receiver, Sender};
-use crate::{Datagrams, Error, Patience, raw};
+use crate::{Datagrams, Error, Patience, raw, shared_port};
 
 /// The longest that a call waits without its caller looking whether to stop, and without feedback.
 const LOOK: Duration = Duration::from_millis(50);
@@ -172,12 +172,8 @@ impl UdpFlow {
 }
 
 impl Drop for UdpFlow {
-    /// A child of this program holds the socket from its fork until it becomes another program. Connected to itself, it takes
-    /// nothing from the next flow over the same ports.
     fn drop(&mut self) {
-        if let Ok(own) = self.socket.local_addr() {
-            let _ = self.socket.connect(&own);
-        }
+        let _ = shared_port::deafen(&self.socket);
     }
 }
 

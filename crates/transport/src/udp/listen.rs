@@ -18,7 +18,7 @@ use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
 use crate::proof::{self, CHALLENGE, Challenge, Proof};
-use crate::shared_port::{self, MOST_AT_ONCE, Received, bind};
+use crate::shared_port::{Arrivals, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
@@ -62,28 +62,27 @@ impl UdpListener {
 
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
-        let mut waiting = VecDeque::new();
-        for _ in 0..MOST_AT_ONCE {
-            if waiting.is_empty() {
-                waiting.extend(shared_port::next::<ROOM>(&self.socket).map_err(refused(self.at))?);
-            }
-            let Some((from, datagram)) = waiting.pop_front() else { break };
-            let astray = self.examine(from, &datagram).map_err(refused(self.at))?;
-            waiting.extend(astray);
+        let mut arrivals = Arrivals::new();
+        while let Some((from, datagram)) = arrivals.next(&self.socket).map_err(refused(self.at))? {
+            self.examine((from, &datagram), &mut arrivals).map_err(refused(self.at))?;
         }
         Ok(())
     }
 
-    /// Answers one datagram, or drops it; returns what a new flow's socket got that was not for it.
-    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> io::Result<Vec<Received>> {
+    /// Answers one datagram, or drops it. What a new flow's socket got that was not for it goes to `arrivals`.
+    fn examine(
+        &mut self,
+        (from, datagram): (SocketAddr, &[u8]),
+        arrivals: &mut Arrivals<ROOM>,
+    ) -> io::Result<()> {
         match Pass::parse(datagram) {
             Some(Pass::Hello(hello)) => self.greet(from, &hello),
             Some(Pass::Confirm(proof, mac)) if self.holds(from, &proof, &mac) => {
-                return self.admit(from, proof);
+                return self.admit((from, proof), arrivals);
             }
             _ => self.strangers += 1,
         }
-        Ok(Vec::new())
+        Ok(())
     }
 
     /// Answers a hello that knows the key.
@@ -115,20 +114,20 @@ impl UdpListener {
     }
 
     /// Makes the flow's socket, which from then on gets all that its client sends.
-    fn admit(&mut self, from: SocketAddr, proof: Proof) -> io::Result<Vec<Received>> {
+    fn admit(&mut self, (from, proof): (SocketAddr, Proof), arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         // A confirm that was sent twice before the first was read.
         if !self.accepted.insert(from) {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let socket = bind(self.at).map_err(io::Error::other)?;
         OPTIONS.set(&socket, &self.settings);
         socket.connect(&SockAddr::from(from))?;
-        let astray = shared_port::astray::<ROOM>(&socket, from)?;
+        arrivals.take_astray(&socket, from)?;
         let flow =
             UdpFlow::new(socket, proof.parts().0, &self.settings, Identity::server(&proof, &self.key))?;
         flow.welcome();
         self.proven.push_back(flow);
-        Ok(astray)
+        Ok(())
     }
 }
 

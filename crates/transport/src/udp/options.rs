@@ -7,7 +7,7 @@ use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
 
-use crate::options::{self, Options, SocketOption, Value, once_on};
+use crate::options::{self, Options, SocketOption, Value, once_on, others};
 use crate::settings::WRITE_SIZE;
 use crate::tcp::PACING_RATE;
 use crate::{raw, zerocopy};
@@ -81,10 +81,6 @@ fn receives(view: &View) -> Vec<Proposal> {
     let batch = Proposal::new("batch", BATCHED + 1)
         .pointless_if(view.stands(RECEIVE.name, "gro"), "UDP_GRO takes as many at once");
     others(view, [Proposal::new("gro", AS_ONE + 2), batch])
-}
-
-fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
-    proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -4,13 +4,13 @@ use std::io;
 
 use landspeed_record::Settings;
 use landspeed_units::Bytes;
-use socket2::{Domain, Socket, Type};
+use socket2::Socket;
 
 use super::options::{Receive, Send, Ways};
 use super::ring::Ring;
 use super::wire::{HEADER, LARGEST};
-use crate::raw;
 use crate::settings::READ_SIZE;
+use crate::{raw, shared_port};
 
 /// What UDP_GRO hands over at most.
 const JOINED: u64 = 65_535;
@@ -39,10 +39,7 @@ fn sizes(ways: &Ways, read: Bytes) -> Result<(), String> {
 
 /// Asks the kernel, on a socket that is thrown away.
 fn kernel(ways: &Ways) -> Result<(), String> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)
-        .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
-        .map_err(|error| format!("this host opens no UDP socket: {error}"))?;
-    let try_option = |name| raw::set::<u32>(&socket, libc::IPPROTO_UDP, name, 1);
+    let socket = shared_port::probe()?;
     if ways.lend {
         raw::set::<u32>(&socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(|e| {
             format!(
@@ -54,14 +51,10 @@ fn kernel(ways: &Ways) -> Result<(), String> {
         Ring::new(ways.lend).map_err(|e| format!("{e}: send by batch"))?;
     }
     if ways.send == Send::Gso {
-        try_option(libc::UDP_SEGMENT).map_err(|e| {
-            format!("this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({e}): send by batch")
-        })?;
+        shared_port::segments(&socket, "send by batch")?;
     }
     if ways.receive == Receive::Gro {
-        try_option(libc::UDP_GRO).map_err(|e| {
-            format!("this kernel has no UDP_GRO, which came with Linux 5.0 ({e}): receive by batch")
-        })?;
+        shared_port::joins(&socket, "receive by batch")?;
     }
     Ok(())
 }
@@ -69,12 +62,8 @@ fn kernel(ways: &Ways) -> Result<(), String> {
 /// Whether datagrams of `size` can be segments on this connected socket's path: the kernel refuses to
 /// cut into pieces that would have to be cut again (udp_send_skb, net/ipv4/udp.c).
 pub(super) fn segments_fit(socket: &Socket, size: Bytes) -> io::Result<()> {
-    let (level, name, headers) = match socket.domain()? {
-        Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),
-        _ => (libc::IPPROTO_IP, libc::IP_MTU, 28),
-    };
-    let most = u64::from(raw::get::<u32>(socket, level, name)?).saturating_sub(headers);
-    if size.0 <= most {
+    let most = shared_port::largest(socket)?;
+    if size.0 <= most.into() {
         return Ok(());
     }
     Err(io::Error::other(format!(

@@ -14,7 +14,7 @@ use socket2::Socket;
 use super::inbox::Inbox;
 use super::options::{Receive, Send, Ways};
 use crate::message::{self, BATCH, SEGMENTS};
-use crate::{raw, socket};
+use crate::{raw, shared_port, socket};
 
 /// The longest sleep, after which a thread looks whether it is to leave.
 const LOOK: Duration = Duration::from_millis(50);
@@ -90,7 +90,8 @@ impl Channel {
         let now = self.now();
         let State { connection, inbox } = state;
         let took = inbox.take((self.socket.as_fd(), self.ways.receive), (connection, now), into);
-        let arrived = took.as_ref().map_or_else(|error| !self.is_over(error), |_| true);
+        let arrived = took.as_ref().map_or_else(|error| error.kind() == ErrorKind::Interrupted, |_| true);
+        self.note(took.as_ref().err());
         self.act(state);
         (took.unwrap_or(0), arrived)
     }
@@ -167,9 +168,7 @@ impl Channel {
         } else {
             self.send_apart(transmit)
         };
-        if let Err(error) = sent {
-            self.is_over(&error);
-        }
+        self.note(sent.as_ref().err());
     }
 
     fn send_apart(&self, transmit: Transmit<'_>) -> io::Result<()> {
@@ -191,10 +190,11 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether no more calls are worth making now.
-    fn is_over(&self, error: &io::Error) -> bool {
-        self.refused.fetch_or(error.kind() == ErrorKind::ConnectionRefused, Ordering::Relaxed);
-        error.kind() != ErrorKind::Interrupted
+    /// Keeps in mind what ICMP said of an earlier datagram; other errors are of one that is lost.
+    fn note(&self, error: Option<&io::Error>) {
+        if error.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            self.refused.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -204,11 +204,7 @@ fn join_arrivals(socket: &Socket, ways: Ways) -> io::Result<()> {
 }
 
 impl Drop for Channel {
-    /// A child of this program holds the socket from its fork until it becomes another program. Connected to itself, it takes
-    /// nothing from the next flow over the same ports.
     fn drop(&mut self) {
-        if let Ok(own) = self.socket.local_addr() {
-            let _ = self.socket.connect(&own);
-        }
+        let _ = shared_port::deafen(&self.socket);
     }
 }

@@ -4,23 +4,22 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
+use landspeed_udt::packet::UDP_HEADERS;
 use landspeed_udt::{Connection, Reason};
 use landspeed_units::Nanos;
-use socket2::{Domain, SockAddr, Socket};
+use socket2::{SockAddr, Socket};
 
 use super::channel::Channel;
 use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, Ways};
 use crate::proof::{self, ANSWER, Proof};
-use crate::shared_port::{bind, open};
+use crate::shared_port::{self, dial};
 use crate::transport::{Call, Flow};
-use crate::{Error, Patience, raw, socket};
+use crate::{Error, Patience};
 
 /// Pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// What IPv6's header has over IPv4's, which a packet's size is said to include.
-const LONGER_HEADER: u32 = 20;
 /// The largest UDP datagram over IPv4, with its headers.
 const LARGEST: u32 = 65_535;
 
@@ -33,12 +32,7 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
 
 /// The largest packet for a connected socket, as UDT counts it: with the headers of IPv4 and UDP over IPv6 too.
 pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
-    let is_v6 = socket.domain()? == Domain::IPV6;
-    let (level, name, longer) = match is_v6 {
-        true => (libc::IPPROTO_IPV6, libc::IPV6_MTU, LONGER_HEADER),
-        false => (libc::IPPROTO_IP, libc::IP_MTU, 0),
-    };
-    let path = raw::get::<u32>(socket, level, name)?.saturating_sub(longer).min(LARGEST);
+    let path = (shared_port::largest(socket)? + UDP_HEADERS as u32).min(LARGEST);
     Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))
 }
 
@@ -68,10 +62,7 @@ impl Talk<'_> {
 
     fn begin(&self) -> Result<Channel, Error> {
         let Call { server, settings, .. } = *self.call;
-        let socket = match self.call.source_port {
-            0 => open(server)?,
-            port => bind(socket::any(server, port))?,
-        };
+        let socket = dial(server, self.call.source_port)?;
         OPTIONS.set(&socket, settings);
         options::deepen(&socket, settings);
         socket.connect(&SockAddr::from(server)).map_err(self.refused("connect to"))?;

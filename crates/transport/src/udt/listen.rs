@@ -21,7 +21,7 @@ use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, Ways};
 use crate::proof::{self, Greeting, Step};
-use crate::shared_port::{self, MOST_AT_ONCE, Received, bind};
+use crate::shared_port::{Arrivals, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
@@ -80,50 +80,50 @@ impl UdtListener {
     }
 
     fn take_in(&mut self) -> io::Result<()> {
-        let mut waiting = VecDeque::new();
-        for _ in 0..MOST_AT_ONCE {
-            if waiting.is_empty() {
-                waiting.extend(shared_port::next::<ROOM>(&self.socket)?);
-            }
-            let Some((from, datagram)) = waiting.pop_front() else { break };
-            waiting.extend(self.examine(from, &datagram)?);
+        let mut arrivals = Arrivals::new();
+        while let Some((from, datagram)) = arrivals.next(&self.socket)? {
+            self.examine((from, &datagram), &mut arrivals)?;
         }
         Ok(())
     }
 
-    /// Answers one datagram, or drops it; returns what a new connection's socket got that was not for it.
-    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> io::Result<Vec<Received>> {
+    /// Answers one datagram, or drops it. What a new connection's socket got that was not for it goes to `arrivals`.
+    fn examine(
+        &mut self,
+        (from, datagram): (SocketAddr, &[u8]),
+        arrivals: &mut Arrivals<ROOM>,
+    ) -> io::Result<()> {
         let now = Nanos::from(self.began.elapsed());
         let mut reply = [0; HANDSHAKE];
         match self.listener.handle(now, from, datagram, &mut reply) {
             Answer::Ignore => self.strangers += 1,
             // A reply that gets lost is asked for again.
             Answer::Reply(length) => drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from)),
-            Answer::Proven(request) => return self.admit(&request),
+            Answer::Proven(request) => return self.admit(&request, arrivals),
         }
-        Ok(Vec::new())
+        Ok(())
     }
 
     /// Makes a connection, whose socket from then on gets all that its client sends. A request that was sent twice before the first was
     /// read is of one that there is already.
-    fn admit(&mut self, request: &Request) -> io::Result<Vec<Received>> {
+    fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         let peer = request.peer;
         let is_known = self.applicants.iter().any(|applicant| applicant.peer == peer);
         if is_known || self.applicants.len() >= MOST_APPLICANTS {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let socket = bind(self.at).map_err(io::Error::other)?;
         OPTIONS.set(&socket, &self.settings);
         options::deepen(&socket, &self.settings);
         socket.connect(&SockAddr::from(peer))?;
-        let astray = shared_port::astray::<ROOM>(&socket, peer)?;
+        arrivals.take_astray(&socket, peer)?;
         let config = options::config(&self.settings, packet(&socket, &self.settings)?);
         let channel = Channel::new(socket, Ways::of(&self.settings), |now| {
             Connection::accept(now, config, identity(), request)
         })?;
         channel.act(&mut channel.lock());
         self.applicants.push(Applicant { channel, peer, since: Instant::now(), greeting: Greeting::new() });
-        Ok(astray)
+        Ok(())
     }
 
     /// Lets every applicant go on as far as it can.
@@ -134,7 +134,7 @@ impl UdtListener {
                     let flow = UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)));
                     self.proven.push_back(flow);
                 }
-                Step::More | Step::Answer(_) if applicant.since.elapsed() < PROOF_TIME => {
+                Step::More if applicant.since.elapsed() < PROOF_TIME => {
                     self.applicants.push(applicant);
                 }
                 _ => {

@@ -1,15 +1,13 @@
 //! What a UDT flow can be set to.
 
-use std::time::Duration;
-
-use landspeed_factor::{Domain, Factor, Persist, Proposal, View, unless};
+use landspeed_factor::{Domain, Factor, Persist, Proposal, unless};
 use landspeed_record::Settings;
 use landspeed_udt::{Config, Control, Daimd, Seq};
 use landspeed_units::Nanos;
-use socket2::{Socket, Type};
+use socket2::Socket;
 
-use crate::options::{self, Options};
-use crate::raw;
+use crate::options::{self, Options, others};
+use crate::{raw, shared_port};
 
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
 
@@ -111,10 +109,6 @@ static PACKET: Factor = Factor {
     ..Factor::FLOW
 };
 
-fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
-    proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Send {
     Plain,
@@ -168,7 +162,7 @@ pub(super) fn config(settings: &Settings, mss: u32) -> Config {
         send_buffer: packets,
         receive_buffer: packets,
         // The caller's patience decides.
-        connect_patience: Nanos::from(Duration::from_secs(3600)),
+        connect_patience: Nanos::secs(3600),
         catch_up: BURST.time(settings),
         control: if freezes { freezing } else { daimd },
         ..Config::default()
@@ -201,24 +195,13 @@ pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
             "a packet of {packet} bytes has no room for UDT's headers: ask for {LEAST} at least"
         ));
     }
-    let socket = Socket::new(socket2::Domain::IPV4, Type::DGRAM, None)
-        .or_else(|_| Socket::new(socket2::Domain::IPV6, Type::DGRAM, None))
-        .map_err(|error| format!("this host opens no UDP socket: {error}"))?;
-    let has = |name| raw::set::<u32>(&socket, libc::IPPROTO_UDP, name, 1);
+    let socket = shared_port::probe()?;
     let ways = Ways::of(settings);
     if ways.send == Send::Gso {
-        has(libc::UDP_SEGMENT).map_err(|error| {
-            format!(
-                "this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({error}): ask for udt-send batch"
-            )
-        })?;
+        shared_port::segments(&socket, "ask for udt-send batch")?;
     }
     if ways.receive == Receive::Gro {
-        has(libc::UDP_GRO).map_err(|error| {
-            format!(
-                "this kernel has no UDP_GRO, which came with Linux 5.0 ({error}): ask for udt-receive batch"
-            )
-        })?;
+        shared_port::joins(&socket, "ask for udt-receive batch")?;
     }
     Ok(())
 }

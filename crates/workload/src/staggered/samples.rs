@@ -2,7 +2,7 @@
 
 use landspeed_record::{Observations, Progress, Role, Settings};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Flow, find};
+use landspeed_transport::{Flow, is_tcp};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +25,6 @@ pub struct FlowSample {
     pub rtt_ns: Option<Nanos>,
 }
 
-/// Whether TCP_INFO tells of a flow with these settings.
-fn is_tcp(settings: &Settings) -> bool {
-    find(TRANSPORT.of(settings)).is_some_and(|transport| transport.about().protocol == "tcp")
-}
-
 /// Watches a run as it is told to, and samples beside it what nothing else does.
 pub(super) struct Sampler<'a> {
     watch: &'a mut dyn Watch,
@@ -46,7 +41,7 @@ impl<'a> Sampler<'a> {
         flows: impl Iterator<Item = (&'a dyn Flow, Settings, &'a Tally)>,
         samples: &'a mut Vec<FlowSample>,
     ) -> Self {
-        let untold = flows.filter(|(_, settings, _)| !is_tcp(settings));
+        let untold = flows.filter(|(_, settings, _)| !is_tcp(TRANSPORT.of(settings)));
         Sampler { watch, flows: untold.map(|(flow, _, tally)| (flow, tally)).collect(), role, samples }
     }
 
