@@ -175,7 +175,7 @@ fn changed_datagrams_do_no_harm() {
     runs(600).for_each(attacked);
 }
 
-/// What cannot be true of the transfer under way, whoever says it.
+/// Packets that say what cannot be true of the transfer under way.
 fn impossible(random: &mut ChaCha8Rng, first: Seq, to: SocketId) -> Vec<u8> {
     // A window has 512 packets, and no more than 2000 are sent.
     let far = first.plus(random.random_range(4000..1 << 30));

@@ -15,7 +15,7 @@ use crate::sender::SenderCounts;
 use tcp::TcpEnds;
 use udt::UdtEnds;
 
-/// Takes a packet of a number and a size in bytes of IP onto the line, and says what becomes of it.
+/// Puts a packet on the line, by its number and its size in bytes of IP, and says what becomes of it.
 pub(crate) type Line<'a> = dyn FnMut(u64, u16) -> Fate + 'a;
 
 /// Both ends of a flow. The connection is open from the start, as those of real hosts are before a run.

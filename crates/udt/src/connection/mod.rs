@@ -15,7 +15,7 @@ mod outcome;
 mod timers;
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use landspeed_units::Nanos;
 
@@ -84,11 +84,6 @@ impl Connection {
     /// Where its packets go.
     pub fn peer(&self) -> SocketAddr {
         self.peer
-    }
-
-    /// The peer's address as a handshake has it.
-    pub fn peer_ip(&self) -> IpAddr {
-        self.peer.ip()
     }
 
     /// What was counted so far.
