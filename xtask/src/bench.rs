@@ -10,6 +10,7 @@
 
 pub(crate) mod udp;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -169,6 +170,8 @@ struct Bench {
     client: String,
     server: String,
     landspeed: PathBuf,
+    /// Whether the program of libudt's stream is built.
+    has_libudt: Cell<bool>,
     /// Set by a signal, looked at before each block: an xtask ended by one would leave the namespaces behind.
     stop: Arc<AtomicBool>,
 }
@@ -180,6 +183,7 @@ impl Bench {
             client: format!("lsb{id}a"),
             server: format!("lsb{id}b"),
             landspeed: landspeed()?,
+            has_libudt: Cell::new(false),
             stop: stop::on(&[SIGINT, SIGTERM])?,
         };
         let (a, b) = (&bench.client, &bench.server);
@@ -264,7 +268,8 @@ impl Bench {
     /// With the packet size of the path, and the buffers with which it is fastest here: with larger ones it collapses.
     fn libudt(&self, cores: [&str; 2]) -> Result<Vec<f64>> {
         let program = self.landspeed.with_file_name("bench-libudt");
-        if !program.exists() {
+        // Once a run: one that is there may be of an older source.
+        if !self.has_libudt.replace(true) {
             let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/libudt.cpp");
             text(Command::new("g++").args(["-O2", "-Wall", "-o"]).arg(&program).args([
                 source,

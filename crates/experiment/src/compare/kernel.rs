@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_analysis::wan::unfit;
+use landspeed_factor::Domain;
 use landspeed_record::{
     Cell, Contest, Contestant, Controls, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, RunFlow,
     RunSample, Settings, Study, StudyRun, TcpSample, Workload,
@@ -150,13 +151,12 @@ fn parsed(text: &str) -> Contestant {
 /// queue hold, as in the simulator. A contestant's own setting comes after it.
 fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     const BUFFER: &str = "udt-buffer";
-    const DEFAULT: Bytes = Bytes::mib(32);
-    const MOST: Bytes = Bytes(1 << 30);
-    let table = landspeed_transport::find(TRANSPORT.of(settings)).map(table)?;
-    let needed = Bytes(2 * (study.path.bdp().0 + study.path.room().0)).min(MOST);
     // Only UDT has such a buffer.
-    let setting = table.parse(BUFFER, &needed.0.to_string()).ok()?;
-    (needed > DEFAULT).then_some(setting)
+    let table = landspeed_transport::find(TRANSPORT.of(settings)).map(table)?;
+    let buffer = table.find(BUFFER).ok()?;
+    let Domain::Bytes(_, most) = buffer.domain else { return None };
+    let needed = Bytes(2 * (study.path.bdp().0 + study.path.room().0)).min(Bytes(most));
+    (needed > buffer.bytes(&Settings::new())).then(|| (BUFFER.to_owned(), needed.0.to_string()))
 }
 
 /// Windows that bound no flow, but for what the contest asks: the kernel grows buffers on demand up to four times what the
