@@ -223,9 +223,12 @@ fn a_flow_that_adopts_what_its_connection_cannot_says_so() {
 fn a_flood_does_not_keep_a_flow_out() {
     let (port, mut listener) = listen(V4, &quic(&[]));
     let flooding = Cancel::new();
+    let begun = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let strange = stranger();
+            strange.send_to(&[0xc1; 1200], port.address()).expect("loopback carries it");
+            begun.wait();
             while !flooding.is_cancelled() {
                 for _ in 0..20 {
                     let _ = strange.send_to(&[0xc1; 1200], port.address());
@@ -233,6 +236,7 @@ fn a_flood_does_not_keep_a_flow_out() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
+        begun.wait();
         pair_through(listener.as_mut(), port.address(), &quic(&[]));
         flooding.cancel();
     });
