@@ -207,6 +207,14 @@ fuzz-cc: setup
 	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
 		--test algorithms -- fuzz:: --nocapture
 
+# TCP, UDT, libudt and QUIC over loopback, a lab and a path that loses: the tables of docs/results/transports.md (an hour, on a
+# machine left alone). ROUNDS=1 takes twelve minutes.
+ROUNDS ?= 5
+transports: build
+	@.ci/install iperf3 g++ /usr/include/udt/udt.h:libudt-dev
+	$(CARGO) build --release --locked -p xtask
+	$(SUDO) target/release/xtask transports --rounds $(ROUNDS)
+
 # Our UDT and Debian's libudt: 1 GiB, and 32 MiB over each bad network, both ways, as a stream and as messages, in packets of 1500
 # and 9000 bytes (docs/results/udt-interop.md; ten minutes, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.
 interop-udt: setup

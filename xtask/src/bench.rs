@@ -10,11 +10,10 @@
 
 pub(crate) mod udp;
 
-use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -170,8 +169,6 @@ struct Bench {
     client: String,
     server: String,
     landspeed: PathBuf,
-    /// Whether the program of libudt's stream is built.
-    has_libudt: Cell<bool>,
     /// Set by a signal, looked at before each block: an xtask ended by one would leave the namespaces behind.
     stop: Arc<AtomicBool>,
 }
@@ -183,7 +180,6 @@ impl Bench {
             client: format!("lsb{id}a"),
             server: format!("lsb{id}b"),
             landspeed: landspeed()?,
-            has_libudt: Cell::new(false),
             stop: stop::on(&[SIGINT, SIGTERM])?,
         };
         let (a, b) = (&bench.client, &bench.server);
@@ -267,19 +263,10 @@ impl Bench {
 
     /// With the packet size of the path, and the buffers with which it is fastest here: with larger ones it collapses.
     fn libudt(&self, cores: [&str; 2]) -> Result<Vec<f64>> {
-        let program = self.landspeed.with_file_name("bench-libudt");
-        // Once a run: one that is there may be of an older source.
-        if !self.has_libudt.replace(true) {
-            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/libudt.cpp");
-            text(Command::new("g++").args(["-O2", "-Wall", "-o"]).arg(&program).args([
-                source,
-                "-ludt",
-                "-lpthread",
-            ]))?;
-        }
+        let program = libudt_program()?;
         let end = |namespace: &str, what: &str, core: &str| {
             let mut command = self.inside(namespace, "timeout");
-            command.args([LIMIT, "taskset", "-c", core]).arg(&program);
+            command.args([LIMIT, "taskset", "-c", core]).arg(program);
             command
                 .args([what, SERVER, "5204", "1500", "12582912"])
                 .args([UDT_WARM_UP.trim_end_matches('s'), "1"]);
@@ -368,7 +355,7 @@ impl Drop for Bench {
 }
 
 /// The three numbers of a line.
-fn three(line: &str) -> Result<[f64; 3]> {
+pub(crate) fn three(line: &str) -> Result<[f64; 3]> {
     let numbers: Vec<f64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
     numbers.try_into().map_err(|_| anyhow::anyhow!("no three numbers: {line:?}"))
 }
@@ -383,26 +370,39 @@ impl Drop for Server {
     }
 }
 
+/// The program of libudt's stream, built once a run: one that is there may be of an older source.
+pub(crate) fn libudt_program() -> Result<&'static Path> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(built) = PROGRAM.get() {
+        return Ok(built);
+    }
+    let program = landspeed()?.with_file_name("bench-libudt");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/libudt.cpp");
+    let link = [source, "-ludt", "-lpthread"];
+    text(Command::new("g++").args(["-O2", "-Wall", "-o"]).arg(&program).args(link))?;
+    Ok(PROGRAM.get_or_init(|| program))
+}
+
 fn sh(script: &str) -> Result<()> {
     let status = Command::new("bash").args(["-c", script]).status()?;
     ensure!(status.success(), "failed: {script}");
     Ok(())
 }
 
-fn text(command: &mut Command) -> Result<String> {
+pub(crate) fn text(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "{command:?}: {out}{err}");
     Ok(format!("{out}{err}"))
 }
 
-fn json(command: &mut Command) -> Result<Value> {
+pub(crate) fn json(command: &mut Command) -> Result<Value> {
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("{command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stdout));
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?}: no JSON"))
 }
 
-fn number(report: &Value, at: &str) -> Result<f64> {
+pub(crate) fn number(report: &Value, at: &str) -> Result<f64> {
     report.pointer(at).and_then(Value::as_f64).with_context(|| format!("no {at} in {report}"))
 }
 

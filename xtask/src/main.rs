@@ -20,6 +20,7 @@ mod phrases;
 mod placebos;
 mod stop;
 mod test;
+mod transports;
 mod types;
 
 use std::path::Path;
@@ -61,6 +62,8 @@ enum Task {
     Experiments(experiments::Options),
     /// Every application that ships, on its real programs.
     Applications(applications::Options),
+    /// TCP, UDT, libudt and QUIC over loopback, a lab and a path that loses.
+    Transports(transports::Options),
     /// Does the workload capacity find the rate of a link that is known?
     Capacity(capacity::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Task::Faults(options) => faults::run(&options),
         Task::Experiments(options) => experiments::run(root, &options),
         Task::Applications(options) => applications::run(root, &options),
+        Task::Transports(options) => transports::run(&options),
         Task::Capacity(options) => capacity::run(&options),
         Task::GridCoverage(options) => grid_coverage::run(&options),
         Task::Agree(options) => agree::run(&options),

@@ -50,6 +50,9 @@ struct File {
     topology: Option<Spanned<String>>,
     #[serde(default)]
     baseline: Option<Spanned<String>>,
+    /// Start-up time that no trial counts; the workload's usual one where nothing is said.
+    #[serde(default)]
+    warm_up: Option<Spanned<String>>,
     #[serde(default)]
     set: BTreeMap<String, Spanned<Word>>,
     #[serde(default)]
@@ -236,6 +239,7 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
         by: by(file, &factors)?,
         figure: file.figure.as_ref().map(figure).transpose()?.unwrap_or_else(|| runner.figure()),
         is_factorial: file.factorial,
+        warm_up_ns: file.warm_up.as_ref().map(time).transpose()?.unwrap_or_default(),
         blocks: stop.blocks,
         precision: stop.precision.as_ref().map(share).transpose()?,
         budget_ns: stop.budget.as_ref().map(time).transpose()?.unwrap_or_default(),

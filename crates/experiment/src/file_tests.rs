@@ -70,6 +70,9 @@ fn a_whole_file_becomes_a_grid() {
     let ExpectationTest::Ratio { to, within, .. } = &grid.expectations[0].test else { panic!("a ratio") };
     assert_eq!((to.get("write-size").map(String::as_str), *within), (Some("65536"), 0.1));
     assert_eq!(found.words, ["lab:wan:rate=100M"]);
+    assert_eq!(grid.warm_up_ns, Nanos(0), "the workload's own");
+    let settled = WHOLE.replacen("baseline", "warm-up = \"3s\"\nbaseline", 1);
+    assert_eq!(read(&settled, false).unwrap().grid.warm_up_ns, Nanos::secs(3));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use landspeed_congestion::{Native, native};
 use landspeed_record::Contestant;
 use landspeed_udt::packet::MIN_MSS;
+use landspeed_udt::rate::{self, CONTROLS, MakeControl};
 use landspeed_units::{Bytes, Nanos};
 use thiserror::Error;
 
@@ -118,7 +119,7 @@ impl Scenario {
             let room = flow.mtu_bytes > flow.header_bytes;
             require(room, &format!("the MTU of flow {n}"), flow.mtu_bytes, "larger than its headers")?;
             require(flow.initial_window > 0, &format!("the first window of flow {n}"), 0, "at least 1")?;
-            if matches!(self.protocol(n)?, Protocol::Udt) {
+            if matches!(self.protocol(n)?, Protocol::Udt(_)) {
                 let room = u32::from(flow.mtu_bytes) >= MIN_MSS;
                 require(
                     room,
@@ -144,17 +145,27 @@ impl Scenario {
 #[derive(Debug)]
 pub(crate) enum Protocol {
     Tcp(Native),
-    Udt,
+    Udt(MakeControl),
 }
 
 impl Protocol {
     fn of(text: &str) -> Result<Self, String> {
+        const UDT_CONTROL: &str = "udt-congestion";
         let contestant: Contestant = text.parse()?;
-        if contestant.settings.keys().any(|name| name != "transport") {
-            return Err(format!("{text}: the simulator knows no settings of flows"));
+        let is_udt = contestant.transport() == "udt";
+        let known = |name: &str| name == "transport" || is_udt && name == UDT_CONTROL;
+        if !contestant.settings.keys().all(|name| known(name)) {
+            return Err(format!(
+                "{text}: of all settings of flows the simulator knows {UDT_CONTROL} alone, with udt"
+            ));
         }
         match (contestant.transport(), contestant.control.as_deref()) {
-            ("udt", _) => Ok(Protocol::Udt),
+            ("udt", _) => {
+                let name = contestant.settings.get(UDT_CONTROL).map_or(CONTROLS[0].0, String::as_str);
+                let names = || CONTROLS.map(|(name, _)| name).join(", ");
+                let unknown = || format!("{text}: UDT has no control {name:?}; there are {}", names());
+                rate::control(name).map(Protocol::Udt).ok_or_else(unknown)
+            }
             ("tcp", Some(name)) => native(name).map(Protocol::Tcp).ok_or_else(|| {
                 format!("no congestion control is called {name:?}; `landspeed cc list` names them")
             }),

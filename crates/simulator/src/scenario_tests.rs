@@ -21,7 +21,9 @@ fn what_makes_no_sense_is_named() {
     assert_eq!((simulates("udt"), simulates("default+transport=udt")), (Ok(()), Ok(())));
     assert!(wrong(|s| s.flows[2].contestant = "renault".into()).contains("flow 2"));
     assert!(wrong(|s| s.flows[0].contestant = "quic".into()).contains("the simulator has no quic"));
-    assert!(wrong(|s| s.flows[0].contestant = "reno+nodelay=on".into()).contains("no settings"));
+    assert!(wrong(|s| s.flows[0].contestant = "reno+nodelay=on".into()).contains("udt-congestion alone"));
+    assert_eq!(simulates("udt+udt-congestion=daimd-steady"), Ok(()));
+    assert!(wrong(|s| s.flows[0].contestant = "udt+udt-congestion=dime".into()).contains("daimd-freeze"));
     assert!(wrong(|s| s.flows[0].contestant = "default".into()).contains("no host"));
     assert!(wrong(|s| s.link.rate_bps = BitRate(0.0)).contains("rate of the line"));
     assert!(wrong(|s| s.link.rate_bps = BitRate(f64::NAN)).contains("rate of the line"));

@@ -74,6 +74,18 @@ pub(crate) fn largest(socket: &Socket) -> io::Result<u32> {
     Ok(raw::get::<u32>(socket, level, name)?.saturating_sub(headers))
 }
 
+/// Whether the kernel cuts datagrams into fragments that are larger than the path takes as far as it knows, or refuses them with EMSGSIZE
+/// (IP_MTU_DISCOVER, ip(7)).
+pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
+    let (level, name, value) = match (socket.domain()?, cuts) {
+        (Domain::IPV6, true) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT),
+        (Domain::IPV6, false) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO),
+        (_, true) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT),
+        (_, false) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
+    };
+    raw::set(socket, level, name, value.cast_unsigned())
+}
+
 /// A socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the
 /// port, and no other user's socket (socket(7)); a connected one gets what is its own.
 pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_units::Nanos;
 
-use crate::packet::{Body, HANDSHAKE, Handshake, HandshakeKind, Packet, SocketType};
+use crate::packet::{Body, HANDSHAKE, Handshake, HandshakeKind, Packet, SocketType, UDP_HEADERS};
 use crate::seq::{Seq, SocketId};
 
 /// libudt's code for "refused".
@@ -115,6 +115,11 @@ fn write(handshake: &Handshake, to: SocketId, reply: &mut [u8; HANDSHAKE]) -> An
 
 /// How often a request is sent until it is answered, as libudt does.
 const RETRY: Nanos = Nanos::millis(250);
+/// Packet sizes that a connector falls back to, with the headers of IPv4 and UDP: jumbo frames, Ethernet, tunnels over it, and what every
+/// path of IPv6 and of IPv4 carries (RFC 8200 section 5 less the longer header, RFC 791 section 3.1).
+const SMALLER: [u32; 5] = [9000, 1500, 1400, 1260, 576];
+/// Requests of one size that go unanswered before a smaller one is tried: two losses in a row are rare.
+const TRIES: u32 = 2;
 
 /// What became of an answer to a connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,11 +139,35 @@ pub(crate) struct Connector {
     /// When this kind of request was sent first, and how often it was.
     asked: (Nanos, u32),
     round_trip: Option<Nanos>,
+    /// The packet size that was asked for first, where requests are as large as what they ask for.
+    probed: Option<u32>,
 }
 
 impl Connector {
     pub(crate) fn new(now: Nanos, request: Handshake, patience: Nanos) -> Self {
-        Connector { request, retry_at: now, give_up_at: now + patience, asked: (now, 0), round_trip: None }
+        Connector {
+            request,
+            retry_at: now,
+            give_up_at: now + patience,
+            asked: (now, 0),
+            round_trip: None,
+            probed: None,
+        }
+    }
+
+    /// Its requests are as large as the packets that they ask for, once a listener has answered at all, and ask for smaller ones where
+    /// they get lost.
+    pub(crate) fn with_probes(self) -> Self {
+        Connector { probed: Some(self.request.mss), ..self }
+    }
+
+    /// Bytes of a request. What follows the handshake is padding.
+    pub(crate) fn length(&self) -> usize {
+        if self.is_probing() { (self.request.mss as usize - UDP_HEADERS).max(HANDSHAKE) } else { HANDSHAKE }
+    }
+
+    fn is_probing(&self) -> bool {
+        self.probed.is_some() && self.request.kind == HandshakeKind::Connect
     }
 
     pub(crate) fn next_timeout(&self) -> Nanos {
@@ -155,6 +184,10 @@ impl Connector {
             return None;
         }
         self.retry_at = now + RETRY;
+        if self.is_probing() && self.asked.1 > 0 && self.asked.1.is_multiple_of(TRIES) {
+            let smaller = SMALLER.into_iter().find(|size| *size < self.request.mss);
+            self.request.mss = smaller.unwrap_or(self.request.mss);
+        }
         self.asked = if self.asked.1 == 0 { (now, 1) } else { (self.asked.0, self.asked.1 + 1) };
         Some(self.request)
     }
@@ -186,7 +219,10 @@ impl Connector {
             // Both directions begin at the number that the connector drew: a stranger does not know it.
             _ if answer.first_seq != self.request.first_seq => Outcome::Ignored,
             HandshakeKind::Refused(code) => Outcome::Refused(code),
-            HandshakeKind::Connect if answer.mss > self.request.mss => Outcome::Ignored,
+            // The answer to an earlier request may come late: then so large a one has got through.
+            HandshakeKind::Connect if answer.mss > self.probed.unwrap_or(self.request.mss) => {
+                Outcome::Ignored
+            }
             HandshakeKind::Connect if self.request.kind == HandshakeKind::Cookie => Outcome::Ignored,
             HandshakeKind::Connect => Outcome::Connected(*answer),
         }

@@ -23,5 +23,5 @@ pub use connection::{
 };
 pub use handshake::{Answer, Listener, Request};
 pub use packet::{HANDSHAKE, HEADER, SocketType};
-pub use rate::{Control, Daimd};
+pub use rate::{Control, Daimd, MakeControl};
 pub use seq::{Seq, SocketId};

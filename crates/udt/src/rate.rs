@@ -50,6 +50,21 @@ pub trait Control: Debug + Send {
     }
 }
 
+/// Makes a congestion control from a connection's first packet and a random seed. Flows that share a path need different seeds.
+pub type MakeControl = fn(Seq, u64) -> Box<dyn Control>;
+
+/// The congestion controls that there are, UDT's own first.
+pub const CONTROLS: [(&str, MakeControl); 3] = [
+    ("daimd", |first, seed| Box::new(Daimd::new(first, seed))),
+    ("daimd-freeze", |first, seed| Box::new(Daimd::new(first, seed).with_freeze())),
+    ("daimd-steady", |first, seed| Box::new(Daimd::new(first, seed).with_steady_repairs())),
+];
+
+/// The congestion control of this name.
+pub fn control(name: &str) -> Option<MakeControl> {
+    CONTROLS.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
+}
+
 const FIRST_WINDOW: f64 = 16.0;
 /// Packets in a SYN; without it a rate that has fallen far would take minutes to rise.
 const MIN_INCREASE: f64 = 0.01;
@@ -58,6 +73,8 @@ const BETA: f64 = 0.000_001_5;
 /// only packets of a fast path do. As much is left then as is used, if that is more.
 const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
+/// Windows of a round trip and a SYN that may be under way while a loss is made good, where a loss does not stop the sender.
+const REPAIR_WINDOWS: f64 = 4.0;
 /// 0.875^5 is about a half: the rate halves at most within a period of congestion.
 const MAX_DECREASES: u32 = 5;
 
@@ -82,6 +99,9 @@ pub struct Daimd {
     spacing: u32,
     freezes: bool,
     frozen_until: Nanos,
+    steady: bool,
+    /// The last packet that had been sent when a loss was reported, as long as not all up to it is acknowledged.
+    repairs: Option<Seq>,
     random: ChaCha8Rng,
 }
 
@@ -103,6 +123,8 @@ impl Daimd {
             spacing: 1,
             freezes: false,
             frozen_until: Nanos(0),
+            steady: false,
+            repairs: None,
             random: ChaCha8Rng::seed_from_u64(seed),
         }
     }
@@ -113,6 +135,23 @@ impl Daimd {
     pub fn with_freeze(mut self) -> Self {
         self.freezes = true;
         self
+    }
+
+    /// Lets a loss cost what the closed form says and no more (Gu, Hong and Grossman 2004: a ninth of the rate). While a packet is missing
+    /// acknowledgements stand still: UDT4's window of a round trip and a SYN is full then, and its rate, which grows with acknowledgements,
+    /// stays. Here the pace alone says what leaves meanwhile, up to some such windows, and the rate catches up on the SYNs that had no
+    /// acknowledgement.
+    #[must_use]
+    pub fn with_steady_repairs(mut self) -> Self {
+        self.steady = true;
+        self
+    }
+
+    /// Increases that an acknowledgement stands for.
+    fn steps(&self, now: Nanos, path: &PathState) -> u64 {
+        let Some(last) = self.last_change.filter(|_| self.steady) else { return 1 };
+        // Acknowledgements stand still for two round trips where what was sent again is lost too; a longer silence is no repair.
+        ((now - last).0 / SYN.0).clamp(1, 1 + 2 * path.round_trip.mean.0 / SYN.0)
     }
 
     fn end_slow_start(&mut self, path: &PathState) {
@@ -163,9 +202,11 @@ impl Daimd {
 
 impl Control for Daimd {
     fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState) {
+        self.repairs = self.repairs.filter(|last| !next.is_after(*last));
         if self.last_change.is_some_and(|last| now - last < SYN) {
             return;
         }
+        let steps = self.steps(now, path);
         self.last_change = Some(now);
         if self.slow_start {
             self.window += f64::from(next.since(self.last_acked).max(0));
@@ -176,11 +217,10 @@ impl Control for Daimd {
             return;
         }
         self.window = path.arrival.0 * (path.round_trip.mean + SYN).as_secs_f64() + FIRST_WINDOW;
-        if std::mem::take(&mut self.lost) {
-            return;
-        }
         let syn = SYN.0 as f64;
-        self.period = self.period * syn / (self.period * self.increase(path) + syn);
+        for _ in u64::from(std::mem::take(&mut self.lost))..steps {
+            self.period = self.period * syn / (self.period * self.increase(path) + syn);
+        }
     }
 
     fn on_loss(&mut self, now: Nanos, first: Seq, path: &PathState) {
@@ -191,6 +231,7 @@ impl Control for Daimd {
             }
         }
         self.lost = true;
+        self.repairs = Some(path.last_sent).filter(|_| self.steady);
         if first.is_after(self.last_decrease) {
             self.begin_congestion(now, path);
             return;
@@ -217,7 +258,7 @@ impl Control for Daimd {
     }
 
     fn window(&self) -> u32 {
-        self.window as u32
+        (self.window * if self.repairs.is_some() { REPAIR_WINDOWS } else { 1.0 }) as u32
     }
 
     fn frozen_until(&self) -> Nanos {
@@ -313,6 +354,30 @@ mod tests {
         let all: std::collections::BTreeSet<u32> = (0..20).map(total).collect();
         assert!(all.len() > 3, "{all:?}");
         assert_eq!(total(3), total(3));
+    }
+
+    #[test]
+    fn a_steady_repair_leaves_the_window_open_and_makes_good_what_did_not_grow() {
+        let lost = |control: &mut Daimd| {
+            control.on_ack(Nanos::millis(10), Seq::new(500), &path());
+            control.on_loss(Nanos::millis(11), Seq::new(900), &path());
+            (control.window(), control.period())
+        };
+        let (mut steady, mut plain) = (after_slow_start().with_steady_repairs(), after_slow_start());
+        let (open, period) = lost(&mut steady);
+        assert_eq!((open, period), (4 * 516, lost(&mut plain).1));
+        // What the loss was reported behind is acknowledged after four SYNs, the first of which is for the loss.
+        for control in [&mut steady, &mut plain] {
+            control.on_ack(Nanos::millis(50), Seq::new(1001), &path());
+        }
+        assert_eq!((steady.window(), plain.window(), plain.period()), (516, 516, period));
+        for n in 0..3 {
+            plain.on_ack(Nanos::millis(60 + n * 10), Seq::new(1001), &path());
+        }
+        assert_eq!(steady.period(), plain.period());
+        // A long silence is no repair.
+        steady.on_ack(Nanos::secs(60), Seq::new(1002), &path());
+        assert!(steady.period() > Nanos(period.0 * 8 / 10), "{:?}", steady.period());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod network;
 
 use landspeed_udt::loss::SeqRange;
-use landspeed_udt::packet::{Ack, Body, Data, LossReport, MessageWord, Packet};
+use landspeed_udt::packet::{Ack, Body, Data, HEADER, LossReport, MessageWord, Packet, UDP_HEADERS};
 use landspeed_udt::{Config, Connection, Event, Identity, Reason, Seq, SocketId, SocketType};
 use landspeed_units::Nanos;
 use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
@@ -20,7 +20,7 @@ fn until(network: &mut Network, most: Nanos, mut done: impl FnMut(&mut Network) 
 
 fn connected(weather: Weather, config: &Config) -> Network {
     let mut network = Network::new(5, weather, [config.clone(), config.clone()], Seq::MAX.minus(40));
-    until(&mut network, Nanos::secs(3), |network| {
+    until(&mut network, config.connect_patience, |network| {
         network.ends.iter().flatten().filter(|end| end.path().is_some()).count() == 2
     });
     for side in [CONNECTOR, LISTENER] {
@@ -88,6 +88,28 @@ fn a_path_of_most_of_a_second_needs_no_timeout() {
         transfer(&mut network, from, 100_000);
         let counts = network.end(from).counts();
         assert_eq!((counts.timeouts, counts.sent_again), (0, 0), "{from}");
+    }
+}
+
+#[test]
+fn a_probed_path_gets_the_packets_that_it_carries() {
+    // What it drops, what a round trip is, and the packets that come of it: with the headers of IPv4 and UDP.
+    for (largest, delay, expected) in [
+        (usize::MAX, Nanos::millis(5), 9500),
+        (9000, Nanos::millis(5), 9000),
+        (1300, Nanos::millis(5), 1260),
+        (600, Nanos::millis(5), 576),
+        // The first answer comes when smaller requests are under way already.
+        (usize::MAX, Nanos::millis(900), 9500),
+    ] {
+        let weather = Weather { largest, delay, ..Weather::calm() };
+        let config =
+            Config { mss: 9500, probes_path: true, connect_patience: Nanos::secs(9), ..Config::default() };
+        let mut network = connected(weather, &config);
+        let payload = network.end(CONNECTOR).payload();
+        assert_eq!(payload, Some(expected - UDP_HEADERS - HEADER), "{weather:?}");
+        assert_eq!(network.end(LISTENER).payload(), payload, "{weather:?}");
+        transfer(&mut network, CONNECTOR, 1_000_000);
     }
 }
 

@@ -92,7 +92,7 @@ fn plan(random: &mut ChaCha8Rng) -> Plan {
     let delay = Nanos(random.random_range(100_000..80_000_000));
     let packet = Nanos(random.random_range(2_000..200_000));
     let queue = Nanos(random.random_range(1_000_000..100_000_000));
-    let weather = Weather { loss, doubled, reordered, delay, packet, queue };
+    let weather = Weather { loss, doubled, reordered, delay, packet, queue, largest: usize::MAX };
     let socket_type = if random.random_bool(0.5) { SocketType::Stream } else { SocketType::Datagram };
     let mut one = || {
         let mss = [200, 576, 1500, 9000][random.random_range(0..4)];

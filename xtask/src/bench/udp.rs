@@ -356,10 +356,15 @@ fn lost_of(note: &str) -> Option<(f64, f64)> {
 
 /// User and system time of all that this process has started and waited for, and of what those waited for.
 fn children_ran_s() -> Result<f64> {
+    ran_s(libc::RUSAGE_CHILDREN)
+}
+
+/// User and system time of `whom`, as of getrusage(2).
+pub(crate) fn ran_s(whom: i32) -> Result<f64> {
     // SAFETY: an rusage is valid as zeros.
     let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
     // SAFETY: `usage` is a valid rusage for the kernel to fill.
-    let refused = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0;
+    let refused = unsafe { libc::getrusage(whom, &raw mut usage) } != 0;
     ensure!(!refused, "getrusage: {}", std::io::Error::last_os_error());
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(seconds(usage.ru_utime) + seconds(usage.ru_stime))

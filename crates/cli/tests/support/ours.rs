@@ -28,7 +28,8 @@ fn process(pid: i32, folder: &Path) -> Option<Running> {
     if !String::from_utf8_lossy(&environment).contains(folder.to_str()?) {
         return None;
     }
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    // Empty by now where it ended in between.
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
     Some(Running { pid, line: String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned() })
 }
 

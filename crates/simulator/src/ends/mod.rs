@@ -66,6 +66,6 @@ pub(crate) fn start(scenario: &Scenario, flow: usize, now: Nanos) -> Result<Box<
             let ends = TcpEnds::start(spec, control, (now, rtt));
             Box::new(ends.map_err(|reason| ScenarioError::Refused { flow, reason })?)
         }
-        Protocol::Udt => Box::new(UdtEnds::start(spec, link, now)),
+        Protocol::Udt(control) => Box::new(UdtEnds::start((spec, control), link, now)),
     })
 }

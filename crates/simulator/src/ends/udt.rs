@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use landspeed_record::TcpSample;
 use landspeed_udt::packet::{HANDSHAKE, HEADER, UDP_HEADERS};
-use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Seq, SocketId, SocketType};
+use landspeed_udt::{Answer, Config, Connection, Identity, Listener, MakeControl, Seq, SocketId, SocketType};
 use landspeed_units::{Bytes, Nanos};
 
 use super::{Ends, Line};
@@ -60,8 +60,8 @@ pub(crate) struct UdtEnds {
 }
 
 impl UdtEnds {
-    pub(super) fn start(spec: &FlowSpec, link: &LinkSpec, now: Nanos) -> Self {
-        let config = config(spec, link);
+    pub(super) fn start((spec, control): (&FlowSpec, MakeControl), link: &LinkSpec, now: Nanos) -> Self {
+        let config = Config { control, ..config(spec, link) };
         let (packet, payload) =
             (config.mss as usize - UDP_HEADERS, config.mss as usize - UDP_HEADERS - HEADER);
         let (sender, receiver, opened) = open(now, link.delay_ns + spec.return_ns, &config, spec.seed);

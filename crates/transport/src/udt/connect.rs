@@ -53,6 +53,7 @@ impl Talk<'_> {
             let channel = self.begin()?;
             let begun = Instant::now();
             if self.work(&channel, |connection| connection.payload().is_some())? {
+                shared_port::cut_large(&channel.socket, true).map_err(self.refused("let go on to"))?;
                 return Ok((channel, begun.elapsed().into()));
             }
             drop(channel);
@@ -67,6 +68,8 @@ impl Talk<'_> {
         options::deepen(&socket, settings);
         socket.connect(&SockAddr::from(server)).map_err(self.refused("connect to"))?;
         let packet = packet(&socket, settings).map_err(self.refused("read the MTU towards"))?;
+        // A request that is cut on its way tells nothing of the path.
+        shared_port::cut_large(&socket, false).map_err(self.refused("probe the path to"))?;
         let config = options::config(settings, packet);
         let channel = Channel::new(socket, Ways::of(settings), |now| {
             Connection::connect(now, config, identity(), server)

@@ -2,7 +2,7 @@
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, unless};
 use landspeed_record::Settings;
-use landspeed_udt::{Config, Control, Daimd, Seq};
+use landspeed_udt::{Config, rate};
 use landspeed_units::Nanos;
 use socket2::Socket;
 
@@ -85,13 +85,14 @@ static BUFFER: Factor = Factor {
 
 static CONGESTION: Factor = Factor {
     name: "udt-congestion",
-    about: "UDT's rate control: its own (daimd), or that with the pause after a loss that it had until version 3 (daimd-freeze)",
-    domain: Domain::OneOf(&["daimd", "daimd-freeze"]),
+    about: "UDT's rate control: its own (daimd), with the pause after a loss that it had until version 3 (daimd-freeze), or without \
+            the round trip of silence that a loss costs it on a long path (daimd-steady)",
+    domain: Domain::OneOf(&["daimd", "daimd-freeze", "daimd-steady"]),
     default: "daimd",
     persist: &[Persist::Application("the congestion control class of a UDT socket (UDT_CC of libudt)")],
     interacts: &["udt-burst"],
     source: "draft-gg-udt-03 section 7; Gu, Hong & Grossman (2004)",
-    propose: |_| vec![Proposal::new("daimd-freeze", 640)],
+    propose: |view| others(view, [Proposal::new("daimd-steady", 407), Proposal::new("daimd-freeze", 640)]),
     ..Factor::FLOW
 };
 
@@ -155,26 +156,18 @@ pub(super) fn packet(settings: &Settings) -> Option<u32> {
 /// What a connection begins with, for packets of `mss` bytes.
 pub(super) fn config(settings: &Settings, mss: u32) -> Config {
     let packets = BUFFER.bytes(settings).0.div_ceil(mss.into()).max(16);
-    let packets = u32::try_from(packets).unwrap_or(u32::MAX);
-    let freezes = CONGESTION.of(settings) == "daimd-freeze";
+    let (packets, usual) = (u32::try_from(packets).unwrap_or(u32::MAX), Config::default());
     Config {
         mss,
+        probes_path: packet(settings).is_none(),
         send_buffer: packets,
         receive_buffer: packets,
         // The caller's patience decides.
         connect_patience: Nanos::secs(3600),
         catch_up: BURST.time(settings),
-        control: if freezes { freezing } else { daimd },
-        ..Config::default()
+        control: rate::control(CONGESTION.of(settings)).unwrap_or(usual.control),
+        ..usual
     }
-}
-
-fn daimd(first: Seq, seed: u64) -> Box<dyn Control> {
-    Box::new(Daimd::new(first, seed))
-}
-
-fn freezing(first: Seq, seed: u64) -> Box<dyn Control> {
-    Box::new(Daimd::new(first, seed).with_freeze())
 }
 
 /// Lets the socket hold what may be under way, where nothing else was asked for: what finds no room in it is lost. Root may ask for
@@ -204,4 +197,16 @@ pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
         shared_port::joins(&socket, "ask for udt-receive batch")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_congestion_control_of_the_core_can_be_asked_for() {
+        let known: Vec<&str> = rate::CONTROLS.iter().map(|(name, _)| *name).collect();
+        assert!(matches!(CONGESTION.domain, Domain::OneOf(names) if names == known), "{known:?}");
+        assert_eq!(CONGESTION.default, known[0]);
+    }
 }

@@ -93,6 +93,22 @@ fn what_is_lost_doubled_and_swapped_arrives_once_and_in_order() {
 }
 
 #[test]
+fn a_path_that_drops_large_packets_gets_smaller_ones() {
+    let settings = settings(&[("udt-packet", "0")]);
+    let (port, mut listener) = listen(V4, &settings);
+    let relay = Relay::to(port.address());
+    let mut drops = |_: Way, datagram: &[u8]| match datagram.len() {
+        0..1400 => vec![datagram.to_vec()],
+        _ => vec![],
+    };
+    relayed(&relay, &mut drops, || {
+        let (there, here) = pair_through(listener.as_mut(), relay.address(), &settings);
+        assert!(carried(there.as_ref(), here.as_ref()) == content());
+        assert!(carried(here.as_ref(), there.as_ref()) == content(), "back");
+    });
+}
+
+#[test]
 fn strangers_are_counted_and_get_no_more_than_they_sent() {
     let (port, mut listener) = listen(V4, &settings(&[]));
     let stranger = UdpSocket::bind((V4, 0)).expect("a socket");

@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 
 use crate::packet::SocketType;
-use crate::rate::{Control, Daimd};
+use crate::rate::{CONTROLS, MakeControl};
 use crate::seq::{Seq, SocketId};
 
 /// What both directions of a connection begin with. The defaults are libudt's, where it has them.
@@ -13,6 +13,9 @@ pub struct Config {
     pub socket_type: SocketType,
     /// The largest packet, with the headers of IPv4 and UDP; the smaller one of both ends' counts.
     pub mss: u32,
+    /// Whether a connector's requests are as large as the packets that they ask for: where a path drops such packets without a word, it
+    /// asks for smaller ones after half a second (as RFC 8899 probes). A libudt listener answers no such request.
+    pub probes_path: bool,
     /// Packets that the send buffer holds.
     pub send_buffer: u32,
     /// Packets that the receive buffer holds.
@@ -25,8 +28,8 @@ pub struct Config {
     pub linger: Nanos,
     /// How much of a late wake-up the next packets catch up: so long a burst leaves at once at most.
     pub catch_up: Nanos,
-    /// Makes the congestion control, from the first sequence number and a random seed.
-    pub control: fn(Seq, u64) -> Box<dyn Control>,
+    /// Makes the congestion control.
+    pub control: MakeControl,
 }
 
 impl Default for Config {
@@ -34,13 +37,14 @@ impl Default for Config {
         Config {
             socket_type: SocketType::Stream,
             mss: 1500,
+            probes_path: false,
             send_buffer: 8192,
             receive_buffer: 8192,
             connect_patience: Nanos::secs(3),
             silence: Nanos::secs(60),
             linger: Nanos::secs(180),
             catch_up: Nanos::millis(1),
-            control: |first, seed| Box::new(Daimd::new(first, seed)),
+            control: CONTROLS[0].1,
         }
     }
 }

@@ -320,7 +320,9 @@ impl Connection {
             Phase::Connecting(connector) => (SocketId::LISTENER, Body::Handshake(connector.poll(now)?)),
             Phase::Open(link) => (link.peer, link.poll_control(now, &mut self.report)?),
         };
-        Packet { timestamp, to, body }.write(&mut self.scratch)
+        let length = Packet { timestamp, to, body }.write(&mut self.scratch)?;
+        // Behind a request are the zeros that the scratch buffer was made of: nothing else was written so far.
+        Some(if let Phase::Connecting(connector) = &self.phase { connector.length() } else { length })
     }
 
     fn is_all_delivered(&self) -> bool {

@@ -28,6 +28,7 @@ impl Connection {
             peer: peer.ip(),
         };
         let connector = Connector::new(now, request, config.connect_patience);
+        let connector = if config.probes_path { connector.with_probes() } else { connector };
         Self::new(now, config, identity, peer, Phase::Connecting(connector))
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct Weather {
     pub(crate) packet: Nanos,
     /// The longest queue before the link.
     pub(crate) queue: Nanos,
+    /// The largest datagram that passes; larger ones vanish without a word.
+    pub(crate) largest: usize,
 }
 
 impl Weather {
@@ -36,6 +38,7 @@ impl Weather {
             delay: Nanos::millis(5),
             packet: Nanos::micros(10),
             queue: Nanos::millis(20),
+            largest: usize::MAX,
         }
     }
 }
@@ -137,6 +140,9 @@ impl Network {
             self.seen.pop_front();
         }
         let weather = self.weather;
+        if datagram.len() > weather.largest {
+            return;
+        }
         let start = self.free_at[side].max(self.now);
         if start - self.now > weather.queue || self.random.random_bool(weather.loss) {
             return;

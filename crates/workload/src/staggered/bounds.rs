@@ -141,6 +141,22 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_over_another_transport_takes_what_that_has_of_the_trials_settings() {
+        let tcp = landspeed_transport::find("tcp").expect("it is registered");
+        let flow = landspeed_transport::settings::defaults(tcp);
+        let plan = |settings| {
+            let flows = [StaggeredFlow { settings, ..good() }, good()];
+            let spec = TrialSpec { flow: flow.clone(), ..planned(&flows, Nanos::secs(1)) };
+            let plan = Plan::of(&spec.workload.parameters).expect("it can be read");
+            check(&spec, &plan).map_err(|error| error.to_string())
+        };
+        let udt = ("transport".to_owned(), "udt".to_owned());
+        assert_eq!(plan([udt.clone()].into()), Ok(()));
+        let refused = plan([udt, ("nodelay".to_owned(), "on".to_owned())].into()).expect_err("UDT has none");
+        assert!(refused.contains("nodelay"), "{refused}");
+    }
+
+    #[test]
     fn settings_of_a_flow_are_those_of_a_stream() {
         let set = |name: &str, value: &str| {
             let settings = [(name.to_owned(), value.to_owned())].into();

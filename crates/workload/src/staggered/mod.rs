@@ -22,7 +22,7 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_record::{
     EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
 };
-use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
+use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use landspeed_transport::{Completions, Flow};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -85,9 +85,13 @@ impl StaggeredFlow {
         StaggeredFlow { settings, ..StaggeredFlow::default() }
     }
 
-    /// Its settings where the trial's are `common`.
+    /// Its settings where the trial's are `common`: of these, what a transport of its own has.
     fn over(&self, common: &Settings) -> Settings {
+        let own =
+            self.settings.get(TRANSPORT.name).and_then(|name| landspeed_transport::find(name)).map(table);
+        let has = |name: &str| own.as_ref().is_none_or(|table| table.find(name).is_ok());
         let mut settings = common.clone();
+        settings.retain(|name, _| has(name));
         settings.extend(self.settings.clone());
         settings
     }

@@ -1,0 +1,325 @@
+//! `make transports`: one flow of each transport over loopback, a lab, and a long path that loses, and beside one flow of CUBIC. Prints
+//! the tables of docs/results/transports.md.
+//!
+//! A round takes every transport over every path once, in an order drawn anew; ratios are to CUBIC of the same round. Processor time is
+//! that of the threads of both programs, libudt's own among them.
+
+mod loopback;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use landspeed_record::{Amount, MeasureReport, Settings};
+use landspeed_stats::estimate;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::bench::{json, libudt_program, number, text, three};
+use crate::{built, stop};
+
+const CONFIDENCE: f64 = 0.95;
+/// `timeout` ends a program after this many seconds.
+const LIMIT: &str = "200";
+/// Where libudt's ends meet over loopback.
+const AT: [&str; 2] = ["127.0.0.1", "5404"];
+
+/// What the rest is compared with, and what each flow has beside it.
+const CUBIC: &[(&str, &str)] = &[("transport", "tcp"), ("socket-congestion", "cubic")];
+
+const CONTESTANTS: [(&str, How); 6] = [
+    ("TCP, CUBIC", How::Flow(CUBIC)),
+    ("TCP, BBR", How::Flow(&[("transport", "tcp"), ("socket-congestion", "bbr")])),
+    ("UDT", How::Flow(&[("transport", "udt")])),
+    ("UDT, steady", How::Flow(&[("transport", "udt"), ("udt-congestion", "daimd-steady")])),
+    ("libudt", How::Libudt),
+    ("QUIC, CUBIC", How::Flow(&[("transport", "quic"), ("quic-congestion", "cubic")])),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum How {
+    Flow(&'static [(&'static str, &'static str)]),
+    Libudt,
+}
+
+/// Where a flow goes: `None` is loopback.
+struct Place {
+    name: &'static str,
+    lab: Option<&'static str>,
+    warm_up_s: u32,
+    window_s: u32,
+}
+
+const PLACES: [Place; 5] = [
+    Place { name: "loopback, MTU 65536", lab: None, warm_up_s: 3, window_s: 3 },
+    Place { name: "lab:back-to-back", lab: Some("lab:back-to-back"), warm_up_s: 3, window_s: 3 },
+    Place { name: "1 Gb/s, 20 ms", lab: Some("lab:wan:rate=1G,rtt=20ms"), warm_up_s: 8, window_s: 10 },
+    Place {
+        name: "1 Gb/s, 20 ms, 1e-4 lost",
+        lab: Some("lab:wan:rate=1G,rtt=20ms,loss=1e-4"),
+        warm_up_s: 8,
+        window_s: 10,
+    },
+    Place {
+        name: "1 Gb/s, 20 ms, 1e-2 lost",
+        lab: Some("lab:wan:rate=1G,rtt=20ms,loss=1e-2"),
+        warm_up_s: 8,
+        window_s: 10,
+    },
+];
+
+/// How long a flow runs beside another.
+const BESIDE_S: u32 = 20;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Runs of each transport over each path
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Only paths with this in their names
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Seed of the order of runs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What a flow did in its window.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    seconds: f64,
+    bytes: f64,
+    /// Processor time for each second, of both ends.
+    cores: f64,
+}
+
+impl Run {
+    fn rate_bps(&self) -> f64 {
+        self.bytes * 8.0 / self.seconds
+    }
+
+    fn bytes_per_cpu_s(&self) -> f64 {
+        self.bytes / self.seconds / self.cores
+    }
+}
+
+/// All runs of a transport over a path, a round each.
+#[derive(Debug, Default)]
+struct Runs {
+    alone: Vec<Run>,
+    /// The flow's share of what it and a CUBIC flow carried together.
+    shares: Vec<f64>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM])?;
+    let bench = Bench { landspeed: built::landspeed()?, files: Files::write()? };
+    let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
+    let asked = |place: &usize| PLACES[*place].name.contains(options.only.as_str());
+    let mut order: Vec<(usize, usize)> = (0..PLACES.len())
+        .filter(asked)
+        .flat_map(|place| (0..CONTESTANTS.len()).map(move |who| (place, who)))
+        .collect();
+    ensure!(!order.is_empty(), "--only names no path");
+    let mut all: BTreeMap<(usize, usize), Runs> = BTreeMap::new();
+    for round in 0..options.rounds {
+        order.shuffle(&mut dice);
+        for &(place, who) in &order {
+            ensure!(!stop.load(Ordering::Relaxed), "stopped in round {round}");
+            let ((name, how), at) = (CONTESTANTS[who], &PLACES[place]);
+            eprintln!("round {}: {name} over {}", round + 1, at.name);
+            let runs = all.entry((place, who)).or_default();
+            let run = bench.alone(how, at).with_context(|| format!("{name} over {}", at.name))?;
+            ensure!(run.bytes > 0.0 && run.cores > 0.0, "{name} over {}: a run measured nothing", at.name);
+            runs.alone.push(run);
+            if let Some(lab) = at.lab {
+                let share = bench.beside(how, lab);
+                runs.shares.push(share.with_context(|| format!("{name} beside CUBIC over {}", at.name))?);
+            }
+        }
+    }
+    print(options, &all);
+    Ok(())
+}
+
+fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
+    println!(
+        "{} rounds, seed {}; medians, least to most; ratios to CUBIC round by round, {:.0} % intervals\n",
+        options.rounds,
+        options.seed,
+        CONFIDENCE * 100.0
+    );
+    println!(
+        "| path | transport | Mb/s | over CUBIC's | MB for a CPU-second | over CUBIC's | share beside CUBIC |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for ((place, who), runs) in all {
+        let cubic = &all[&(*place, 0)];
+        let figures = [Run::rate_bps, Run::bytes_per_cpu_s].map(|figure| {
+            let own: Vec<f64> = runs.alone.iter().map(|run| figure(run) / 1e6).collect();
+            let ratios = ratio((runs, cubic), figure).filter(|_| *who > 0).unwrap_or_default();
+            format!("{} | {ratios}", spread(&own, 0))
+        });
+        let share = if runs.shares.is_empty() { "-".to_owned() } else { spread(&runs.shares, 2) };
+        println!(
+            "| {} | {} | {} | {} | {share} |",
+            PLACES[*place].name, CONTESTANTS[*who].0, figures[0], figures[1]
+        );
+    }
+}
+
+fn ratio((runs, cubic): (&Runs, &Runs), figure: fn(&Run) -> f64) -> Option<String> {
+    let logs: Vec<f64> =
+        runs.alone.iter().zip(&cubic.alone).map(|(run, base)| (figure(run) / figure(base)).ln()).collect();
+    let found = (logs.len() > 1).then(|| estimate(&logs, CONFIDENCE))?;
+    Some(format!("{:.2} [{:.2}, {:.2}]", found.ratio, found.low, found.high))
+}
+
+/// "940 (931 to 944)".
+fn spread(values: &[f64], digits: usize) -> String {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let [least, middle, most] = [0, sorted.len() / 2, sorted.len() - 1].map(|at| sorted[at]);
+    format!("{middle:.digits$} ({least:.digits$} to {most:.digits$})")
+}
+
+struct Bench {
+    landspeed: PathBuf,
+    files: Files,
+}
+
+impl Bench {
+    fn alone(&self, how: How, place: &Place) -> Result<Run> {
+        match (how, place.lab) {
+            (How::Flow(set), None) => {
+                let seconds = |s: u32| Duration::from_secs(s.into());
+                loopback::run(&settings(set), seconds(place.warm_up_s), seconds(place.window_s))
+            }
+            (How::Flow(set), Some(lab)) => self.flow(set, (lab, place)),
+            (How::Libudt, None) => libudt_over_loopback(place),
+            (How::Libudt, Some(lab)) => {
+                self.libudt(&self.files.alone, lab, (place.warm_up_s, place.window_s)).map(|(run, _)| run)
+            }
+        }
+    }
+
+    fn flow(&self, set: &[(&str, &str)], (lab, place): (&str, &Place)) -> Result<Run> {
+        let set: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let (time, warm_up) = (format!("{}s", place.window_s), format!("{}s", place.warm_up_s));
+        let words =
+            ["stream", lab, "--json", "--time", &time, "--warm-up", &warm_up, "--set", &set.join(",")];
+        let report = json(&mut self.measure(&words))?;
+        let cores = |host: usize| -> Result<f64> {
+            let of = |figure| number(&report, &format!("/cpu/{host}/{figure}"));
+            Ok(of("workload_ns")? / of("window_ns")?)
+        };
+        Ok(Run {
+            seconds: number(&report, "/streams/0/window_ns")? / 1e9,
+            bytes: number(&report, "/streams/0/received_bytes")?,
+            cores: cores(0)? + cores(1)?,
+        })
+    }
+
+    /// The share of a flow that enters with one of CUBIC, of what both carry.
+    fn beside(&self, how: How, lab: &str) -> Result<f64> {
+        let How::Flow(set) = how else {
+            let (run, beside) = self.libudt(&self.files.beside, lab, (0, BESIDE_S))?;
+            let beside = beside.context("iperf3 told no rate")?;
+            return Ok(run.rate_bps() / (run.rate_bps() + beside));
+        };
+        let leaves_ns = u64::from(BESIDE_S) * 1_000_000_000;
+        let flow = |set| json!({ "settings": settings(set), "leaves_ns": leaves_ns });
+        let plan = json!([flow(set), flow(CUBIC)]).to_string();
+        let time = format!("{BESIDE_S}s");
+        let words = ["staggered", lab, "--json", "--time", &time, "--probe-every", "0s", "--plan", &plan];
+        let report = json(&mut self.measure(&words))?;
+        let [own, cubic] = [0, 1].map(|flow| number(&report, &format!("/streams/0/flow_rate_bps/{flow}")));
+        let (own, cubic) = (own?, cubic?);
+        Ok(own / (own + cubic))
+    }
+
+    /// libudt as an application of landspeed's: what it did, and the rate of the flow beside it.
+    fn libudt(
+        &self,
+        file: &Path,
+        lab: &str,
+        (warm_up_s, window_s): (u32, u32),
+    ) -> Result<(Run, Option<f64>)> {
+        let program = libudt_program()?.to_str().context("a path that is no text")?;
+        let app = format!("app:{}", file.display());
+        let (warm_up, seconds) = (warm_up_s.to_string(), window_s.to_string());
+        let words = [&app, lab, "--json", "--program", program, "--warm-up", &warm_up, "--seconds", &seconds];
+        let report: MeasureReport = serde_json::from_value(json(&mut self.measure(&words))?)?;
+        let figures: BTreeMap<&str, f64> = report
+            .figures
+            .iter()
+            .flat_map(|part| &part.figures)
+            .filter_map(|figure| match &figure.amount {
+                Amount::Measured(measured) => Some((figure.name.as_str(), measured.value)),
+                _ => None,
+            })
+            .collect();
+        let figure = |name| figures.get(name).copied().with_context(|| format!("no figure {name}"));
+        let run = Run {
+            seconds: figure("receiver-took")? / 1e9,
+            bytes: figure("received")?,
+            cores: figure("receiver-ran")? / figure("receiver-took")?
+                + figure("sender-ran")? / figure("sender-took")?,
+        };
+        Ok((run, figures.get("beside").copied()))
+    }
+
+    fn measure(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(&self.landspeed).arg("measure").args(words).stdin(Stdio::null());
+        command
+    }
+}
+
+fn settings(set: &[(&str, &str)]) -> Settings {
+    set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn libudt_over_loopback(place: &Place) -> Result<Run> {
+    let program = libudt_program()?;
+    let end = |what: &str| {
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(program).arg(what).args(AT).args(["65535", "12582912"]);
+        command.args([place.warm_up_s, place.window_s].map(|seconds| seconds.to_string()));
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    };
+    let receiving = end("receive").spawn().context("the libudt program does not start")?;
+    std::thread::sleep(Duration::from_millis(150));
+    let sent = text(&mut end("send"));
+    let received = receiving.wait_with_output()?;
+    let [_, sender_took, sender_ran] = three(&sent?)?;
+    let [bytes, took, ran] = three(&String::from_utf8_lossy(&received.stdout))?;
+    Ok(Run { seconds: took / 1e9, bytes, cores: sender_ran / sender_took + ran / took })
+}
+
+/// libudt's applications, written beside landspeed: alone, and beside a CUBIC flow.
+struct Files {
+    alone: PathBuf,
+    beside: PathBuf,
+}
+
+impl Files {
+    fn write() -> Result<Files> {
+        const ALONE: &str = include_str!("libudt.toml");
+        const BESIDE: &str = include_str!("beside.toml");
+        let landspeed = built::landspeed()?;
+        let at = |name| landspeed.with_file_name(name);
+        let files = Files { alone: at("libudt.toml"), beside: at("libudt-beside.toml") };
+        std::fs::write(&files.alone, ALONE)?;
+        std::fs::write(&files.beside, [ALONE, BESIDE].concat())?;
+        Ok(files)
+    }
+}
