@@ -209,8 +209,8 @@ impl Bench {
 
     /// With the time that its rate takes to settle, as libudt's.
     fn udt(&self, placement: &str) -> Result<Vec<f64>> {
-        let set = format!("transport=udt,placement={placement}");
-        self.streamed(&["--set", &set, "--warm-up", UDT_WARM_UP])
+        let set = format!("placement={placement}");
+        self.streamed(&["--transport", "udt", "--set", &set, "--warm-up", UDT_WARM_UP])
     }
 
     fn streamed(&self, options: &[&str]) -> Result<Vec<f64>> {

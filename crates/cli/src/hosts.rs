@@ -227,7 +227,11 @@ pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Tran
     let table = table(transport);
     let usual = usual.iter().filter(|(name, _)| table.named(name).is_ok());
     let mut set: Settings = usual.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    set.extend(args.set.as_deref().map(|text| parse(text, &table)).transpose()?.unwrap_or_default());
+    let asked = args.set.as_deref().map(|text| parse(text, &table)).transpose()?.unwrap_or_default();
+    if let Some(other) = asked.get(TRANSPORT.name).filter(|other| **other != args.transport) {
+        return Err(usage(format!("--set transport={other}: a transport is chosen by --transport {other}")));
+    }
+    set.extend(asked);
     set.insert(TRANSPORT.name.to_owned(), args.transport.clone());
     Ok((transport, set))
 }
@@ -243,7 +247,7 @@ fn parse(text: &str, table: &Table) -> Result<Settings> {
             part.split_once('=').ok_or_else(|| usage(format!("'{part}': expected NAME=VALUE")))?;
         if table.named(name).is_err() && all_factors().named(name).is_ok() {
             let why =
-                "is not a setting of this flow: --set takes those of the flow and of its transport alone";
+                "is not a setting of this flow: --set takes those of the flow and of its transport alone, which --transport chooses";
             return Err(usage(format!("{name} {why}")));
         }
         table.parse(name, value.trim()).map_err(usage)

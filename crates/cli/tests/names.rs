@@ -25,6 +25,8 @@ fn a_near_miss_is_answered_with_the_name_in_one_line() {
         (&["tune", "--skip", "mtu, gor"], "did you mean gro?"),
         (&["tune", "--against", "mtv=9000"], "did you mean mtu?"),
         (&["measure", "stream", "--set", "write_sise=64K"], "did you mean write-size?"),
+        (&["measure", "stream", "--set", "transport=udt"], "--transport udt"),
+        (&["measure", "stream", "--set", "udt-burst=1ms"], "--transport chooses"),
         (&["measure", "stream", "lab:swich:3"], "did you mean lab:switch?"),
         (&["measure", "stream", "lab:wan:rat=1G"], "did you mean rate?"),
         (&["compare", "--simulate", "-p", "cubik"], "did you mean cubic?"),

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::{Amount, MeasureReport, Settings};
 use landspeed_stats::estimate;
+use landspeed_transport::settings::TRANSPORT;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -60,23 +61,23 @@ struct Place {
 const PLACES: [Place; 5] = [
     Place { name: "loopback, MTU 65536", lab: None, warm_up_s: 3, window_s: 3 },
     Place { name: "lab:back-to-back", lab: Some("lab:back-to-back"), warm_up_s: 3, window_s: 3 },
-    Place { name: "1 Gb/s, 20 ms", lab: Some("lab:wan:rate=1G,rtt=20ms"), warm_up_s: 8, window_s: 10 },
+    Place { name: "1 Gb/s, 20 ms", lab: Some("lab:wan:rate=1G,rtt=20ms"), warm_up_s: 5, window_s: 8 },
     Place {
         name: "1 Gb/s, 20 ms, 1e-4 lost",
         lab: Some("lab:wan:rate=1G,rtt=20ms,loss=1e-4"),
-        warm_up_s: 8,
-        window_s: 10,
+        warm_up_s: 5,
+        window_s: 8,
     },
     Place {
         name: "1 Gb/s, 20 ms, 1e-2 lost",
         lab: Some("lab:wan:rate=1G,rtt=20ms,loss=1e-2"),
-        warm_up_s: 8,
-        window_s: 10,
+        warm_up_s: 5,
+        window_s: 8,
     },
 ];
 
 /// How long a flow runs beside another.
-const BESIDE_S: u32 = 20;
+const BESIDE_S: u32 = 15;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -101,6 +102,11 @@ struct Run {
 }
 
 impl Run {
+    fn checked(self) -> Result<Run> {
+        ensure!(self.bytes > 0.0 && self.cores > 0.0, "the run measured nothing");
+        Ok(self)
+    }
+
     fn rate_bps(&self) -> f64 {
         self.bytes * 8.0 / self.seconds
     }
@@ -110,12 +116,12 @@ impl Run {
     }
 }
 
-/// All runs of a transport over a path, a round each.
+/// All runs of a transport over a path, a round each; `None` is one that failed.
 #[derive(Debug, Default)]
 struct Runs {
-    alone: Vec<Run>,
+    alone: Vec<Option<Run>>,
     /// The flow's share of what it and a CUBIC flow carried together.
-    shares: Vec<f64>,
+    shares: Vec<Option<f64>>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -132,21 +138,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for round in 0..options.rounds {
         order.shuffle(&mut dice);
         for &(place, who) in &order {
-            ensure!(!stop.load(Ordering::Relaxed), "stopped in round {round}");
+            ensure!(!stop.load(Ordering::Relaxed), "stopped in round {}", round + 1);
             let ((name, how), at) = (CONTESTANTS[who], &PLACES[place]);
             eprintln!("round {}: {name} over {}", round + 1, at.name);
             let runs = all.entry((place, who)).or_default();
-            let run = bench.alone(how, at).with_context(|| format!("{name} over {}", at.name))?;
-            ensure!(run.bytes > 0.0 && run.cores > 0.0, "{name} over {}: a run measured nothing", at.name);
-            runs.alone.push(run);
+            runs.alone.push(told(bench.alone(how, at).and_then(Run::checked)));
             if let Some(lab) = at.lab {
-                let share = bench.beside(how, lab);
-                runs.shares.push(share.with_context(|| format!("{name} beside CUBIC over {}", at.name))?);
+                runs.shares.push(told(bench.beside(how, lab)));
             }
         }
     }
     print(options, &all);
     Ok(())
+}
+
+/// What failed is told, and is no figure.
+fn told<T>(run: Result<T>) -> Option<T> {
+    run.inspect_err(|error| eprintln!("failed: {error:#}")).ok()
 }
 
 fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
@@ -163,11 +171,11 @@ fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
     for ((place, who), runs) in all {
         let cubic = &all[&(*place, 0)];
         let figures = [Run::rate_bps, Run::bytes_per_cpu_s].map(|figure| {
-            let own: Vec<f64> = runs.alone.iter().map(|run| figure(run) / 1e6).collect();
+            let own: Vec<f64> = runs.alone.iter().flatten().map(|run| figure(run) / 1e6).collect();
             let ratios = ratio((runs, cubic), figure).filter(|_| *who > 0).unwrap_or_default();
             format!("{} | {ratios}", spread(&own, 0))
         });
-        let share = if runs.shares.is_empty() { "-".to_owned() } else { spread(&runs.shares, 2) };
+        let share = spread(&runs.shares.iter().flatten().copied().collect::<Vec<_>>(), 2);
         println!(
             "| {} | {} | {} | {} | {share} |",
             PLACES[*place].name, CONTESTANTS[*who].0, figures[0], figures[1]
@@ -176,8 +184,9 @@ fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
 }
 
 fn ratio((runs, cubic): (&Runs, &Runs), figure: fn(&Run) -> f64) -> Option<String> {
-    let logs: Vec<f64> =
-        runs.alone.iter().zip(&cubic.alone).map(|(run, base)| (figure(run) / figure(base)).ln()).collect();
+    let rounds = runs.alone.iter().zip(&cubic.alone);
+    let pairs = rounds.filter_map(|(run, base)| Some((run.as_ref()?, base.as_ref()?)));
+    let logs: Vec<f64> = pairs.map(|(run, base)| (figure(run) / figure(base)).ln()).collect();
     let found = (logs.len() > 1).then(|| estimate(&logs, CONFIDENCE))?;
     Some(format!("{:.2} [{:.2}, {:.2}]", found.ratio, found.low, found.high))
 }
@@ -186,6 +195,9 @@ fn ratio((runs, cubic): (&Runs, &Runs), figure: fn(&Run) -> f64) -> Option<Strin
 fn spread(values: &[f64], digits: usize) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
+    if sorted.is_empty() {
+        return "-".to_owned();
+    }
     let [least, middle, most] = [0, sorted.len() / 2, sorted.len() - 1].map(|at| sorted[at]);
     format!("{middle:.digits$} ({least:.digits$} to {most:.digits$})")
 }
@@ -211,10 +223,22 @@ impl Bench {
     }
 
     fn flow(&self, set: &[(&str, &str)], (lab, place): (&str, &Place)) -> Result<Run> {
+        let transport = set.iter().find(|(name, _)| *name == TRANSPORT.name).map_or("tcp", |(_, name)| name);
         let set: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (time, warm_up) = (format!("{}s", place.window_s), format!("{}s", place.warm_up_s));
-        let words =
-            ["stream", lab, "--json", "--time", &time, "--warm-up", &warm_up, "--set", &set.join(",")];
+        let words = [
+            "stream",
+            lab,
+            "--json",
+            "--time",
+            &time,
+            "--warm-up",
+            &warm_up,
+            "--transport",
+            transport,
+            "--set",
+            &set.join(","),
+        ];
         let report = json(&mut self.measure(&words))?;
         let cores = |host: usize| -> Result<f64> {
             let of = |figure| number(&report, &format!("/cpu/{host}/{figure}"));
@@ -255,7 +279,7 @@ impl Bench {
         let program = libudt_program()?.to_str().context("a path that is no text")?;
         let app = format!("app:{}", file.display());
         let (warm_up, seconds) = (warm_up_s.to_string(), window_s.to_string());
-        let words = [&app, lab, "--json", "--program", program, "--warm-up", &warm_up, "--seconds", &seconds];
+        let words = [&app, lab, "--json", "--program", program, "--settles", &warm_up, "--seconds", &seconds];
         let report: MeasureReport = serde_json::from_value(json(&mut self.measure(&words))?)?;
         let figures: BTreeMap<&str, f64> = report
             .figures
