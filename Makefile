@@ -208,12 +208,12 @@ fuzz-cc: setup
 		--test algorithms -- fuzz:: --nocapture
 
 # TCP, UDT, libudt and QUIC over loopback, a lab and a path that loses: the tables of docs/results/transports.md (an hour, on a
-# machine left alone). ROUNDS=1 takes twelve minutes.
-ROUNDS ?= 5
+# machine left alone). TRANSPORT_ROUNDS=1 takes twelve minutes.
+TRANSPORT_ROUNDS ?= 5
 transports: build
 	@.ci/install iperf3 g++ /usr/include/udt/udt.h:libudt-dev
 	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask transports --rounds $(ROUNDS)
+	$(SUDO) target/release/xtask transports --rounds $(TRANSPORT_ROUNDS)
 
 # Our UDT and Debian's libudt: 1 GiB, and 32 MiB over each bad network, both ways, as a stream and as messages, in packets of 1500
 # and 9000 bytes (docs/results/udt-interop.md; ten minutes, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.

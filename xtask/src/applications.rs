@@ -73,7 +73,8 @@ pub(crate) fn run(_root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, Measured)>> {
+/// The figures that `landspeed measure` with these words prints, by name.
+pub(crate) fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, Measured)>> {
     let output = Command::new(landspeed).arg("measure").args(run).arg("--json").output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}", said.lines().last().unwrap_or_default());

@@ -216,11 +216,7 @@ impl Bench {
     fn streamed(&self, options: &[&str]) -> Result<Vec<f64>> {
         let report = self.landspeed(&[&["measure", "stream", "--json", "--time", "1s"], options].concat())?;
         let rate = number(&report, "/streams/0/rate_bps")?;
-        let cores = |host: usize| -> Result<f64> {
-            let of = |figure| number(&report, &format!("/cpu/{host}/{figure}"));
-            Ok(of("workload_ns")? / of("window_ns")?)
-        };
-        Ok(vec![rate, rate / 8.0 / (cores(0)? + cores(1)?), number(&report, "/bytes_per_cpu_s")?])
+        Ok(vec![rate, rate / 8.0 / cores(&report)?, number(&report, "/bytes_per_cpu_s")?])
     }
 
     /// About a second's worth of writes after a second of warm-up, from the first byte to the last at the receiver.
@@ -400,6 +396,15 @@ pub(crate) fn json(command: &mut Command) -> Result<Value> {
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("{command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stdout));
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?}: no JSON"))
+}
+
+/// Processor time for each second of the window, of the threads of both ends.
+pub(crate) fn cores(report: &Value) -> Result<f64> {
+    let of = |host: usize| -> Result<f64> {
+        let figure = |name| number(report, &format!("/cpu/{host}/{name}"));
+        Ok(figure("workload_ns")? / figure("window_ns")?)
+    };
+    Ok(of(0)? + of(1)?)
 }
 
 pub(crate) fn number(report: &Value, at: &str) -> Result<f64> {

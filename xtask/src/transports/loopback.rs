@@ -50,13 +50,12 @@ fn pair(settings: &Settings) -> Result<(Box<dyn Flow>, Box<dyn Flow>)> {
     let port = transport.reserve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     let mut listener = port.listen(settings, &key)?;
     let patience = Patience { until: Instant::now() + LONG, cancel: &cancel };
+    let call = Call { server: port.address(), number: 1, source_port: 0, settings, key: &key };
     std::thread::scope(|scope| {
-        let call = Call { server: port.address(), number: 1, source_port: 0, settings, key: &key };
-        let calling = scope
-            .spawn(move || transport.connect(&call, &Patience { until: Instant::now() + LONG, ..patience }));
-        let here = listener.accept(&Patience { until: Instant::now() + LONG, cancel: &cancel })?;
+        let calling = scope.spawn(|| transport.connect(&call, &patience));
+        let here = listener.accept(&patience)?;
         while !calling.is_finished() {
-            // What got lost of the proof goes again where somebody looks.
+            // A look sends lost parts of the proof again.
             here.progress()?;
             std::thread::sleep(Duration::from_millis(1));
         }

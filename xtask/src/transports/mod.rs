@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_record::{Amount, MeasureReport, Settings};
+use landspeed_record::Settings;
 use landspeed_stats::estimate;
 use landspeed_transport::settings::TRANSPORT;
 use rand::SeedableRng;
@@ -23,8 +23,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::bench::{json, libudt_program, number, text, three};
-use crate::{built, stop};
+use crate::bench::{cores, json, libudt_program, number, text, three};
+use crate::{applications, built, stop};
 
 const CONFIDENCE: f64 = 0.95;
 /// `timeout` ends a program after this many seconds.
@@ -240,14 +240,10 @@ impl Bench {
             &set.join(","),
         ];
         let report = json(&mut self.measure(&words))?;
-        let cores = |host: usize| -> Result<f64> {
-            let of = |figure| number(&report, &format!("/cpu/{host}/{figure}"));
-            Ok(of("workload_ns")? / of("window_ns")?)
-        };
         Ok(Run {
             seconds: number(&report, "/streams/0/window_ns")? / 1e9,
             bytes: number(&report, "/streams/0/received_bytes")?,
-            cores: cores(0)? + cores(1)?,
+            cores: cores(&report)?,
         })
     }
 
@@ -278,19 +274,12 @@ impl Bench {
     ) -> Result<(Run, Option<f64>)> {
         let program = libudt_program()?.to_str().context("a path that is no text")?;
         let app = format!("app:{}", file.display());
-        let (warm_up, seconds) = (warm_up_s.to_string(), window_s.to_string());
-        let words = [&app, lab, "--json", "--program", program, "--settles", &warm_up, "--seconds", &seconds];
-        let report: MeasureReport = serde_json::from_value(json(&mut self.measure(&words))?)?;
-        let figures: BTreeMap<&str, f64> = report
-            .figures
-            .iter()
-            .flat_map(|part| &part.figures)
-            .filter_map(|figure| match &figure.amount {
-                Amount::Measured(measured) => Some((figure.name.as_str(), measured.value)),
-                _ => None,
-            })
-            .collect();
-        let figure = |name| figures.get(name).copied().with_context(|| format!("no figure {name}"));
+        let (settles, seconds) = (warm_up_s.to_string(), window_s.to_string());
+        let words = [&app, lab, "--program", program, "--settles", &settles, "--seconds", &seconds];
+        let told = applications::measured(&self.landspeed, &words.map(str::to_owned))?;
+        let figures: BTreeMap<String, f64> =
+            told.into_iter().map(|(name, measured)| (name, measured.value)).collect();
+        let figure = |name: &str| figures.get(name).copied().with_context(|| format!("no figure {name}"));
         let run = Run {
             seconds: figure("receiver-took")? / 1e9,
             bytes: figure("received")?,

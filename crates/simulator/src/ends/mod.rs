@@ -15,7 +15,7 @@ use crate::sender::SenderCounts;
 use tcp::TcpEnds;
 use udt::UdtEnds;
 
-/// Puts a packet on the line, by its number and its size in bytes of IP, and says what becomes of it.
+/// Puts a packet on the line and says what becomes of it. It takes the packet's number and its size in bytes of IP.
 pub(crate) type Line<'a> = dyn FnMut(u64, u16) -> Fate + 'a;
 
 /// Both ends of a flow. The connection is open from the start, as those of real hosts are before a run.
