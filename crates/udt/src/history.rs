@@ -68,11 +68,17 @@ impl<const N: usize> Spans<N> {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
     }
 
-    /// The share that half of them are below.
+    /// The share that half of their packets are below.
     fn median(&self) -> Option<u64> {
-        let count = self.known().len();
-        let mut shares = self.ring.map(Span::share);
-        (count > 0).then(|| *shares[..count].select_nth_unstable(count / 2).1)
+        let mut known = self.ring;
+        let known = &mut known[..self.known().len()];
+        known.sort_unstable_by_key(|span| span.share());
+        let (half, mut below) = (self.packets() / 2, 0);
+        let middle = known.iter().find(|span| {
+            below += u64::from(span.packets);
+            below > half
+        });
+        middle.map(|span| span.share())
     }
 
     /// The rate of those whose share is between an eighth of the median and eight times it, and how many these are.
@@ -90,17 +96,20 @@ impl<const N: usize> Spans<N> {
 
 /// When packets arrived.
 ///
-/// A socket can deliver many packets at once (UDP_GRO, recvmmsg), all at the same time as far as it says. They count as one span of
-/// packets, since the batch before it.
+/// Packets leave and arrive in bursts of all sizes (UDP_SEGMENT, UDP_GRO, recvmmsg): the rate is of spans that are longer than a burst.
+/// Between slow packets each span has one, as in the draft.
 #[derive(Debug, Clone)]
 pub struct ArrivalHistory {
     arrivals: Spans<16>,
     trains: Spans<64>,
-    last: Option<Nanos>,
-    /// Packets that arrived at `last`.
-    together: u32,
+    /// When the present span began, and the packets of it.
+    since: Nanos,
+    packets: u32,
     train: Option<Train>,
 }
+
+/// A span of arrivals, at least.
+const SPAN: Nanos = Nanos(SYN.0 / 10);
 
 /// Microseconds from a pair's first packet to its second, at most: they leave one after the other.
 const PAIR: u32 = 5;
@@ -129,23 +138,21 @@ impl Train {
 impl Default for ArrivalHistory {
     fn default() -> Self {
         let (arrivals, trains) = (Spans::new(), Spans::new());
-        ArrivalHistory { arrivals, trains, last: None, together: 0, train: None }
+        ArrivalHistory { arrivals, trains, since: Nanos(0), packets: 0, train: None }
     }
 }
 
 impl ArrivalHistory {
     /// A data packet arrived, which says by its `timestamp` when it left.
     pub fn arrived(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
-        match self.last {
-            Some(last) if now > last => {
-                // The batch before took until now: its packets came one after the other meanwhile.
-                self.arrivals.push(Span { time: now - last, packets: self.together });
-                self.together = 1;
-            }
-            Some(_) => self.together += 1,
-            None => self.together = 1,
+        if self.packets > 0 && now >= self.since + SPAN {
+            self.arrivals.push(Span { time: now - self.since, packets: self.packets });
+            self.packets = 0;
         }
-        self.last = Some(self.last.map_or(now, |last| last.max(now)));
+        if self.packets == 0 {
+            self.since = now;
+        }
+        self.packets += 1;
         self.board(now, seq, timestamp);
     }
 
@@ -300,9 +307,9 @@ mod tests {
     fn the_arrival_rate_leaves_out_a_pause() {
         let mut history = ArrivalHistory::default();
         let mut now = Nanos::secs(5);
-        for n in 0..17 {
+        for n in 0..81 {
             history.arrived(now, Seq::new(n), n);
-            now += if n == 9 { Nanos::millis(50) } else { Nanos::micros(100) };
+            now += if n == 39 { Nanos::millis(50) } else { Nanos::micros(100) };
         }
         assert_eq!(history.arrival_rate().to_wire(), 10_000);
     }

@@ -11,7 +11,7 @@ use crate::seq::Seq;
 /// Packets from one light acknowledgement to the next.
 const LIGHT_ACK: u32 = 64;
 /// How soon one light acknowledgement may follow another: each wakes the sender.
-const LIGHT_ACK_PAUSE: Nanos = Nanos(SYN.0 / 16);
+const LIGHT_ACK_PAUSE: Nanos = Nanos(SYN.0 / 64);
 /// A full buffer is announced as room for two: what the sender sends into it finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
 /// The time between two reports of the same packet grows so often.

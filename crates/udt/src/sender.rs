@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::history::{Estimate, PacketRate, SYN};
 use crate::loss::{LossList, SeqRange};
@@ -39,11 +39,13 @@ pub(crate) struct Sender {
     round_trip: Estimate,
     /// When the next packet may leave.
     next_send: Nanos,
-    /// When a burst last began.
+    /// When packets last left.
+    burst_at: Option<Nanos>,
+    /// When a burst was last parted.
     parted_at: Option<Nanos>,
     /// The last packet did not wait for the one before: the next one waits for both.
     owes: bool,
-    /// How much of a delay later packets may catch up.
+    /// What may leave at once, as the time in which the rate allows it.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
     acked: Acked,
@@ -94,6 +96,7 @@ impl Sender {
             path,
             round_trip,
             next_send: Nanos(0),
+            burst_at: None,
             parted_at: None,
             owes: false,
             catch_up,
@@ -251,7 +254,16 @@ impl Sender {
     /// How many new packets the windows leave room for.
     fn room(&self) -> u32 {
         let flow = u32::try_from(self.window_end.since(self.buffer.next_seq())).unwrap_or(0);
-        flow.min(self.control.window().max(1).saturating_sub(self.buffer.sent()))
+        let window = self.control.window().clamp(1, self.most_in_flight());
+        flow.min(window.saturating_sub(self.buffer.sent()))
+    }
+
+    /// What the fastest paths hold. More would only wait at the receiver, and push what it reads out of the processor's cache: UDT's
+    /// window has room for 10 ms beyond the round trip.
+    fn most_in_flight(&self) -> u32 {
+        let holds = FASTEST.0 / 8.0 * self.path.round_trip.mean.as_secs_f64();
+        let packets = LEAST_IN_FLIGHT.0.max(holds as u64) / self.path.packet.0.max(1);
+        u32::try_from(packets).unwrap_or(u32::MAX)
     }
 
     fn has_new(&self) -> bool {
@@ -263,65 +275,74 @@ impl Sender {
         !self.losses.is_empty() || self.has_new()
     }
 
-    /// When something can leave; `None` where there is nothing, or the windows are closed. One packet would leave earlier: a sleep that is
-    /// as long as a late wake-up may be sends many at once.
+    /// When something can leave; `None` where there is nothing, or the windows are closed.
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
-        let next = self.next_send + (self.catch_up - self.control.period());
+        let next = self.burst_due();
         let lost = (!self.losses.is_empty()).then_some(next);
         let new = self.has_new().then(|| next.max(self.control.frozen_until()));
         [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
-    /// How many packets the pace allows now.
-    fn due(&self, now: Nanos, most: u32) -> u32 {
+    /// When a whole burst is due. One packet would be earlier, and a sleep for each.
+    fn burst_due(&self) -> Nanos {
+        self.next_send + (self.catch_up - self.control.period())
+    }
+
+    /// How many of the `wanted` packets the pace allows now. A call costs as much for few as for many: few wait for others, as far as
+    /// they may be late.
+    fn due(&self, now: Nanos, wanted: u32) -> u32 {
         let period = self.control.period();
         if now < self.next_send {
             return 0;
         }
         if period.0 == 0 {
-            return most;
+            return wanted;
         }
-        let late = (now - self.next_send).min(self.catch_up);
-        let due = 1 + late.0 / period.0;
-        u32::try_from(due).unwrap_or(u32::MAX).min(most)
+        let late = (now - self.next_send).min(self.catch_up.times(LATE));
+        let due = u32::try_from(1 + late.0 / period.0).unwrap_or(u32::MAX);
+        let goes_on = self.burst_at == Some(now);
+        let is_worth_it = due >= wanted.min(self.buffer.batch()) || now >= self.burst_due();
+        if is_worth_it || goes_on { due.min(wanted) } else { 0 }
     }
 
     fn spend(&mut self, now: Nanos, packets: u32) {
-        let start = self.next_send.max(now - self.catch_up);
+        let start = self.next_send.max(now - self.catch_up.times(LATE));
         self.next_send = start + self.control.period().times(packets.into());
+        self.burst_at = Some(now);
     }
 
     /// The next packets, at most `most` of equal size, what was lost before what is new.
     pub(crate) fn poll(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
-        let due = self.due(now, most);
+        let lost = self.losses.ranges().next();
+        let wanted = lost.map_or(self.buffer.waiting().min(self.room()), SeqRange::packets);
+        let due = self.due(now, wanted);
         if due == 0 {
             return None;
         }
-        let lost = self.losses.ranges().next();
         if let Some(range) = lost {
             let offset = range.first.since(self.buffer.first()).cast_unsigned();
             if let Some(given_up) = self.give_up(now, offset) {
                 return Some(Next::Drop(given_up));
             }
-            let packets = self.buffer.run(now, offset, due.min(range.packets()));
+            let packets = self.buffer.run(now, offset, due.min(most));
             self.losses.take_first(packets);
             self.spend(now, packets);
             let bytes = self.buffer.take(offset, packets, At { now, timestamp });
             return Some(Next::Data { bytes, packets, again: true });
         }
-        self.poll_new(now, due, timestamp)
+        let piece = self.piece(now, due).min(most);
+        self.poll_new(now, piece, timestamp)
     }
 
     fn poll_new(&mut self, now: Nanos, due: u32, timestamp: u32) -> Option<Next> {
         let room = self.room();
-        if !self.buffer.has_new() || room == 0 || now < self.control.frozen_until() {
+        if now < self.control.frozen_until() {
             return None;
         }
         let offset = self.buffer.sent();
         if let Some(given_up) = self.give_up(now, offset) {
             return Some(Next::Drop(given_up));
         }
-        let due = self.part(now, due);
         // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1), the latter in a run of its own where the former is
         // the last of its message.
         let begins_pair = |last: Seq| last.to_wire().is_multiple_of(16);
@@ -336,11 +357,15 @@ impl Sender {
         Some(Next::Data { bytes, packets, again: false })
     }
 
-    /// A burst leaves in two pieces at least: the time from one to the other tells the receiver what the path carries, and within
-    /// one it can tell no times apart.
-    fn part(&mut self, now: Nanos, due: u32) -> u32 {
-        let begins = self.parted_at.replace(now) != Some(now);
-        if begins { due.div_ceil(2) } else { due }
+    /// The first piece of a burst, all of which are about as long. They are two at least: the time from one to the other tells the
+    /// receiver what the path carries, and within one it can tell no times apart.
+    fn piece(&mut self, now: Nanos, due: u32) -> u32 {
+        let is_soon = self.parted_at.is_some_and(|last| now - last < PART_PAUSE);
+        let least = if is_soon { 1 } else { 2 };
+        if !is_soon {
+            self.parted_at = Some(now);
+        }
+        due.div_ceil(due.div_ceil(self.buffer.batch()).max(least))
     }
 
     fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
@@ -352,6 +377,13 @@ impl Sender {
     }
 }
 
+/// A sleep of one burst's time that is as long again loses none of the rate.
+const LATE: u64 = 2;
+/// Time between two bursts that are parted though one call would send them, at least: it costs more than it tells.
+const PART_PAUSE: Nanos = Nanos(SYN.0 / 16);
+/// The rate of the paths that the window is never too small for, and the room that even the shortest of them get.
+const FASTEST: BitRate = BitRate(100e9);
+const LEAST_IN_FLIGHT: Bytes = Bytes(4 << 20);
 /// The first packet goes again at intervals that grow so often.
 const MAX_STUCK: u32 = 7;
 

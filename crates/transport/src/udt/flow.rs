@@ -18,7 +18,7 @@ use crate::{Error, Patience};
 /// The longest that a send waits where it was not told how long.
 const LOOK: Duration = Duration::from_millis(50);
 /// A sender hears what the peer says after so many bytes at the latest, though there is room for more.
-const HEAR: usize = 64 << 10;
+const HEAR: usize = 256 << 10;
 /// Time between two words of an end that has closed, each of which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
 

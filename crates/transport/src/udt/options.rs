@@ -57,7 +57,8 @@ pub(super) static RECEIVE: Factor = Factor {
 /// How long a sender sleeps between two packets at most.
 static BURST: Factor = Factor {
     name: "udt-burst",
-    about: "what UDT's rate allows in this time leaves at once: fewer and longer sleeps, and queues that must hold as much",
+    about: "what UDT's rate allows in this time leaves at once, after a late wake-up up to twice as much: fewer and longer sleeps, and \
+            queues that must hold as much",
     domain: Domain::Time(Nanos(0), Nanos::millis(10)),
     default: "1ms",
     persist: &[Persist::Application("sleep until so much is due, rather than until the next packet is")],

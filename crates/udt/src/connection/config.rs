@@ -26,7 +26,7 @@ pub struct Config {
     pub silence: Nanos,
     /// How long [`Connection::close`] waits for what was written to arrive.
     pub linger: Nanos,
-    /// How much of a late wake-up the next packets catch up: so long a burst leaves at once at most.
+    /// What the rate allows in this time leaves at once, and twice as much at most after a late wake-up.
     pub catch_up: Nanos,
     /// Makes the congestion control.
     pub control: MakeControl,

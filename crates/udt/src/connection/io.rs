@@ -10,7 +10,11 @@ use crate::packet::SocketType;
 impl Connection {
     /// Whether [`write`](Self::write) would find room.
     pub fn is_writable(&self) -> bool {
-        matches!(&self.phase, Phase::Open(link) if link.sender.buffer.free_bytes() > 0)
+        let Phase::Open(link) = &self.phase else { return false };
+        match self.config.socket_type {
+            SocketType::Stream => link.sender.buffer.stream_room() > 0,
+            SocketType::Datagram => link.sender.buffer.free_bytes() > 0,
+        }
     }
 
     /// Tells the peer at once what has arrived, for a caller that will not be there when it is due.
@@ -38,10 +42,10 @@ impl Connection {
         self.open(socket_type)
     }
 
-    /// Writes bytes of a stream, as many as there is room for, at least one.
+    /// Writes bytes of a stream, at least one: as many as there is room for, of many no more than leave in full runs of packets.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, IoError> {
         let written = self.writable(SocketType::Stream)?.sender.buffer.write_stream(data);
-        self.flags.wants_room = written < data.len();
+        self.flags.wants_room = written < data.len() && !self.is_writable();
         if written == 0 && !data.is_empty() { Err(IoError::Full) } else { Ok(written) }
     }
 

@@ -59,7 +59,6 @@ enum Phase {
 struct Flags {
     connected: bool,
     readable: bool,
-    writable: bool,
     wants_room: bool,
     peer_error: Option<u32>,
     told_closed: bool,
@@ -210,10 +209,6 @@ impl Connection {
         if is_believed {
             link.heard(now);
         }
-        if self.flags.wants_room && link.sender.buffer.free_bytes() > 0 {
-            self.flags.wants_room = false;
-            self.flags.writable = true;
-        }
         is_believed
     }
 
@@ -361,15 +356,16 @@ impl Connection {
 
     /// What has happened since the last call; `None` once all was told.
     pub fn poll_event(&mut self) -> Option<Event> {
+        if self.flags.wants_room && self.is_writable() {
+            self.flags.wants_room = false;
+            return Some(Event::Writable);
+        }
         let flags = &mut self.flags;
         if std::mem::take(&mut flags.connected) {
             return Some(Event::Connected);
         }
         if std::mem::take(&mut flags.readable) {
             return Some(Event::Readable);
-        }
-        if std::mem::take(&mut flags.writable) {
-            return Some(Event::Writable);
         }
         if let Some(code) = flags.peer_error.take() {
             return Some(Event::PeerError(code));
