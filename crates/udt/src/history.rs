@@ -102,10 +102,40 @@ impl<const N: usize> Spans<N> {
 pub struct ArrivalHistory {
     arrivals: Spans<16>,
     trains: Spans<64>,
-    /// When the present span began, and the packets of it.
-    since: Nanos,
-    packets: u32,
+    arriving: Option<Arriving>,
     train: Option<Train>,
+}
+
+/// The present span.
+#[derive(Debug, Clone, Copy)]
+struct Arriving {
+    since: Nanos,
+    last: Nanos,
+    packets: u32,
+    /// Those that began it, which came at one time.
+    first: u32,
+}
+
+impl Arriving {
+    /// A packet arrived; the span that it ends, if it does.
+    fn arrived(&mut self, now: Nanos) -> Option<Span> {
+        let before = *self;
+        if now < before.since + SPAN {
+            self.packets += 1;
+            self.first += u32::from(now == before.since);
+            self.last = before.last.max(now);
+            return None;
+        }
+        *self = Arriving::begin(now);
+        // A pause is no part of the rate at which a burst came.
+        let burst = Span { time: before.last - before.since, packets: before.packets - before.first };
+        let is_pause = now - before.last > SPAN && burst.packets > 0;
+        Some(if is_pause { burst } else { Span { time: now - before.since, packets: before.packets } })
+    }
+
+    fn begin(now: Nanos) -> Self {
+        Arriving { since: now, last: now, packets: 1, first: 1 }
+    }
 }
 
 /// A span of arrivals, at least.
@@ -138,21 +168,17 @@ impl Train {
 impl Default for ArrivalHistory {
     fn default() -> Self {
         let (arrivals, trains) = (Spans::new(), Spans::new());
-        ArrivalHistory { arrivals, trains, since: Nanos(0), packets: 0, train: None }
+        ArrivalHistory { arrivals, trains, arriving: None, train: None }
     }
 }
 
 impl ArrivalHistory {
     /// A data packet arrived, which says by its `timestamp` when it left.
     pub fn arrived(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
-        if self.packets > 0 && now >= self.since + SPAN {
-            self.arrivals.push(Span { time: now - self.since, packets: self.packets });
-            self.packets = 0;
+        let arriving = self.arriving.get_or_insert(Arriving { packets: 0, first: 0, ..Arriving::begin(now) });
+        if let Some(span) = arriving.arrived(now) {
+            self.arrivals.push(span);
         }
-        if self.packets == 0 {
-            self.since = now;
-        }
-        self.packets += 1;
         self.board(now, seq, timestamp);
     }
 
@@ -312,6 +338,20 @@ mod tests {
             now += if n == 39 { Nanos::millis(50) } else { Nanos::micros(100) };
         }
         assert_eq!(history.arrival_rate().to_wire(), 10_000);
+    }
+
+    #[test]
+    fn the_arrival_rate_is_of_bursts_and_not_of_the_pauses_between() {
+        let mut history = ArrivalHistory::default();
+        for n in 0..200 {
+            let (burst, place) = (n / 20, n % 20);
+            history.arrived(
+                Nanos::millis(180 * burst) + Nanos::micros(10 * place),
+                Seq::new(n as u32),
+                n as u32,
+            );
+        }
+        assert_eq!(history.arrival_rate().to_wire(), 100_000);
     }
 
     #[test]
