@@ -227,7 +227,7 @@ pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Tran
     let table = table(transport);
     let usual = usual.iter().filter(|(name, _)| table.named(name).is_ok());
     let mut set: Settings = usual.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let asked = args.set.as_deref().map(|text| parse(text, &table)).transpose()?.unwrap_or_default();
+    let asked = parse(&args.set, &table)?;
     if let Some(other) = asked.get(TRANSPORT.name).filter(|other| **other != args.transport) {
         return Err(usage(format!("--set transport={other}: a transport is chosen by --transport {other}")));
     }
@@ -236,21 +236,24 @@ pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Tran
     Ok((transport, set))
 }
 
-/// "mtu=9000,tso=on": settings by name, each checked against its domain.
-pub(crate) fn parse_settings(text: &str) -> Result<Settings> {
-    parse(text, all_factors())
+/// "mtu=9000,tso=on": settings by name, each checked against its domain, and none named twice.
+pub(crate) fn parse_settings<'a>(texts: impl IntoIterator<Item = &'a String>) -> Result<Settings> {
+    parse(texts, all_factors())
 }
 
-fn parse(text: &str, table: &Table) -> Result<Settings> {
-    let pairs = text.split(',').map(|part| {
+fn parse<'a>(texts: impl IntoIterator<Item = &'a String>, table: &Table) -> Result<Settings> {
+    let mut settings = Settings::new();
+    for part in texts.into_iter().flat_map(|text| text.split(',')) {
         let (name, value) =
             part.split_once('=').ok_or_else(|| usage(format!("'{part}': expected NAME=VALUE")))?;
         if table.named(name).is_err() && all_factors().named(name).is_ok() {
-            let why =
-                "is not a setting of this flow: --set takes those of the flow and of its transport alone, which --transport chooses";
+            let why = "is not a setting of this flow: --set takes those of the flow and of its transport alone, which --transport chooses";
             return Err(usage(format!("{name} {why}")));
         }
-        table.parse(name, value.trim()).map_err(usage)
-    });
-    pairs.collect()
+        let (name, value) = table.parse(name, value.trim()).map_err(usage)?;
+        if let Some(other) = settings.insert(name.clone(), value.clone()) {
+            return Err(usage(format!("{name} is set twice, to {other} and to {value}")));
+        }
+    }
+    Ok(settings)
 }

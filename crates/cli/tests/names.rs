@@ -27,6 +27,14 @@ fn a_near_miss_is_answered_with_the_name_in_one_line() {
         (&["measure", "stream", "--set", "write_sise=64K"], "did you mean write-size?"),
         (&["measure", "stream", "--set", "transport=udt"], "--transport udt"),
         (&["measure", "stream", "--set", "udt-burst=1ms"], "--transport chooses"),
+        (
+            &["measure", "stream", "--set", "write-size=4K", "--set", "write-size=8K"],
+            "twice, to 4096 and to 8192",
+        ),
+        (
+            &["measure", "stream", "--set", "nodelay=on", "--set", "write_sise=64K"],
+            "did you mean write-size?",
+        ),
         (&["measure", "stream", "lab:swich:3"], "did you mean lab:switch?"),
         (&["measure", "stream", "lab:wan:rat=1G"], "did you mean rate?"),
         (&["compare", "--simulate", "-p", "cubik"], "did you mean cubic?"),

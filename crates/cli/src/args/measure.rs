@@ -31,7 +31,7 @@ pub(crate) struct FlowArgs {
     ///
     /// `landspeed knobs` lists the settings. What a flow used is read back from its socket.
     #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Flow")]
-    pub(crate) set: Option<String>,
+    pub(crate) set: Vec<String>,
 }
 
 /// The names of the table of transports.

@@ -73,7 +73,7 @@ pub(crate) struct TuneArgs {
     pub(crate) baseline: Option<BaselineArg>,
     /// Hold these settings, laid over the baseline: what your program is bound to, such as write-size=1472
     #[arg(long, value_name = "KNOB=VALUE,...", hide_short_help = true, conflicts_with = "record_run")]
-    pub(crate) set: Option<String>,
+    pub(crate) set: Vec<String>,
     /// Time for the whole run; at least a quarter is the final check
     #[arg(long, default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
-use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
+use landspeed_record::{Line, TuneSummary, WriteError, Writer};
 use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
@@ -166,8 +166,8 @@ fn with_own_names(args: TuneArgs) -> Result<TuneArgs> {
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     let baseline =
         args.baseline.unwrap_or(if named.in_lab() { BaselineArg::Sc03 } else { BaselineArg::Found });
-    let settings = |text: &Option<String>| text.as_deref().map(parse_settings).transpose();
-    let (held, against): (Option<Settings>, _) = (settings(&args.set)?, settings(&args.against)?);
+    let held = parse_settings(&args.set)?;
+    let against = args.against.as_ref().map(|text| parse_settings([text])).transpose()?;
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());
     let command = match args.seed {
         Some(_) => data::command_line(),
@@ -186,7 +186,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
             BaselineArg::Sc03 => Baseline::Sc03,
         },
         budget: args.budget,
-        held: held.unwrap_or_default(),
+        held,
         only: args.only.clone(),
         skip: args.skip.clone(),
         explain: !args.no_explain,

@@ -91,6 +91,18 @@ fn a_listener_of_the_other_type_refuses() {
     assert!(!status.success() && said.contains("rejected"), "{status}: {said}");
 }
 
+/// Why a connector to libudt leaves `probes_path` off.
+#[test]
+fn libudt_does_not_answer_padded_requests() {
+    if peer::program().is_none() {
+        return;
+    }
+    let (_peer, at, _out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let config = Config { probes_path: true, ..impatient(SocketType::Stream) };
+    let mut end = End::connect(Socket::bind(ANY_PORT), config, at);
+    assert_eq!(end.until_closed(Nanos::secs(5)), Reason::NoAnswer);
+}
+
 #[test]
 fn a_receiver_that_is_killed_and_its_port_used_again() {
     if peer::program().is_none() {
