@@ -360,12 +360,12 @@ impl Sender {
     /// The first piece of a burst, all of which are about as long. They are two at least: the time from one to the other tells the
     /// receiver what the path carries, and within one it can tell no times apart.
     fn piece(&mut self, now: Nanos, due: u32) -> u32 {
-        let is_soon = self.parted_at.is_some_and(|last| now - last < PART_PAUSE);
-        let least = if is_soon { 1 } else { 2 };
-        if !is_soon {
+        let parts_one = self.parted_at.is_none_or(|last| now - last >= PART_PAUSE);
+        if parts_one {
             self.parted_at = Some(now);
         }
-        due.div_ceil(due.div_ceil(self.buffer.batch()).max(least))
+        let pieces = due.div_ceil(self.buffer.batch()).max(1 + u32::from(parts_one));
+        due.div_ceil(pieces)
     }
 
     fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
