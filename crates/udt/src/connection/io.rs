@@ -43,6 +43,7 @@ impl Connection {
     }
 
     /// Writes bytes of a stream, at least one: as many as there is room for, of many no more than leave in full runs of packets.
+    /// Little waits to be sent, and so sending makes room too: write again after [`poll_transmit`](Self::poll_transmit).
     pub fn write(&mut self, data: &[u8]) -> Result<usize, IoError> {
         let written = self.writable(SocketType::Stream)?.sender.buffer.write_stream(data);
         self.flags.wants_room = written < data.len() && !self.is_writable();
