@@ -175,8 +175,14 @@ impl Default for ArrivalHistory {
 impl ArrivalHistory {
     /// A data packet arrived, which says by its `timestamp` when it left.
     pub fn arrived(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
-        let arriving = self.arriving.get_or_insert(Arriving { packets: 0, first: 0, ..Arriving::begin(now) });
-        if let Some(span) = arriving.arrived(now) {
+        let ended = match &mut self.arriving {
+            Some(arriving) => arriving.arrived(now),
+            none => {
+                *none = Some(Arriving::begin(now));
+                None
+            }
+        };
+        if let Some(span) = ended {
             self.arrivals.push(span);
         }
         self.board(now, seq, timestamp);
