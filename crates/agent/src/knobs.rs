@@ -33,10 +33,9 @@ impl Knobs {
         Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
     }
 
-    /// Turns `changes` in order; where one fails, the earlier ones are put back.
+    /// Turns `changes` in order, each on its device; where one fails, the earlier ones are put back.
     pub(crate) fn turn(
         &self,
-        device: &str,
         changes: &[Change],
         short_lease: Option<Nanos>,
     ) -> Result<Vec<TurnReport>, String> {
@@ -46,19 +45,19 @@ impl Knobs {
         }
         let _alone = lock(&self.turning);
         let turner = self.started()?;
-        let place = Place { device: device.to_owned() };
-        let mut done: Vec<TurnReport> = Vec::new();
+        let mut done: Vec<(TurnReport, Place)> = Vec::new();
         for change in changes {
             // Before each change: a heartbeat after an earlier one ends it, and each can cut the path.
             if let Some(lease) = short_lease {
                 turner.short_lease(lease);
             }
+            let place = Place { device: change.device.clone() };
             match turner.turn(&change.knob, &change.value, &place) {
-                Ok(report) => done.push(report),
-                Err(error) => return Err(roll_back(&turner, &place, &done, &error.to_string())),
+                Ok(report) => done.push((report, place)),
+                Err(error) => return Err(roll_back(&turner, &done, &error.to_string())),
             }
         }
-        Ok(done)
+        Ok(done.into_iter().map(|(report, _)| report).collect())
     }
 
     fn started(&self) -> Result<Arc<Turner>, String> {
@@ -102,9 +101,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn roll_back(turner: &Turner, place: &Place, done: &[TurnReport], why: &str) -> String {
+fn roll_back(turner: &Turner, done: &[(TurnReport, Place)], why: &str) -> String {
     let mut line = why.to_owned();
-    for report in done.iter().rev() {
+    for (report, place) in done.iter().rev() {
         if let Err(error) = turner.turn(&report.knob, &report.before, place) {
             line.push_str(&format!("; while putting {} back: {error}", report.knob));
         }

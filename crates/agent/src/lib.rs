@@ -6,6 +6,7 @@
 
 mod controls;
 mod knobs;
+mod links;
 mod live;
 mod ports;
 mod programs;
@@ -18,13 +19,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use landspeed_knob::{self as knob, Place, journal};
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
-use landspeed_record::{HostFacts, Role, TrialSpec};
-use landspeed_session::{Handler, Reply, Request, SessionKey, Tell};
+use landspeed_record::{HostFacts, Restored, Role, TrialSpec};
+use landspeed_session::{Change, Handler, Reply, Request, SessionKey, Tell};
 use landspeed_units::Nanos;
 use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 
 use crate::controls::Controls;
 use crate::knobs::Knobs;
+use crate::links::Links;
 use crate::ports::Ports;
 pub use crate::programs::MayRun;
 use crate::watch::TrialWatch;
@@ -37,6 +39,7 @@ pub struct Agent {
     may_tune: Result<(), String>,
     may_run: MayRun,
     knobs: Knobs,
+    links: Links,
     controls: Controls,
     ports: Ports,
     /// Ends what is under way; replaced where only that is given up, and left raised at the session's end.
@@ -68,6 +71,7 @@ impl Agent {
             may_tune,
             may_run,
             knobs: Knobs::new(options),
+            links: Links::default(),
             controls: Controls::default(),
             ports: Ports::default(),
             cancel: Mutex::default(),
@@ -78,18 +82,20 @@ impl Agent {
         match request {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
-            Request::Knobs { device } => Ok(Reply::Knobs { states: knob::probe(&Place { device }) }),
+            Request::Knobs { device } => {
+                Ok(Reply::Knobs { states: knob::probe(&Place { device: self.links.current(&device) }) })
+            }
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;
-                let turned = self.knobs.turn(&device, &changes, short_lease_ns);
+                let turned = self.knobs.turn(&self.on_links(&device, changes), short_lease_ns);
                 match (turned, self.knobs.lost()) {
                     (Err(why), true) => Ok(Reply::Lost { why }),
                     (turned, _) => Ok(Reply::Turned { turns: turned? }),
                 }
             }
-            Request::Restore {} => Ok(Reply::Restored { restored: self.knobs.restore() }),
-            Request::Listen { address, transports, key } => {
-                Ok(Reply::Listening { port: self.ports.open(address, &transports, *key.as_bytes())? })
+            Request::Restore {} => Ok(Reply::Restored { restored: self.restore() }),
+            Request::Listen { at, transports, key } => {
+                Ok(Reply::Listening { port: self.ports.open(at, &transports, *key.as_bytes())? })
             }
             Request::Cancel {} => {
                 let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,18 +110,43 @@ impl Agent {
                 let rows = live::observers(&observers, alone)?;
                 live::watch(target, &rows, (duration_ns, interval_ns), &self.cancel())
             }
-            Request::Limits { device } => self.limits(&device),
+            Request::Limits { device } => self.limits(&self.links.current(&device)),
             Request::Controls { names } => {
                 Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
             }
-            Request::Run { role, at, source_port, key, spec } => {
+            Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
+                let watch = TrialWatch::of(role, at, &self.current(&link), (&spec, tell))?;
                 match role {
-                    Role::Client => self.client((at, source_port), &key, &spec, tell),
-                    Role::Server => self.server(at, &spec, tell),
+                    Role::Client => self.client((at, source_port), &key, &spec, watch),
+                    Role::Server => self.server(at, &spec, watch),
                 }
             }
         }
+    }
+
+    /// `changes` on `device`, each with the name that its interface has now.
+    fn on_links(&self, device: &str, mut changes: Vec<Change>) -> Vec<Change> {
+        for change in &mut changes {
+            let named = if change.device.is_empty() { device } else { &change.device };
+            change.device = self.current(named);
+        }
+        changes
+    }
+
+    /// What an interface that a request names is called now; nothing for no name.
+    fn current(&self, link: &str) -> String {
+        if link.is_empty() { String::new() } else { self.links.current(link) }
+    }
+
+    /// Puts everything back, and says which interfaces were renamed meanwhile.
+    fn restore(&self) -> Restored {
+        let mut restored = self.knobs.restore();
+        let renamed = self.links.renamed().into_iter();
+        restored
+            .notes
+            .extend(renamed.map(|(then, now)| format!("{then} was renamed and is called {now} now")));
+        restored
     }
 
     /// What ends a request that begins now.
@@ -142,9 +173,8 @@ impl Agent {
         (at, source_port): (SocketAddr, u16),
         key: &SessionKey,
         spec: &TrialSpec,
-        tell: &Tell<'_>,
+        mut watch: TrialWatch<'_>,
     ) -> Result<Reply, String> {
-        let mut watch = TrialWatch::towards(at.ip(), spec, tell)?;
         let kept = forget_path(at.ip());
         let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
         let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel()).map_err(|e| e.to_string())?;
@@ -152,9 +182,8 @@ impl Agent {
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }
 
-    fn server(&self, at: SocketAddr, spec: &TrialSpec, tell: &Tell<'_>) -> Result<Reply, String> {
+    fn server(&self, at: SocketAddr, spec: &TrialSpec, mut watch: TrialWatch<'_>) -> Result<Reply, String> {
         let port = self.ports.get(at.port())?;
-        let mut watch = TrialWatch::at(at.ip(), spec, tell)?;
         let outcome = run_server(spec, &port, &mut watch, &self.cancel()).map_err(|e| e.to_string())?;
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }
@@ -186,9 +215,10 @@ impl Handler for Agent {
     }
 }
 
-fn route(to: IpAddr) -> Result<Reply, String> {
-    let route = netlink::Rtnl::open().and_then(|rtnl| rtnl.route_get(to)).map_err(|e| e.to_string())?;
-    let source = route.source.ok_or_else(|| format!("the kernel names no source address towards {to}"))?;
+fn route(to: SocketAddr) -> Result<Reply, String> {
+    let route = netlink::Rtnl::open().and_then(|rtnl| rtnl.route_towards(to)).map_err(|e| e.to_string())?;
+    let source =
+        route.source.ok_or_else(|| format!("the kernel names no source address towards {}", to.ip()))?;
     Ok(Reply::Route { device: route.device, source, local: route.local })
 }
 

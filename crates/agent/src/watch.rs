@@ -1,12 +1,12 @@
 //! Observers, opened and closed with a workload's window.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
 use landspeed_observer::{Runs, Scene, Watcher, observer, rows, tcp_info};
-use landspeed_record::{Observations, Progress, TrialSpec, WatchTarget};
+use landspeed_record::{Observations, Progress, Role, TrialSpec, WatchTarget};
 use landspeed_session::Tell;
 use landspeed_units::Nanos;
 use landspeed_workload::{Watch, Watched};
@@ -24,12 +24,20 @@ pub(crate) struct TrialWatch<'a> {
 }
 
 impl<'a> TrialWatch<'a> {
-    pub(crate) fn towards(peer: IpAddr, spec: &TrialSpec, tell: &'a Tell<'a>) -> Result<Self, String> {
-        Self::on(spec, tell, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
-    }
-
-    pub(crate) fn at(address: IpAddr, spec: &TrialSpec, tell: &'a Tell<'a>) -> Result<Self, String> {
-        Self::on(spec, tell, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
+    /// On `link`; where it is empty, on the one that leads to the server at `at`, or that holds the own address there.
+    pub(crate) fn of(
+        role: Role,
+        at: SocketAddr,
+        link: &str,
+        (spec, tell): (&TrialSpec, &'a Tell<'a>),
+    ) -> Result<Self, String> {
+        let rtnl = Rtnl::open();
+        let link = match role {
+            _ if !link.is_empty() => Ok(link.to_owned()),
+            Role::Client => rtnl.and_then(|rtnl| rtnl.route_towards(at)).map(|route| route.device),
+            Role::Server => rtnl.and_then(|rtnl| link_of(&rtnl, at.ip())),
+        };
+        Self::on(spec, tell, link)
     }
 
     fn on(

@@ -92,7 +92,7 @@ fn session(state: &std::path::Path) -> Session {
 }
 
 fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_session::Error> {
-    let changes = vec![Change { knob: SLOW.factor.name.into(), value: value.into() }];
+    let changes = vec![Change { knob: SLOW.factor.name.into(), value: value.into(), device: String::new() }];
     session.call(&Request::Turn { device: String::new(), changes, short_lease_ns: short })
 }
 

@@ -15,6 +15,7 @@ macro_rules! lines_of {
 }
 
 mod budget;
+mod carrier;
 pub mod compare;
 mod confirm;
 mod diff;
@@ -33,6 +34,7 @@ pub mod wan;
 pub mod window;
 
 pub use budget::{BUDGET, Budget, SizeBudget, Stage, budgets};
+pub use carrier::{Passed, PathEnd, carrier, remarks};
 pub use compare::compare;
 pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use landspeed_session::{Zoned, ZonedPort};
 use landspeed_topology::{HostSpec, TOPOLOGIES};
 use landspeed_units::{Nanos, parse_duration};
 
@@ -146,8 +147,10 @@ pub(crate) struct HostArgs {
     #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
     pub(crate) ssh_option: Vec<String>,
     /// Send to this address of the second host
+    ///
+    /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
     #[arg(long, value_name = "IP", help_heading = "Path")]
-    pub(crate) address: Option<IpAddr>,
+    pub(crate) address: Option<Zoned>,
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
     pub ipv4: bool,
@@ -451,7 +454,7 @@ pub(crate) struct AgentArgs {
     pub(crate) stdio: bool,
     /// Listen for one controller by TLS, and print the line to paste there
     #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) listen: Option<std::net::SocketAddr>,
+    pub(crate) listen: Option<ZonedPort>,
     /// Allow the controller to change this host's settings (needs root)
     #[arg(long)]
     pub(crate) allow_tune: bool,

@@ -68,7 +68,8 @@ impl NamedHosts {
             options: Options { notices: LineSink::stderr(), ..Options::default() },
             ..Reaching::default()
         };
-        let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };
+        let notices = reaching.options.notices.clone();
+        let wishes = Wishes { address: args.address.clone(), ipv6, hints: Vec::new(), notices };
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
@@ -197,6 +198,7 @@ fn hints(host: &topology::Host) -> Vec<IpAddr> {
             let name = destination.rsplit('@').next().unwrap_or_default();
             addresses(name)
         }
+        topology::Reach::Invite(line) => line.address().into_iter().collect(),
         _ => Vec::new(),
     };
     known.chain(named).collect()
@@ -209,7 +211,8 @@ fn addresses(name: &str) -> Vec<IpAddr> {
     let said = said.unwrap_or_default();
     let words = String::from_utf8_lossy(&said);
     let streams = words.lines().filter(|line| line.contains("STREAM"));
-    streams.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
+    // The zone of a link-local address is this machine's; the hosts have their own.
+    streams.filter_map(|line| line.split([' ', '%']).next()?.parse().ok()).collect()
 }
 
 pub(crate) fn flow_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Transport, Settings)> {

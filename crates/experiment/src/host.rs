@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use landspeed_factor::{On, Scope};
 use landspeed_knob as knob;
-use landspeed_record::{HostFacts, KnobState, LinkFacts, Restored, Settings, TurnReport};
+use landspeed_record::{Carrier, HostFacts, KnobState, LinkFacts, Restored, Settings, Side, TurnReport};
 use landspeed_session::{Change, Pending, Reply, Request, Session};
 use landspeed_units::Nanos;
 
@@ -14,12 +15,21 @@ use crate::Error;
 pub struct Host {
     pub name: String,
     pub facts: HostFacts,
-    /// The link that faces the peer; empty until the path is known.
+    /// The link by which data leave to the peer or come in from it; empty until the path is known.
     pub device: String,
+    /// What the acknowledgements take, where that is another link.
+    acks: Option<Acks>,
     pub states: Vec<KnobState>,
     session: Arc<Session>,
     /// What is set now, by knob, as far as this run turned it.
     applied: Settings,
+}
+
+/// A link that the acknowledgements take alone, and the knobs that are turned there: those of the end that the host is not.
+#[derive(Debug, Clone)]
+struct Acks {
+    device: String,
+    of: On,
 }
 
 impl Host {
@@ -29,6 +39,7 @@ impl Host {
             name,
             facts: HostFacts::default(),
             device: String::new(),
+            acks: None,
             states: Vec::new(),
             session: Arc::new(session),
             applied: Settings::new(),
@@ -86,8 +97,46 @@ impl Host {
         }
     }
 
+    /// Goes by the links that carry the data; the host at A sends them.
+    pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
+        let of = match side {
+            Side::A => On::Receiver,
+            Side::B => On::Sender,
+        };
+        self.device.clone_from(&carrier.data);
+        self.acks = (carrier.acks != carrier.data).then(|| Acks { device: carrier.acks.clone(), of });
+    }
+
+    /// Refuses to be tuned where it is not known which link carries the data.
+    pub(crate) fn knows(&self, carrier: &Carrier) -> Result<(), Error> {
+        if !carrier.is_unclear() {
+            return Ok(());
+        }
+        let why = format!(
+            "the data take {} or {}, not {}, which the route names, and other traffic hides which; try again when there is less, or name another address with --address",
+            carrier.data,
+            carrier.beside.join(", "),
+            carrier.routed
+        );
+        Err(Error::MayNotTune { host: self.name.clone(), why })
+    }
+
     pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
-        match self.call(&Request::Knobs { device: self.device.clone() })? {
+        let mut states = self.knobs_at(&self.device)?;
+        if let Some(acks) = &self.acks {
+            let there = self.knobs_at(&acks.device)?;
+            for state in there.into_iter().filter(|state| acks.take(&state.knob)) {
+                states
+                    .iter_mut()
+                    .filter(|here| here.knob == state.knob)
+                    .for_each(|here| here.clone_from(&state));
+            }
+        }
+        Ok(states)
+    }
+
+    fn knobs_at(&self, device: &str) -> Result<Vec<KnobState>, Error> {
+        match self.call(&Request::Knobs { device: device.to_owned() })? {
             Reply::Knobs { states } => Ok(states),
             _ => Err(self.unexpected("knobs")),
         }
@@ -130,7 +179,11 @@ impl Host {
 
     /// The changes that lead from what is applied to `wanted`, each where it takes.
     pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<Change> {
-        let change = |(knob, value): (&str, String)| Change { knob: knob.to_owned(), value };
+        let change = |(knob, value): (&str, String)| {
+            let acks = self.acks.as_ref().filter(|acks| acks.take(knob));
+            let device = acks.map_or(&self.device, |acks| &acks.device).clone();
+            Change { knob: knob.to_owned(), value, device }
+        };
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
@@ -180,7 +233,7 @@ impl Host {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
         }
-        for (turn, Change { knob, value }) in turns.iter().zip(changes) {
+        for (turn, Change { knob, value, .. }) in turns.iter().zip(changes) {
             let domain = knob::find(knob)
                 .map_err(|error| Error::Other(format!("{}: {error}", self.name)))?
                 .factor
@@ -238,6 +291,13 @@ impl Host {
 
     fn failed(&self, source: landspeed_session::Error) -> Error {
         Error::Session { host: self.name.clone(), source }
+    }
+}
+
+impl Acks {
+    /// Whether this knob is turned on the link of the acknowledgements.
+    fn take(&self, knob: &str) -> bool {
+        knob::find(knob).is_ok_and(|knob| knob.factor.scope == Scope::Device && knob.factor.on == self.of)
     }
 }
 

@@ -5,6 +5,7 @@
 mod answers;
 mod block;
 mod buffers;
+mod carry;
 mod compare;
 mod cores;
 mod curve;
@@ -15,6 +16,7 @@ mod file;
 mod grid;
 mod host;
 mod measure;
+mod meet;
 mod pair;
 mod reach;
 mod record_run;
@@ -22,6 +24,7 @@ mod recovery;
 mod sink;
 mod trial;
 mod tune;
+mod ways;
 
 pub use block::{BlockOutcome, Blocks};
 pub use compare::{Carrier, RunId, StudyHead, begin, compare, compare_on, order, resume};

@@ -1,7 +1,7 @@
 //! Two hosts and the data path between them.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,25 +9,30 @@ use landspeed_factor::PathView;
 use landspeed_record::{
     Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
-use landspeed_session::{Reply, Request, SessionKey};
+use landspeed_session::{LineSink, Reply, Request, SessionKey, Zoned};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
 
 use crate::answers::{Follow, both, graver};
+use crate::carry::observe;
 use crate::cores::cores;
+use crate::meet::{Met, listen, meet, probe};
+use crate::ways::{Way, check, ways};
 use crate::{Error, Host};
 
 /// What the user wants of the data path.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// Address of B to send to, instead of trying those that B has.
-    pub address: Option<IpAddr>,
+    /// Address of B to send to, instead of trying those that B has; the zone of a link-local one is an interface of A.
+    pub address: Option<Zoned>,
     /// Only IPv4 or only IPv6.
     pub ipv6: Option<bool>,
-    /// Addresses of B worth trying first: how the user's own machine resolves its name, or what the
+    /// Addresses of B to try first: what its agent's line holds, how the user's own machine resolves its name, or what the
     /// lab gave it.
     pub hints: Vec<IpAddr>,
+    /// Takes what the user should know while addresses are tried.
+    pub notices: LineSink,
 }
 
 /// What is watched while a workload runs, beyond the usual.
@@ -48,7 +53,7 @@ pub struct Pair {
     pub path: PathFacts,
     /// Data ports of B by their transports: each is opened when a run first asks for these.
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
-    address: IpAddr,
+    way: Way,
     key: SessionKey,
     source_port: u16,
     /// Where it is among the hosts that run a program.
@@ -73,7 +78,7 @@ pub fn set_stage(pairs: &mut [Pair]) {
     let Some(first) = pairs.first() else { return };
     let token = SessionKey::random().hex();
     let own = first.path.address_a.parse().ok();
-    let others = pairs.iter().map(|pair| pair.address);
+    let others = pairs.iter().map(|pair| pair.way.ip);
     let hosts: Vec<IpAddr> = own.into_iter().chain(others).collect();
     for (pair, other) in pairs.iter_mut().zip(2..) {
         pair.stage = Stage { hosts: hosts.clone(), other, token: token.clone(), epoch: Mutex::default() };
@@ -88,33 +93,37 @@ const SOURCE_PORTS: u16 = 20_000;
 impl Pair {
     /// Finds the data path from `a` to `b` by proving a flow over it, and probes the knobs along it.
     pub fn join(mut a: Host, mut b: Host, wishes: &Wishes) -> Result<Pair, Error> {
-        has_addresses(&a, &b, wishes)?;
+        check(&a, &b, wishes)?;
         let key = SessionKey::random();
-        let mut tried = Vec::new();
-        for address in addresses(&b, wishes) {
-            match open(&mut a, &mut b, address, &key) {
-                Ok((port, source)) => {
-                    a.begin()?;
-                    b.begin()?;
-                    let path = PathFacts {
-                        link_a: a.device.clone(),
-                        link_b: b.device.clone(),
-                        address_a: source.to_string(),
-                        address_b: address.to_string(),
-                        ..PathFacts::default()
-                    };
-                    let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
-                    let source_port = SOURCE_PORTS;
-                    let stage = Stage::default();
-                    let mut pair = Pair { a, b, path, ports, address, key, source_port, stage };
-                    pair.path.rtt_ns = pair.idle_rtt()?;
-                    set_stage(std::slice::from_mut(&mut pair));
-                    return Ok(pair);
-                }
-                Err(error) => tried.push(format!("{address}: {error}")),
-            }
-        }
-        Err(Error::NoPath { a: a.name, b: b.name, tried: tried.join("; ") })
+        let met = meet((&a, &b), &ways(&a.facts, &b.facts, wishes), &key, &wishes.notices)?;
+        let Met { way, port, source, routed, silent } = met;
+        [a.device, b.device] = routed;
+        let path = PathFacts {
+            address_a: source.to_string(),
+            address_b: way.shown(&a.facts),
+            silent: silent.iter().map(|way| way.shown(&a.facts)).collect(),
+            ..PathFacts::default()
+        };
+        let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
+        let (source_port, stage) = (SOURCE_PORTS, Stage::default());
+        let mut pair = Pair { a, b, path, ports, way, key, source_port, stage };
+        pair.observe([source, way.ip])?;
+        pair.a.begin()?;
+        pair.b.begin()?;
+        set_stage(std::slice::from_mut(&mut pair));
+        Ok(pair)
+    }
+
+    /// Measures the idle round trip, and goes by the interfaces that carried it from then on.
+    fn observe(&mut self, addresses: [IpAddr; 2]) -> Result<(), Error> {
+        let seen = observe(self, addresses)?;
+        self.path.rtt_ns = seen.rtt;
+        let [a, b] = seen.carriers;
+        self.a.faces(&a, Side::A);
+        self.b.faces(&b, Side::B);
+        (self.path.link_a, self.path.link_b) = (a.data.clone(), b.data.clone());
+        (self.path.carrier_a, self.path.carrier_b) = (a, b);
+        Ok(())
     }
 
     pub fn host_mut(&mut self, side: Side) -> &mut Host {
@@ -140,7 +149,7 @@ impl Pair {
             sender_states: &self.a.states,
             receiver_states: &self.b.states,
             rtt: self.path.rtt_ns,
-            ipv6: self.address.is_ipv6(),
+            ipv6: self.way.ip.is_ipv6(),
             in_lab,
         })
     }
@@ -151,6 +160,9 @@ impl Pair {
     /// # Errors
     /// A host that may not be tuned, that another run is tuning, or where an earlier run left changes.
     pub fn reserve(&self) -> Result<(), Error> {
+        for (host, carrier) in [(&self.a, &self.path.carrier_a), (&self.b, &self.path.carrier_b)] {
+            host.knows(carrier)?;
+        }
         [&self.a, &self.b].into_iter().try_for_each(Host::reserve)
     }
 
@@ -265,9 +277,9 @@ impl Pair {
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
         };
-        let at = self.at(transports(&spec(Vec::new(), Role::Client)))?;
-        let server = self.b.start(&self.request(Role::Server, at, spec(server, Role::Server)))?;
-        let client = self.a.start(&self.request(Role::Client, at, spec(client, Role::Client)))?;
+        let port = self.port(transports(&spec(Vec::new(), Role::Client)))?;
+        let server = self.b.start(&self.request(Role::Server, port, spec(server, Role::Server)))?;
+        let client = self.a.start(&self.request(Role::Client, port, spec(client, Role::Client)))?;
         let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
         Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
@@ -296,32 +308,38 @@ impl Pair {
         Some(Program { name, text, hosts, number, other: *other, epoch, token })
     }
 
-    fn request(&self, role: Role, at: SocketAddr, spec: TrialSpec) -> Request {
+    fn request(&self, role: Role, port: u16, spec: TrialSpec) -> Request {
         let (source_port, key) = (self.source_port, self.key.clone());
-        Request::Run { role, at, source_port, key, spec: Box::new(spec) }
+        let (at, host) = match role {
+            Role::Client => (self.way.as_a_calls_it(port), &self.a),
+            Role::Server => (self.way.as_b_calls_it(port), &self.b),
+        };
+        Request::Run { role, at, source_port, key, link: host.device.clone(), spec: Box::new(spec) }
     }
 
-    /// Where flows of `transports` go, at a data port that B opens for them.
-    fn at(&self, transports: Vec<String>) -> Result<SocketAddr, Error> {
+    /// Where flows of `transports` go: a data port that B opens for them.
+    fn port(&self, transports: Vec<String>) -> Result<u16, Error> {
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let port = match ports.get(&transports) {
-            Some(port) => *port,
-            None => {
-                let port = listen(&self.b, self.address, transports.clone(), &self.key)?;
-                ports.insert(transports, port);
-                port
-            }
-        };
-        Ok(SocketAddr::new(self.address, port))
+        if let Some(port) = ports.get(&transports) {
+            return Ok(*port);
+        }
+        let port = listen(&self.b, self.way, transports.clone(), &self.key)?;
+        ports.insert(transports, port);
+        Ok(port)
     }
 
     /// Median round trip of one byte on the idle path.
     pub fn idle_rtt(&self) -> Result<Nanos, Error> {
+        self.idle().map(|(rtt, _)| rtt)
+    }
+
+    /// The same with what both hosts saw meanwhile.
+    pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
         // A round trip by satellite takes longer than the usual probe lasts.
         for duration in [Nanos::millis(100), Nanos::secs(3)] {
-            let [a, _] = self.run(pingpong::one_byte(duration), &with(&[]), Nanos::millis(5))?;
-            if let Some(median) = a.latency.first().and_then(|h| h.percentile(0.5)) {
-                return Ok(median);
+            let ends = self.run(pingpong::one_byte(duration), &with(&[]), Nanos::millis(5))?;
+            if let Some(median) = ends[0].latency.first().and_then(|h| h.percentile(0.5)) {
+                return Ok((median, ends));
             }
         }
         Err(Error::Other("the path answered no ping-pong within 3 s".into()))
@@ -332,9 +350,6 @@ impl Pair {
 pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
-
-/// How long a flow's proof may take.
-const MEET: Duration = Duration::from_secs(10);
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     match reply {
@@ -349,109 +364,6 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
 /// Why not all figures that landspeed knows could be read. Nothing is decided on what is left of such an outcome.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
     outcome.observed.unseen.iter().find(|line| Misshapen::is_told_by(line))
-}
-
-fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
-    if let Some(address) = wishes.address {
-        return vec![address];
-    }
-    let mut found: Vec<IpAddr> = Vec::new();
-    for address in wishes.hints.iter().copied().chain(own_addresses(b)) {
-        if fits(&address, wishes) && !found.contains(&address) {
-            found.push(address);
-        }
-    }
-    found
-}
-
-/// Addresses of links that are up.
-fn own_addresses(host: &Host) -> impl Iterator<Item = IpAddr> + '_ {
-    host.facts.links.iter().filter(|link| link.up).flat_map(|link| link.addresses.iter().copied())
-}
-
-/// Whether an address is of the family that the user wants; one that means nothing beyond its link is of none.
-fn fits(address: &IpAddr, wishes: &Wishes) -> bool {
-    let link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
-    !link_local && wishes.ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6)
-}
-
-/// Refuses a family that a host has no address of, and an address that is not B's.
-fn has_addresses(a: &Host, b: &Host, wishes: &Wishes) -> Result<(), Error> {
-    let family = match wishes.ipv6 {
-        None => "IP",
-        Some(true) => "IPv6",
-        Some(false) => "IPv4",
-    };
-    let remedy = wishes.ipv6.map_or("add one there", |_| "add one there, or leave out -4 and -6");
-    let lacks = |host: &Host| Error::NoAddress {
-        host: host.name.clone(),
-        what: format!("{family} address on a link that is up"),
-        remedy: remedy.to_owned(),
-    };
-    match wishes.address {
-        Some(address) => has_address(b, address, wishes),
-        None if addresses(b, wishes).is_empty() => Err(lacks(b)),
-        None if wishes.ipv6.is_some() && !own_addresses(a).any(|own| fits(&own, wishes)) => Err(lacks(a)),
-        None => Ok(()),
-    }
-}
-
-/// Loopback links are not among a host's facts: of their addresses the kernel there decides.
-fn has_address(b: &Host, address: IpAddr, wishes: &Wishes) -> Result<(), Error> {
-    let all: Vec<String> =
-        own_addresses(b).filter(|own| fits(own, wishes)).map(|own| own.to_string()).collect();
-    let known = address.is_loopback() || own_addresses(b).any(|own| own == address);
-    if known && wishes.ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6) {
-        return Ok(());
-    }
-    let (host, what) = (b.name.clone(), format!("address {address} to send to"));
-    let remedy = match all.as_slice() {
-        [] => "it has none that is up".to_owned(),
-        all => format!("--address takes one of {}", all.join(", ")),
-    };
-    Err(Error::NoAddress { host, what, remedy })
-}
-
-fn probe() -> TrialSpec {
-    TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
-}
-
-/// Has B open a data port on `address` for flows of `transports`.
-fn listen(b: &Host, address: IpAddr, transports: Vec<String>, key: &SessionKey) -> Result<u16, Error> {
-    match b.call(&Request::Listen { address, transports, key: key.clone() })? {
-        Reply::Listening { port } => Ok(port),
-        _ => Err(b.unexpected("listen")),
-    }
-}
-
-/// Opens a data port on `address` of B and proves one flow to it; the port, and A's address towards it.
-fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result<(u16, IpAddr), Error> {
-    let source;
-    (a.device, source) = route(a, address)?;
-    let spec = probe();
-    let port = listen(b, address, transports(&spec), key)?;
-    let at = SocketAddr::new(address, port);
-    let run =
-        |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
-    let server = b.start(&run(Role::Server))?;
-    let limit = MEET.min(a.patience()).min(b.patience());
-    let proven = a
-        .start(&run(Role::Client))
-        .and_then(|client| both([a, b], [client, server], limit, &Follow::unless(&|| false)));
-    if let Err(error) = proven {
-        let _ = b.call(&Request::Close { port });
-        return Err(error);
-    }
-    b.device = route(b, source)?.0;
-    Ok((port, source))
-}
-
-/// The link that leads from `host` to `to`, and the source address that it would use.
-fn route(host: &Host, to: IpAddr) -> Result<(String, IpAddr), Error> {
-    match host.call(&Request::Route { to })? {
-        Reply::Route { device, source, .. } => Ok((device, source)),
-        _ => Err(host.unexpected("route")),
-    }
 }
 
 #[cfg(test)]

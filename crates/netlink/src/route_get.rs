@@ -1,7 +1,7 @@
 //! The way to one address: which one a packet would take, and one that holds the congestion window down (ip-route(8):
 //! "cwnd lock").
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::address::family;
 use crate::attr::{Attrs, Body};
@@ -32,10 +32,22 @@ pub struct RouteTo {
 impl Rtnl {
     /// Asks the kernel for the way to `to`. [`Error::errno`] is ENETUNREACH where there is none.
     pub fn route_get(&self, to: IpAddr) -> Result<RouteTo, Error> {
+        self.route_towards(SocketAddr::new(to, 0))
+    }
+
+    /// As [`Rtnl::route_get`], for an address with a zone (`scope_id`), which names the interface to leave by. The port
+    /// means nothing.
+    pub fn route_towards(&self, to: SocketAddr) -> Result<RouteTo, Error> {
+        let (to, zone) = match to {
+            SocketAddr::V4(v4) => (IpAddr::from(*v4.ip()), 0),
+            SocketAddr::V6(v6) => (IpAddr::from(*v6.ip()), v6.scope_id()),
+        };
         let mut header = [0u8; HEADER];
         header[0] = family(to);
         header[1] = if to.is_ipv4() { 32 } else { 128 };
-        let answer = self.channel.request_one(libc::RTM_GETROUTE, &Body::new(&header).ip(rta::DST, to));
+        let asked = Body::new(&header).ip(rta::DST, to);
+        let asked = asked.with((zone != 0).then_some(zone), |body, zone| body.u32(rta::OIF, zone));
+        let answer = self.channel.request_one(libc::RTM_GETROUTE, &asked);
         let message = answer.during(|| format!("look up the route to {to}"))?;
         let attrs = Attrs::after(&message, HEADER);
         let index = attrs.u32(rta::OIF).ok_or_else(|| Failure::Malformed("a route without a link".into()));

@@ -105,6 +105,10 @@ pub struct LinkFacts {
     pub tx_queues: u32,
     /// Processors that take the device's interrupts, in queue order; empty where it has none.
     pub irq_cpus: Vec<u32>,
+    /// Index of the bridge, bond or VRF that it belongs to.
+    pub upper: Option<u32>,
+    /// Index of the interface below it in its network namespace (VLAN, macvlan).
+    pub lower: Option<u32>,
     /// Whether the link is up with carrier.
     pub up: bool,
 }

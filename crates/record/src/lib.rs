@@ -66,11 +66,11 @@ pub use grid::{
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};
-pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
+pub use line::{Carrier, Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
 pub use observe::{
-    Controls, CoreClasses, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
-    Throttling,
+    Controls, CoreClasses, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts, SoftnetCounts,
+    TcpSample, Throttling,
 };
 pub use outcome::{
     Connections, EndpointOutcome, LostRounds, ProgramFigure, ProgramFigures, SweepDatagrams, SweepPoint,

@@ -50,9 +50,53 @@ pub struct PathFacts {
     pub address_a: String,
     /// Address of host B on it.
     pub address_b: String,
+    /// Which interfaces of host A carried the data, as its counters showed.
+    #[serde(skip_serializing_if = "Carrier::is_unknown")]
+    pub carrier_a: Carrier,
+    /// The same of host B.
+    #[serde(skip_serializing_if = "Carrier::is_unknown")]
+    pub carrier_b: Carrier,
+    /// Addresses of host B that were tried too and had not answered before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<String>,
     /// Idle median round trip at the start; `None` where it was not measured.
     #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
+}
+
+/// Which interfaces of a host carried the data of a path, as the counters of all of them showed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carrier {
+    /// The interface that the route to the other host names.
+    pub routed: String,
+    /// Whether the counters told; else the route is all that is known.
+    pub is_observed: bool,
+    /// The interface by which data leave the host that sends them, or come in at the other.
+    pub data: String,
+    /// The interface by which acknowledgements come in at the host that sends the data, or leave the other.
+    pub acks: String,
+    /// Interfaces above or below it that the data pass too: the ports of a bond or bridge, what a VLAN or macvlan stands on.
+    pub below: Vec<String>,
+    /// Other interfaces through which as much passed meanwhile.
+    pub beside: Vec<String>,
+}
+
+impl Carrier {
+    /// Whether no route was looked up.
+    pub fn is_unknown(&self) -> bool {
+        self.routed.is_empty()
+    }
+
+    /// Whether the route names what the counters show, and nothing else could have carried the data.
+    pub fn is_plain(&self) -> bool {
+        self.is_observed && self.data == self.routed && self.acks == self.routed && self.beside.is_empty()
+    }
+
+    /// Whether several interfaces could have carried the data, and none of them is the route's.
+    pub fn is_unclear(&self) -> bool {
+        self.data != self.routed && !self.beside.is_empty()
+    }
 }
 
 impl PathFacts {

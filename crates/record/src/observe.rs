@@ -168,6 +168,18 @@ pub struct LinkCounters {
     pub tx_errors: u64,
 }
 
+/// What passed through one interface of a host within the window.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkTraffic {
+    /// The interface.
+    pub link: String,
+    /// Bytes received.
+    pub rx_bytes: Bytes,
+    /// Bytes sent.
+    pub tx_bytes: Bytes,
+}
+
 /// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps".
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
@@ -182,6 +194,7 @@ details!(SEEN {
     "tcp" => Vec<TcpSample>;
     "congestion" => Controls;
     "links" => Vec<LinkCounters>;
+    "traffic" => Vec<LinkTraffic>;
     "softnet" => SoftnetCounts;
     "snmp" => SnmpCounts;
     "cost" => Option<CostProfile>;

@@ -34,6 +34,7 @@ pub use measure::measure;
 pub use output::Output;
 pub use record_run::record_run;
 pub use records::{RecordRow, RecordState, RecordsReport, came_out, gain_is_proven, records};
+pub(crate) use safe::remarks;
 pub use safe::safe;
 pub use tune::tune;
 pub use words::{LEAST_EFFECT, duration, quoted};

@@ -5,7 +5,7 @@ use landspeed_units::{BitRate, CpuNanos, Nanos};
 
 use crate::block::{Block, Cell, Column, Document, Head, Section, Seen, Table, Text};
 use crate::words::number;
-use crate::{observed, safe, wan};
+use crate::{observed, remarks, safe, wan};
 
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
@@ -41,6 +41,7 @@ fn head(report: &MeasureReport) -> Head {
             host(Side::A, &report.host_a.hostname, &report.host_a.kernel, &report.path.address_a),
             host(Side::B, &report.host_b.hostname, &report.host_b.kernel, &report.path.address_b),
         ],
+        remarks: remarks(&report.path),
         ..Head::default()
     }
 }

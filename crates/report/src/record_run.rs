@@ -46,6 +46,7 @@ pub fn record_run(run: &RecordRun) -> Document {
         kind: "record run",
         title: format!("record run on {}", run.topology).into(),
         facts: facts.map(Text::from).into(),
+        remarks: crate::remarks(&run.path),
         ..Head::default()
     };
     let sections = [section].into_iter().chain((!run.notes.is_empty()).then_some(notes)).collect();

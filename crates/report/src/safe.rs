@@ -1,5 +1,9 @@
 //! Text from a record, made fit for a terminal.
 
+use landspeed_record::PathFacts;
+
+use crate::block::Text;
+
 /// Longest text that is shown of one field, in characters; anything beyond is cut and marked.
 const LIMIT: usize = 600;
 
@@ -11,6 +15,11 @@ pub fn safe(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
+}
+
+/// What a reader should know of a path that is not as its routes and addresses say.
+pub(crate) fn remarks(path: &PathFacts) -> Vec<Text> {
+    landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 
 /// As [`safe`], and longer.

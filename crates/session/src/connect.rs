@@ -1,7 +1,11 @@
 //! The controller's way to an agent started by hand.
 
+use std::io;
+use std::net::SocketAddr;
+
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use crate::link::Link;
@@ -9,6 +13,7 @@ use crate::session::Opened;
 use crate::tls;
 use crate::token::Side;
 use crate::wire::Opening;
+use crate::zone::ways;
 use crate::{Error, Hello, Invite, Token};
 
 /// Connects, checks the pin, greets, and proves the token both ways.
@@ -16,7 +21,7 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened
     let address = invite.address;
     let name = address.to_string();
     let unreachable = |source| Error::Unreachable { address, source };
-    let tcp = TcpStream::connect(address).await.map_err(unreachable)?;
+    let tcp = dial(address).await.map_err(unreachable)?;
     // Requests and beats are small and wait for nothing.
     tcp.set_nodelay(true).map_err(unreachable)?;
     let connector = TlsConnector::from(tls::client(invite.pin)?);
@@ -36,6 +41,20 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened
     }
     link.refuse("the agent does not know its own token").await;
     Err(Error::Token { name })
+}
+
+/// The first connection of all ways to `address`; the last error where there is none.
+async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    let mut dialled: JoinSet<_> = ways(address).into_iter().map(TcpStream::connect).collect();
+    let none = "no interface of this host has a link-local address";
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, none);
+    while let Some(joined) = dialled.join_next().await {
+        match joined.unwrap_or_else(|broken| Err(io::Error::other(broken))) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 #[cfg(test)]

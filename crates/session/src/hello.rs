@@ -7,7 +7,7 @@ use crate::text::one_line;
 
 macro_rules! protocol {
     () => {
-        1
+        2
     };
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use crate::{Error, Token};
+use crate::{Error, Token, ZonedPort};
 
 const SCHEME: &str = "landspeed://";
 
@@ -35,7 +35,8 @@ impl fmt::Debug for Pin {
     }
 }
 
-/// Where an agent listens and how to know it: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret.
+/// Where an agent listens and how to know it: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. A link-local address has
+/// no zone as the agent prints it: the zone is the other host's, which tries all of its own unless somebody adds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
     pub address: SocketAddr,
@@ -55,9 +56,12 @@ impl FromStr for Invite {
         let rest = text.strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
         let (address, pin) =
             rest.split_once("/#").ok_or(Error::Invite { what: "an agent's line without its pin" })?;
-        let address = address
+        let address: ZonedPort = address
             .parse()
             .map_err(|_| Error::Invite { what: "an agent's line with a bad address or port" })?;
+        let address = address.here().map_err(|_| Error::Invite {
+            what: "an agent's line with a zone that is no interface of this host",
+        })?;
         let pin = blake3::Hash::from_hex(pin)
             .map_err(|_| Error::Invite { what: "an agent's line whose pin is not whole" })?;
         Ok(Invite { address, pin: Pin(pin) })

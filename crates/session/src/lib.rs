@@ -44,6 +44,7 @@ mod text;
 mod tls;
 mod token;
 mod wire;
+mod zone;
 
 pub use calls::Pending;
 pub use deploy::Errand;
@@ -61,3 +62,4 @@ pub use ssh::SshHost;
 pub use stdio::{serve_socket, serve_stdio};
 pub use text::one_line;
 pub use token::Token;
+pub use zone::{NoAddress, Zoned, ZonedPort, at_zone, is_link_local};

@@ -15,6 +15,7 @@ use crate::link::Link;
 use crate::serve::{attend, event_loop};
 use crate::strangers::{Herald, Strangers};
 use crate::wire::Opening;
+use crate::zone::at_zone;
 use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
 
 /// How long a wrong token is left without an answer.
@@ -53,7 +54,7 @@ pub fn listen(
 /// `bound` with an address that a controller can use. Connecting a datagram socket sends nothing.
 fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
     if !bound.ip().is_unspecified() {
-        return Ok(bound);
+        return Ok(at_zone(bound.ip(), bound.port(), 0));
     }
     // Documentation addresses (RFC 5737, RFC 3849): only the default route leads there.
     let far: IpAddr = match bound {

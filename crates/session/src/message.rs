@@ -18,15 +18,21 @@ pub struct Change {
     pub knob: String,
     /// Value in the knob's own spelling; checked against its domain before anything is touched.
     pub value: String,
+    /// The interface of a device-scoped knob; the turn's own where it is empty.
+    #[serde(default)]
+    pub device: String,
 }
 
+/// What controller and agent ask of each other. The name of an interface means the one that had it when the session first
+/// named it, also where it was renamed since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// What is this host? Answered with [`Reply::Facts`].
     Probe {},
-    /// Which link and source address lead to `to`? Answered with [`Reply::Route`].
-    Route { to: IpAddr },
+    /// Which link and source address lead to `to`? Its port means nothing; a link-local address comes with its zone on this
+    /// host. Answered with [`Reply::Route`].
+    Route { to: SocketAddr },
     /// What are the knobs set to, and which can be turned? Answered with [`Reply::Knobs`].
     Knobs {
         /// The link that faces the peer.
@@ -47,7 +53,8 @@ pub enum Request {
     /// Open a data port for some transports, which accepts only flows that prove `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
-        address: IpAddr,
+        /// An own address, with its zone where it is link-local; port 0 lets the kernel choose.
+        at: SocketAddr,
         /// Names of the transports: "tcp", "udp".
         transports: Vec<String>,
         key: SessionKey,
@@ -90,6 +97,9 @@ pub enum Request {
         /// Zero lets the kernel choose.
         source_port: u16,
         key: SessionKey,
+        /// The interface to watch; empty for the one that the route names.
+        #[serde(default)]
+        link: String,
         spec: Box<TrialSpec>,
     },
 }

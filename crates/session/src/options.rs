@@ -28,8 +28,14 @@ impl LineSink {
         LineSink::new(|line| drop(writeln!(std::io::stderr(), "{line}")))
     }
 
-    pub(crate) fn say(&self, line: &str) {
+    pub fn say(&self, line: &str) {
         (self.0)(line);
+    }
+}
+
+impl Default for LineSink {
+    fn default() -> Self {
+        LineSink::none()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What all topologies have in common.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use landspeed_record::Settings;
 use landspeed_units::did_you_mean;
@@ -155,6 +155,19 @@ impl Invite {
     pub fn line(&self) -> &str {
         &self.0
     }
+
+    /// The address in it; a zone is left out, which means something only where the line was given.
+    pub fn address(&self) -> Option<IpAddr> {
+        let (address, _) = self.place().rsplit_once(':')?;
+        let address = address.trim_start_matches('[').trim_end_matches(']');
+        address.split('%').next()?.parse().ok()
+    }
+
+    /// "192.0.2.1:4711", without the token before and the pin behind it.
+    fn place(&self) -> &str {
+        let rest = self.0.split("://").nth(1).unwrap_or_default();
+        rest.rsplit('@').next().unwrap_or_default().split(['/', '#']).next().unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for Invite {
@@ -164,12 +177,8 @@ impl fmt::Debug for Invite {
 }
 
 impl fmt::Display for Invite {
-    /// The address, without the token before and the pin behind it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rest = self.0.split("://").nth(1).unwrap_or_default();
-        let address =
-            rest.rsplit('@').next().unwrap_or_default().split(['/', '#']).next().unwrap_or_default();
-        write!(f, "landspeed://{}", address.escape_default())
+        write!(f, "landspeed://{}", self.place().escape_default())
     }
 }
 
@@ -259,5 +268,14 @@ mod tests {
             format!("{invite} {invite:?}"),
             "landspeed://192.0.2.1:4711 Invite(landspeed://192.0.2.1:4711)"
         );
+        for (line, address) in [
+            ("landspeed://TOKEN@192.0.2.1:4711/#PIN", Some("192.0.2.1")),
+            ("landspeed://TOKEN@[fe80::1%eth0]:4711/#PIN", Some("fe80::1")),
+            ("landspeed://[2001:db8::1]:4711/#PIN", Some("2001:db8::1")),
+            ("landspeed://TOKEN@host:4711/#PIN", None),
+            ("landspeed://", None),
+        ] {
+            assert_eq!(Invite::new(line).address(), address.map(|ip| ip.parse().unwrap()), "{line}");
+        }
     }
 }

@@ -43,7 +43,13 @@ fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr,
     let before = before.filter(|row| row.about().protocol == data.about().protocol).count();
     let number = signals.port().checked_add(before as u16);
     let number = number.ok_or_else(|| Error::spec("at", format!("no port follows {}", signals.port())))?;
-    Ok(SocketAddr::new(signals.ip(), number))
+    Ok(with_port(signals, number))
+}
+
+/// The same address, its zone included, with another port.
+fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+    address.set_port(port);
+    address
 }
 
 type DataPorts = Vec<(&'static str, Box<dyn Port>)>;
@@ -67,14 +73,22 @@ impl DataPort {
     /// [`Error::Transport`] where a transport cannot have a port of that address, [`Error::Spec`] where
     /// there is no such transport.
     pub fn open(address: IpAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
-        let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
-        DataPort::hold(address, &transports?, key)
+        Self::open_at(SocketAddr::new(address, 0), transports, key)
     }
 
-    fn hold(address: IpAddr, transports: &[&dyn Transport], key: Key) -> Result<DataPort, Error> {
+    /// As [`DataPort::open`], for an address that may have a zone, which a link-local one needs.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn open_at(at: SocketAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
+        let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
+        DataPort::hold(at, &transports?, key)
+    }
+
+    fn hold(at: SocketAddr, transports: &[&dyn Transport], key: Key) -> Result<DataPort, Error> {
         let mut last = None;
         for _ in 0..TRIES {
-            let signals = transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
+            let signals = transport(SIGNALS)?.reserve(at)?;
             match reserve_data(transports, signals.address()) {
                 Ok(data) => return Ok(DataPort { signals, data, key, living: Arc::default() }),
                 Err(error) => last = Some(error),
@@ -213,7 +227,7 @@ mod tests {
     }
 
     fn held(transport: &dyn Transport) -> (u16, u16) {
-        let port = DataPort::hold(HERE, &[transport], KEY).expect("a port on loopback");
+        let port = DataPort::hold(SocketAddr::new(HERE, 0), &[transport], KEY).expect("a port on loopback");
         let data = port.data.first().map_or(&port.signals, |(_, port)| port).address();
         let plan = ClientPlan { server: port.signals.address(), source_port: 0, key: KEY };
         assert_eq!(plan.towards(transport).expect("an address"), data, "the client finds it");
@@ -238,7 +252,7 @@ mod tests {
         let broken = Fake { about: &OURS, binds: false };
         let all: [&dyn Transport; 3] = [TRANSPORTS[0], &broken, TRANSPORTS[1]];
         for transport in all {
-            match DataPort::hold(HERE, &[transport], KEY) {
+            match DataPort::hold(SocketAddr::new(HERE, 0), &[transport], KEY) {
                 Ok(_) => assert_ne!(transport.name(), broken.name()),
                 Err(error) => {
                     assert_eq!(transport.name(), broken.name(), "{error}");

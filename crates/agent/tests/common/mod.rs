@@ -12,7 +12,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The number of a data port.
 pub(crate) fn listen(agent: &Agent, key: &SessionKey) -> u16 {
     let transports = vec!["tcp".to_owned()];
-    match agent.handle(Request::Listen { address: HERE, transports, key: key.clone() }) {
+    match agent.handle(Request::Listen { at: SocketAddr::new(HERE, 0), transports, key: key.clone() }) {
         Reply::Listening { port } => port,
         other => panic!("{other:?}"),
     }
@@ -31,5 +31,5 @@ pub(crate) fn run(role: Role, port: u16, key: &SessionKey, workload: Workload) -
         program: None,
     };
     let at = SocketAddr::new(HERE, port);
-    Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec) }
+    Request::Run { role, at, source_port: 0, key: key.clone(), link: String::new(), spec: Box::new(spec) }
 }

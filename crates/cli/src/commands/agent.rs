@@ -29,10 +29,11 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     };
     let agent = Agent::that_may_run(may_run, args.allow_tune);
     let options = ServeOptions::default();
-    let Some(address) = args.listen else {
+    let Some(address) = &args.listen else {
         serve_stdio(agent, &options)?;
         return Ok(ExitCode::SUCCESS);
     };
+    let address = address.here().context("cannot listen")?;
     let listening = listen(address, agent, &ServeOptions { expires: args.expires, ..options })?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", listening.ticket().reveal())?;

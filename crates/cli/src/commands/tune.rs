@@ -105,7 +105,9 @@ fn head(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> String {
     let (open, all, time) = (names(true), names(false), time.trim_end_matches(" 0 s"));
     let head = format!("{a} -> {b}  {link}RTT {}  Linux {kernels}", pair.path.rtt_ns);
     let room = format!("time for about {tries} in {time}");
-    safe(&head) + &format!("\n{open} of {all} settings can matter here; {room} (--full lists all)")
+    let remarks = landspeed_analysis::remarks(&pair.path);
+    let head = remarks.iter().fold(safe(&head), |head, remark| head + "\n" + &safe(remark));
+    head + &format!("\n{open} of {all} settings can matter here; {room} (--full lists all)")
 }
 
 /// Refuses at the start what would end without an answer.

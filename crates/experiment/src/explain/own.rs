@@ -1,6 +1,6 @@
 //! A stream of landspeed's own.
 
-use landspeed_analysis::figures;
+use landspeed_analysis::{figures, remarks};
 use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
 use landspeed_units::Nanos;
 use landspeed_workload::{lasts, stream};
@@ -51,7 +51,8 @@ pub fn explain(
         seen(&pair.b, name(&pair.b), b, (path_b, limits.next())),
     ];
     let rtt = Some(pair.path.rtt_ns);
-    Ok(Material { seen, rtt, goodput, tracer_effect: effect }.report(options))
+    let report = Material { seen, rtt, goodput, tracer_effect: effect }.report(options);
+    Ok(ExplainReport { notes: remarks(&pair.path), ..report })
 }
 
 /// How long [`explain`] takes, but for the limits.

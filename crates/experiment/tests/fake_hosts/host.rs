@@ -153,7 +153,7 @@ impl FakeHost {
     fn turn(&self, request: &Request, takes: bool) -> Reply {
         let Request::Turn { changes, .. } = request else { unreachable!("only turns are turned") };
         let mut knobs = lock(&self.knobs);
-        let turns = changes.iter().map(|Change { knob, value }| {
+        let turns = changes.iter().map(|Change { knob, value, .. }| {
             let before = knobs.get(knob).cloned().unwrap_or_default();
             let after = if takes { value.clone() } else { "stuck".to_owned() };
             knobs.insert(knob.clone(), after.clone());

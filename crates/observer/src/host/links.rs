@@ -53,8 +53,16 @@ fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Et
         rx_queues,
         tx_queues,
         irq_cpus: pci.as_deref().map(|device| receive_cpus(root, device)).unwrap_or_default(),
+        upper: link.master,
+        lower: lower(link),
         up: link.up && link.carrier,
     }
+}
+
+/// The interface below a virtual one. The other end of a veth is told likewise, and lies beside it.
+fn lower(link: &Link) -> Option<u32> {
+    let stands_on = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
+    link.peer.filter(|lower| stands_on && *lower != 0 && *lower != link.index)
 }
 
 /// "0000:3b:00.0", and nothing that could lead elsewhere as part of a path.

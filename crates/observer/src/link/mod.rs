@@ -1,11 +1,14 @@
-//! Counters of the link that the workload's packets take.
+//! Counters of the link that the workload's packets take, and what passed through all others meanwhile: the route says which
+//! link they should take, the counters which one they took.
 //!
 //! Read from /proc/thread-self/net/dev: one read, and the kernel shows the namespace of the *reading
 //! thread*. /sys/class/net shows the namespace that sysfs was mounted in, which is another one after
 //! setns(2), and /proc/net is that of the process's first thread. rtnetlink's stats64 has the same
 //! numbers (both are `dev_get_stats`) at the price of a socket.
 
-use landspeed_record::LinkCounters;
+use std::collections::BTreeMap;
+
+use landspeed_record::{LinkCounters, LinkTraffic};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::cpu::clock;
@@ -40,7 +43,13 @@ pub(crate) static LINK: Observer = Observer {
     can_run: || procfile::readable(PATH),
     watch: |link| {
         let link = link.to_owned();
-        difference(move || read(&link), |before, after, seen| seen.put(vec![moved(before, after)]))
+        difference(
+            move || read(&link),
+            |before, after, seen| {
+                seen.put(vec![moved(before, after)]);
+                seen.put(traffic(before, after));
+            },
+        )
     },
 };
 
@@ -48,8 +57,13 @@ pub(crate) static LINK: Observer = Observer {
 struct Reading {
     link: String,
     columns: [u64; 16],
+    /// Bytes received and sent by every link.
+    bytes: BTreeMap<String, [u64; 2]>,
     at: Nanos,
 }
+
+/// How many links a host tells of, those that moved most first: enough for a path with all that lies below it.
+const TOLD: usize = 16;
 
 fn read(link: &str) -> Result<Reading, Error> {
     let (text, at) = (procfile::read(PATH)?, clock::now());
@@ -57,7 +71,7 @@ fn read(link: &str) -> Result<Reading, Error> {
         object: format!("link '{}'", link.escape_default()),
         why: format!("{PATH} does not list it; the watcher runs in the namespace of its thread"),
     })?;
-    Ok(Reading { link: link.to_owned(), columns, at })
+    Ok(Reading { link: link.to_owned(), columns, bytes: bytes(&text), at })
 }
 
 /// The columns of one link. A name holds neither ':' nor white space (`dev_valid_name`).
@@ -68,6 +82,29 @@ fn parse(text: &str, link: &str) -> Result<Option<[u64; 16]>, Error> {
         columns.split_ascii_whitespace().take(16).map(|text| text.parse().ok()).collect();
     let columns = numbers.and_then(|numbers| numbers.first_chunk().copied());
     columns.map(Some).ok_or_else(|| Error::shape(PATH, "a line without 16 numbers"))
+}
+
+fn bytes(text: &str) -> BTreeMap<String, [u64; 2]> {
+    let lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
+    let of = |columns: &str| {
+        let mut columns = columns.split_ascii_whitespace();
+        Some([columns.next()?.parse().ok()?, columns.nth(7)?.parse().ok()?])
+    };
+    lines.filter_map(|(name, columns)| Some((name.trim().to_owned(), of(columns)?))).collect()
+}
+
+/// The links through which something passed, those with the most first.
+fn traffic(before: &Reading, after: &Reading) -> Vec<LinkTraffic> {
+    let moved = |(link, now): (&String, &[u64; 2])| {
+        let was = before.bytes.get(link)?;
+        let [rx_bytes, tx_bytes] = [0, 1].map(|way| Bytes(now[way].saturating_sub(was[way])));
+        Some(LinkTraffic { link: link.clone(), rx_bytes, tx_bytes })
+    };
+    let mut all: Vec<LinkTraffic> = after.bytes.iter().filter_map(moved).collect();
+    all.retain(|link| link.rx_bytes.0 > 0 || link.tx_bytes.0 > 0);
+    all.sort_by_key(|link| std::cmp::Reverse(link.rx_bytes.max(link.tx_bytes)));
+    all.truncate(TOLD);
+    all
 }
 
 /// A counter that ran backwards (the link was made anew, or its driver reset) counts as zero.
@@ -99,13 +136,37 @@ mod tests {
             "{HEAD}    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nveth@x:18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
         );
         let lo = parse(&text, "lo").unwrap().unwrap();
-        let [none, lo] = [[0; 16], lo].map(|columns| Reading { link: "lo".into(), columns, at: Nanos(0) });
+        let [none, lo] = [[0; 16], lo].map(|columns| Reading {
+            link: "lo".into(),
+            columns,
+            bytes: BTreeMap::new(),
+            at: Nanos(0),
+        });
         let seen = moved(&none, &lo);
         assert_eq!((seen.rx_bytes, seen.rx_packets, seen.rx_errors, seen.rx_dropped), (Bytes(1), 2, 3, 4));
         assert_eq!((seen.tx_bytes, seen.tx_packets, seen.tx_errors, seen.tx_dropped), (Bytes(9), 10, 11, 12));
         assert_eq!(parse(&text, "veth@x").unwrap().unwrap()[0], u64::MAX);
         assert_eq!(moved(&lo, &none).rx_bytes, Bytes(0));
         assert_eq!(parse(&text, "veth").unwrap(), None);
+    }
+
+    #[test]
+    fn every_link_that_moved_is_told() {
+        let reading = |text: &str| Reading {
+            link: "a".into(),
+            columns: [0; 16],
+            bytes: bytes(&format!("{HEAD}{text}")),
+            at: Nanos(0),
+        };
+        let before = reading(" a: 5 0 0 0 0 0 0 0 7 0\n b: 1 0 0 0 0 0 0 0 1 0\nidle:9 0 0 0 0 0 0 0 9 0\n");
+        let after = reading(
+            " a: 6 0 0 0 0 0 0 0 9 0\n b: 1 0 0 0 0 0 0 0 31 0\nidle:9 0 0 0 0 0 0 0 9 0\nnew: 4 0 0 0 0 0 0 0 4 0\nbad\n",
+        );
+        let told: Vec<_> = traffic(&before, &after)
+            .into_iter()
+            .map(|link| (link.link, link.rx_bytes.0, link.tx_bytes.0))
+            .collect();
+        assert_eq!(told, [("b".to_owned(), 0, 30), ("a".to_owned(), 1, 2)]);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(crate) struct Head {
     pub(crate) brief: Vec<Block>,
     /// What was measured, where and when, a few words each.
     pub(crate) facts: Vec<Text>,
+    /// What a reader should know of the path, a sentence each.
+    pub(crate) remarks: Vec<Text>,
     /// What stands beneath: the figures at a glance.
     pub(crate) blocks: Vec<Block>,
 }

@@ -48,6 +48,7 @@ fn head(head: &Head) -> Markup {
             @for warning in &head.warnings { p class="notice bad" role="alert" { (text(warning)) } }
             @if !head.lead.is_empty() { p class="lead" { (text(&head.lead)) } }
             ul class="facts" { @for fact in head.facts.iter().filter(|fact| !fact.is_empty()) { li { (text(fact)) } } }
+            @for remark in &head.remarks { p class="notice" { (text(remark)) } }
             (all(&head.blocks))
         }
     }

@@ -65,8 +65,9 @@ impl Pen {
         let head = &document.head;
         let facts: Vec<String> = head.facts.iter().map(Text::words).filter(|fact| !fact.is_empty()).collect();
         let facts = self.toned(Tone::Dim, &facts.join(" · ").into());
+        let remarks: Vec<String> = head.remarks.iter().flat_map(|text| self.wrapped(text, 0)).collect();
         if !head.brief.is_empty() {
-            let lines = self.blocks(&head.brief);
+            let lines = [remarks, self.blocks(&head.brief)].concat();
             return if self.full { [lines, vec![String::new()], facts].concat() } else { lines };
         }
         let mut lines: Vec<String> =
@@ -74,6 +75,7 @@ impl Pen {
         lines.extend(self.toned(Tone::Strong, &head.title));
         lines.extend(self.wrapped(&head.lead, 0));
         lines.extend(facts);
+        lines.extend(remarks);
         let blocks = self.blocks(&head.blocks);
         lines.extend((!blocks.is_empty()).then(String::new));
         lines.extend(blocks);

@@ -26,6 +26,7 @@ pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Optio
             .chain([report.started.clone()])
             .map(Text::from)
             .collect(),
+        remarks: report.notes.iter().map(|note| safe(note).into()).collect(),
         blocks: vec![Block::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
         ..Head::default()
     }

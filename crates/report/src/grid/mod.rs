@@ -54,6 +54,7 @@ fn head(report: &GridReport) -> Head {
         title: words::headline(report).into(),
         lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
         facts: facts.map(Text::from).into(),
+        remarks: crate::remarks(&report.path),
         blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
         ..Head::default()
     }

@@ -68,6 +68,7 @@ fn head(summary: &TuneSummary, record: &Record) -> Head {
         title: answer::headline(summary).into(),
         lead: (lead + &help).into(),
         facts: facts.map(|fact| safe(&fact).into()).into(),
+        remarks: record.path().map(crate::remarks).unwrap_or_default(),
         blocks: restored(summary).into_iter().chain(figures(summary)).collect(),
         ..Head::default()
     }

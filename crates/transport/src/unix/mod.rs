@@ -78,7 +78,9 @@ impl Kind for Unix {
     }
 }
 
+/// The zone of a link-local address is left out: each host has its own for it.
 fn path(at: SocketAddr, key: &Key) -> PathBuf {
+    let at = SocketAddr::new(at.ip(), at.port());
     let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
 }

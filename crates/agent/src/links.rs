@@ -1,0 +1,78 @@
+//! Interfaces as a controller names them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use landspeed_netlink::{HardwareAddress, Link, Rtnl};
+
+/// More than a controller has use for.
+const LIMIT: usize = 64;
+
+/// Interfaces by the names that the session first used for them: one that is renamed meanwhile is followed.
+#[derive(Default)]
+pub(crate) struct Links(Mutex<HashMap<String, Known>>);
+
+/// What an interface keeps when it is renamed.
+#[derive(Clone)]
+struct Known {
+    index: u32,
+    permanent: Option<HardwareAddress>,
+}
+
+impl Links {
+    /// What the interface that the session first called `name` is called now; `name` where it is gone or was never there.
+    pub(crate) fn current(&self, name: &str) -> String {
+        self.find(name).map_or_else(|| name.to_owned(), |link| link.name)
+    }
+
+    /// The interfaces that were renamed: what the session calls them, and what they are called now.
+    pub(crate) fn renamed(&self) -> Vec<(String, String)> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let now = known.iter().filter_map(|(name, known)| Some((name.clone(), known.link()?.name)));
+        now.filter(|(then, now)| then != now).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Link> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(name) {
+            return known.link();
+        }
+        let link = Rtnl::open().ok()?.link(name).ok()?;
+        if known.len() < LIMIT {
+            known.insert(name.to_owned(), Known { index: link.index, permanent: link.permanent_mac.clone() });
+        }
+        Some(link)
+    }
+}
+
+impl Known {
+    /// The interface now; `None` where it is gone. A number is given again only where somebody asks for it.
+    fn link(&self) -> Option<Link> {
+        let link = Rtnl::open().ok()?.link_at(self.index).ok()?;
+        (link.permanent_mac == self.permanent).then_some(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_netlink::{LinkChange, VethEnd, in_throwaway};
+
+    use super::*;
+
+    #[test]
+    fn a_renamed_interface_is_followed_and_its_name_is_not_taken_over() {
+        let Ok(names) = in_throwaway(|| {
+            let rtnl = Rtnl::open().unwrap();
+            let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+            rtnl.create_veth(&end("eth0"), &end("other")).unwrap();
+            let links = Links::default();
+            let first = links.current("eth0");
+            rtnl.set_link("eth0", LinkChange::Name("lan0")).unwrap();
+            rtnl.set_link("other", LinkChange::Name("eth0")).unwrap();
+            [first, links.current("eth0"), links.current("absent")]
+        }) else {
+            return eprintln!("SKIP a_renamed_interface_is_followed: no network namespace can be made");
+        };
+        assert_eq!(names, ["eth0", "lan0", "absent"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Which interfaces carry the data between two hosts: what the counters of all of them show while a ping-pong runs.
+
+use std::net::IpAddr;
+
+use landspeed_analysis::{Passed, PathEnd, carrier};
+use landspeed_record::{Carrier, EndpointOutcome, LinkTraffic, Side};
+use landspeed_transport::settings::with;
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::pingpong;
+
+use crate::{Error, Pair};
+
+/// The least that a round of one byte moves each way: headers of IPv4 and TCP, on an interface without a header of its own.
+const ROUND: u64 = 41;
+/// The message of a second look, which has to stand out from other traffic.
+const LARGER: u64 = 16 << 10;
+/// Its time: some drivers bring their counters up to date once a second.
+const LONGER: Nanos = Nanos::secs(2);
+
+pub(crate) struct Seen {
+    /// Median round trip of one byte.
+    pub(crate) rtt: Nanos,
+    /// At A and at B.
+    pub(crate) carriers: [Carrier; 2],
+}
+
+/// What both hosts saw of a ping-pong.
+type Ends = [EndpointOutcome; 2];
+
+/// Asks for the idle round trip, and looks which interfaces carried it; once more with more bytes where that is not plain.
+///
+/// # Errors
+/// The path answers no ping-pong.
+pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<Seen, Error> {
+    let (rtt, first) = pair.idle()?;
+    let judged = |ends: &Ends, message, usual: Option<&Ends>| {
+        let judged = |side| judge(pair, (side, addresses), &passed(side, ends, message, usual));
+        Side::BOTH.map(judged)
+    };
+    let carriers = judged(&first, ROUND, None);
+    let sees = first.iter().all(|end| !traffic(end).is_empty());
+    if !sees || carriers.iter().all(Carrier::is_plain) {
+        return Ok(Seen { rtt, carriers });
+    }
+    // Where that fails, what the first look says stands.
+    let second = pair.run(pingpong::spec(&LARGER.to_string(), LONGER), &with(&[]), Nanos::millis(5));
+    let carriers = second.map_or(carriers, |second| judged(&second, LARGER, Some(&first)));
+    Ok(Seen { rtt, carriers })
+}
+
+/// What passed at one end beyond what `usual` says passes anyway.
+fn passed(side: Side, ends: &Ends, message: u64, usual: Option<&Ends>) -> Passed {
+    let rounds = ends[0].latency.iter().map(|size| size.count()).sum::<u64>();
+    let (end, least) = (at(side, ends), Bytes(rounds * message));
+    let passed = Passed { traffic: traffic(end).to_vec(), least };
+    let Some(usual) = usual.map(|usual| at(side, usual)) else { return passed };
+    passed.beyond(traffic(usual), end.window_ns.as_secs_f64() / usual.window_ns.as_secs_f64())
+}
+
+fn judge(pair: &Pair, (side, addresses): (Side, [IpAddr; 2]), passed: &Passed) -> Carrier {
+    let (host, address) = match side {
+        Side::A => (&pair.a, addresses[0]),
+        Side::B => (&pair.b, addresses[1]),
+    };
+    let end = PathEnd { links: &host.facts.links, routed: &host.device, address, sends: side == Side::A };
+    carrier(&end, passed)
+}
+
+fn at(side: Side, ends: &Ends) -> &EndpointOutcome {
+    match side {
+        Side::A => &ends[0],
+        Side::B => &ends[1],
+    }
+}
+
+fn traffic(end: &EndpointOutcome) -> &[LinkTraffic] {
+    end.observed.get::<Vec<LinkTraffic>>()
+}

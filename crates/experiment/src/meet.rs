@@ -1,0 +1,248 @@
+//! Proving a flow from one host to another: over the addresses that the second one has, begun one shortly after the other, as
+//! RFC 8305 (Happy Eyeballs) does.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use landspeed_record::{Role, TrialSpec};
+use landspeed_session::{LineSink, Pending, Reply, Request, SessionKey};
+use landspeed_transport::settings::with;
+use landspeed_units::Nanos;
+use landspeed_workload::{pingpong, transports};
+
+use crate::answers::graver;
+use crate::ways::Way;
+use crate::{Error, Host};
+
+/// How long a flow's proof may take.
+const MEET: Duration = Duration::from_secs(10);
+/// Time after one address is tried until the next one is ("Connection Attempt Delay", RFC 8305 section 5), unless the first
+/// one fails before.
+const STAGGER: Duration = Duration::from_millis(250);
+/// The same after an address that was given: it is what the user means, also where it answers more slowly.
+const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
+/// How long a client may take to notice that its server has failed.
+const NOTICE: Duration = Duration::from_secs(1);
+/// How often a wait looks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time until people are told what is waited for, and between two such words.
+const WORD: Duration = Duration::from_secs(1);
+const NEXT_WORD: Duration = Duration::from_secs(3);
+
+/// A flow that was proven.
+pub(crate) struct Met {
+    pub(crate) way: Way,
+    /// B's data port.
+    pub(crate) port: u16,
+    /// A's address towards B.
+    pub(crate) source: IpAddr,
+    /// The interface of each host that its route to the other names.
+    pub(crate) routed: [String; 2],
+    /// Ways that were tried before and had not proven themselves.
+    pub(crate) silent: Vec<Way>,
+}
+
+/// What is tried: between whom, with which key.
+#[derive(Clone, Copy)]
+struct Meeting<'a> {
+    a: &'a Host,
+    b: &'a Host,
+    key: &'a SessionKey,
+    /// Raised when another way was faster.
+    over: &'a AtomicBool,
+}
+
+type Told = (usize, Result<Met, Error>);
+
+/// The first of `ways` that proves itself.
+///
+/// # Errors
+/// [`Error::NoPath`], with what went wrong on each.
+pub(crate) fn meet(
+    (a, b): (&Host, &Host),
+    ways: &[Way],
+    key: &SessionKey,
+    notices: &LineSink,
+) -> Result<Met, Error> {
+    let over = AtomicBool::new(false);
+    let meeting = Meeting { a, b, key, over: &over };
+    let mut race = Race { ways, begun: 0, failed: Vec::new(), next: Instant::now() };
+    let word = Word { meeting, notices, begun: Instant::now() };
+    let met = std::thread::scope(|scope| {
+        let (tell, told) = channel::<Told>();
+        let mut next_word = word.begun + WORD;
+        loop {
+            if let Some((number, way)) = race.due() {
+                let tell = tell.clone();
+                scope.spawn(move || meeting.attempt(number, way, &tell));
+            }
+            match told.recv_timeout(race.wait(next_word)) {
+                Ok((number, Ok(met))) => {
+                    over.store(true, Ordering::Relaxed);
+                    return Some(Met { silent: race.silent_but(number), ..met });
+                }
+                Ok((number, Err(error))) => race.fail(number, error),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+            if race.is_lost() {
+                return None;
+            }
+            if Instant::now() >= next_word {
+                word.say(&race);
+                next_word += NEXT_WORD;
+            }
+        }
+    });
+    if race.begun > 1 || met.is_none() {
+        // Servers of the other ways still wait for a client.
+        drop([a, b].map(|host| host.call(&Request::Cancel {})));
+    }
+    met.ok_or_else(|| {
+        let tried =
+            race.failed.iter().map(|(number, error)| format!("{}: {error}", ways[*number].shown(&a.facts)));
+        let tried = tried.collect::<Vec<_>>().join("; ");
+        Error::NoPath { a: a.name.clone(), b: b.name.clone(), tried }
+    })
+}
+
+/// Which ways have begun, and how they fared.
+struct Race<'a> {
+    ways: &'a [Way],
+    begun: usize,
+    failed: Vec<(usize, Error)>,
+    /// When the next one begins.
+    next: Instant,
+}
+
+impl Race<'_> {
+    /// The way that is to begin now.
+    fn due(&mut self) -> Option<(usize, Way)> {
+        let way = *self.ways.get(self.begun).filter(|_| Instant::now() >= self.next)?;
+        self.next = Instant::now() + if way.given { STAGGER_AFTER_GIVEN } else { STAGGER };
+        self.begun += 1;
+        Some((self.begun - 1, way))
+    }
+
+    fn wait(&self, next_word: Instant) -> Duration {
+        let until = if self.begun < self.ways.len() { self.next.min(next_word) } else { next_word };
+        until.saturating_duration_since(Instant::now())
+    }
+
+    fn fail(&mut self, number: usize, error: Error) {
+        self.failed.push((number, error));
+        self.failed.sort_by_key(|(number, _)| *number);
+        self.next = Instant::now();
+    }
+
+    fn is_lost(&self) -> bool {
+        self.failed.len() == self.ways.len()
+    }
+
+    /// The ways that have begun, but for one.
+    fn silent_but(&self, number: usize) -> Vec<Way> {
+        (0..self.begun).filter(|other| *other != number).map(|other| self.ways[other]).collect()
+    }
+}
+
+/// Word of what is waited for.
+struct Word<'a> {
+    meeting: Meeting<'a>,
+    notices: &'a LineSink,
+    begun: Instant,
+}
+
+impl Word<'_> {
+    fn say(&self, race: &Race<'_>) {
+        let open = (0..race.begun).filter(|number| !race.failed.iter().any(|(failed, _)| failed == number));
+        let open: Vec<String> = open.map(|number| race.ways[number].shown(&self.meeting.a.facts)).collect();
+        let (b, s) = (&self.meeting.b.name, self.begun.elapsed().as_secs());
+        self.notices.say(&format!("{b}: no answer for {s} s at {}", open.join(", ")));
+    }
+}
+
+impl Meeting<'_> {
+    fn attempt(self, number: usize, way: Way, tell: &Sender<Told>) {
+        // Where nobody listens any more, another way was faster.
+        let _ = tell.send((number, self.prove(way)));
+    }
+
+    /// Opens a data port on an address of B and proves one flow to it.
+    fn prove(self, way: Way) -> Result<Met, Error> {
+        let Meeting { a, b, key, .. } = self;
+        let (device, source) = route(a, Request::Route { to: way.as_a_calls_it(0) })?;
+        let spec = probe();
+        let port = listen(b, way, transports(&spec), key)?;
+        let proven = self.flow(way, port, &spec);
+        if let Err(error) = proven {
+            let _ = b.call(&Request::Close { port });
+            return Err(error);
+        }
+        let back = route(b, Request::Route { to: way.back(source) })?.0;
+        Ok(Met { way, port, source, routed: [device, back], silent: Vec::new() })
+    }
+
+    fn flow(self, way: Way, port: u16, spec: &TrialSpec) -> Result<(), Error> {
+        let Meeting { a, b, key, .. } = self;
+        let run = |role, at| Request::Run {
+            role,
+            at,
+            source_port: 0,
+            key: key.clone(),
+            link: String::new(),
+            spec: Box::new(spec.clone()),
+        };
+        let server = b.start(&run(Role::Server, way.as_b_calls_it(port)))?;
+        let client = a.start(&run(Role::Client, way.as_a_calls_it(port)))?;
+        let mut end = Instant::now() + MEET.min(a.patience()).min(b.patience());
+        let (mut of_client, mut of_server) = (None, None);
+        loop {
+            of_client = of_client.or_else(|| answer(a, &client, LOOK));
+            // A client that failed says why; its server can only say that none came, or know better at once.
+            let wait = if of_client.is_some() { LOOK } else { Duration::ZERO };
+            of_server = of_server.or_else(|| answer(b, &server, wait));
+            match (of_client.take(), of_server.take()) {
+                (Some(Ok(())), Some(Ok(()))) => return Ok(()),
+                (Some(Err(error)), Some(Err(other))) => return Err(graver(error, other)),
+                (Some(Err(error)), _) => return Err(error),
+                (client, server) => (of_client, of_server) = (client, server),
+            }
+            if matches!(of_server, Some(Err(_))) {
+                end = end.min(Instant::now() + NOTICE);
+            }
+            if Instant::now() >= end {
+                return Err(of_server.and_then(Result::err).unwrap_or_else(|| a.silent("run", MEET)));
+            }
+            if self.over.load(Ordering::Relaxed) {
+                return Err(Error::Other("another address answered first".into()));
+            }
+        }
+    }
+}
+
+fn answer(host: &Host, pending: &Pending, wait: Duration) -> Option<Result<(), Error>> {
+    host.poll(pending, wait).map(|(_, answer)| answer.map(drop))
+}
+
+/// The trial that proves a flow.
+pub(crate) fn probe() -> TrialSpec {
+    TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
+}
+
+/// Has B open a data port on an own address for flows of `transports`.
+pub(crate) fn listen(b: &Host, way: Way, transports: Vec<String>, key: &SessionKey) -> Result<u16, Error> {
+    match b.call(&Request::Listen { at: way.as_b_calls_it(0), transports, key: key.clone() })? {
+        Reply::Listening { port } => Ok(port),
+        _ => Err(b.unexpected("listen")),
+    }
+}
+
+/// The interface that leads somewhere, and the source address that the host would use.
+fn route(host: &Host, asked: Request) -> Result<(String, IpAddr), Error> {
+    match host.call(&asked)? {
+        Reply::Route { device, source, .. } => Ok((device, source)),
+        _ => Err(host.unexpected("route")),
+    }
+}

@@ -1,0 +1,204 @@
+//! Which addresses of the second host are tried, and in which order.
+
+use std::net::{IpAddr, SocketAddr};
+
+use landspeed_record::{HostFacts, LinkFacts};
+use landspeed_session::{at_zone, is_link_local};
+
+use crate::{Error, Host, Wishes};
+
+/// How many are tried at most: each takes a request of an agent, which answers 32 at once.
+const MOST: usize = 24;
+
+/// One address of B, as each host calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) ip: IpAddr,
+    /// Number of the interface of A that leads to a link-local address; zero for others.
+    from: u32,
+    /// Number of the interface of B that holds such an address; zero for others.
+    at: u32,
+    /// Whether the user, the name or the lab gave it.
+    pub(crate) given: bool,
+}
+
+impl Way {
+    pub(crate) fn as_a_calls_it(&self, port: u16) -> SocketAddr {
+        at_zone(self.ip, port, self.from)
+    }
+
+    pub(crate) fn as_b_calls_it(&self, port: u16) -> SocketAddr {
+        at_zone(self.ip, port, self.at)
+    }
+
+    /// A's own address as B calls it: a link-local one is behind the interface that holds B's.
+    pub(crate) fn back(&self, source: IpAddr) -> SocketAddr {
+        at_zone(source, 0, self.at)
+    }
+
+    /// For people: a link-local address with A's interface.
+    pub(crate) fn shown(&self, a: &HostFacts) -> String {
+        let zone = a.links.iter().find(|link| link.index == self.from).map(|link| link.name.as_str());
+        zone.map_or_else(|| self.ip.to_string(), |zone| format!("{}%{zone}", self.ip))
+    }
+}
+
+/// The ways to B: the address that was asked for, or else those that were given, those that B has, what means something on
+/// one link only, and those that A has too, at which A would reach itself.
+pub(crate) fn ways(a: &HostFacts, b: &HostFacts, wishes: &Wishes) -> Vec<Way> {
+    let (zone, asked) = match &wishes.address {
+        Some(asked) => (asked.zone.as_deref(), vec![asked.ip]),
+        None => (None, wishes.hints.iter().copied().chain(own(b)).collect()),
+    };
+    let mut found: Vec<Way> = Vec::new();
+    for ip in asked.into_iter().filter(|ip| fits(ip, wishes)) {
+        if !found.iter().any(|way| way.ip == ip) {
+            let given = wishes.address.is_some() || wishes.hints.contains(&ip);
+            found.extend(ways_to(ip, given, zone, (a, b)));
+        }
+    }
+    found.sort_by_key(|way| (own(a).any(|own| own == way.ip), !way.given && is_of_one_link(&way.ip)));
+    found.truncate(MOST);
+    found
+}
+
+/// A link-local address may be behind any interface of A, unless a zone names one.
+fn ways_to(ip: IpAddr, given: bool, zone: Option<&str>, (a, b): (&HostFacts, &HostFacts)) -> Vec<Way> {
+    if !is_link_local(&ip) {
+        return vec![Way { ip, from: 0, at: 0, given }];
+    }
+    let holders = up(b).filter(|link| link.addresses.contains(&ip));
+    let pairs = holders.flat_map(|at| zones(a, zone).map(|from| (from.index, at.index)));
+    pairs.map(|(from, at)| Way { ip, from, at, given }).collect()
+}
+
+/// Interfaces of A that a link-local address can be behind.
+pub(crate) fn zones<'a>(a: &'a HostFacts, zone: Option<&str>) -> impl Iterator<Item = &'a LinkFacts> {
+    let zone = zone.map(str::to_owned);
+    let has_one = |link: &&LinkFacts| link.addresses.iter().any(is_link_local);
+    up(a).filter(has_one).filter(move |link| {
+        zone.as_ref().is_none_or(|zone| *zone == link.name || *zone == link.index.to_string())
+    })
+}
+
+fn up(host: &HostFacts) -> impl Iterator<Item = &LinkFacts> {
+    host.links.iter().filter(|link| link.up)
+}
+
+/// Addresses of links that are up.
+pub(crate) fn own(host: &HostFacts) -> impl Iterator<Item = IpAddr> + '_ {
+    up(host).flat_map(|link| link.addresses.iter().copied())
+}
+
+fn is_of_one_link(ip: &IpAddr) -> bool {
+    is_link_local(ip) || matches!(ip, IpAddr::V4(v4) if v4.is_link_local())
+}
+
+/// Whether an address is of the family that the user wants.
+fn fits(ip: &IpAddr, wishes: &Wishes) -> bool {
+    wishes.ipv6.is_none_or(|ipv6| ip.is_ipv6() == ipv6)
+}
+
+/// Refuses a family that a host has no address of, an address that is not B's, and a zone that is not A's.
+pub(crate) fn check(a: &Host, b: &Host, wishes: &Wishes) -> Result<(), Error> {
+    let family = match wishes.ipv6 {
+        None => "IP",
+        Some(true) => "IPv6",
+        Some(false) => "IPv4",
+    };
+    let remedy = wishes.ipv6.map_or("add one there", |_| "add one there, or leave out -4 and -6");
+    let lacks = |host: &Host| Error::NoAddress {
+        host: host.name.clone(),
+        what: format!("{family} address on a link that is up"),
+        remedy: remedy.to_owned(),
+    };
+    let has = |host: &Host| own(&host.facts).any(|own| fits(&own, wishes));
+    match &wishes.address {
+        Some(asked) => {
+            has_address(b, asked.ip, wishes)?;
+            asked.zone.as_ref().map_or(Ok(()), |zone| has_zone(a, zone))
+        }
+        None if !has(b) && wishes.hints.is_empty() => Err(lacks(b)),
+        None if wishes.ipv6.is_some() && !has(a) => Err(lacks(a)),
+        None => Ok(()),
+    }
+}
+
+/// Loopback links are not among a host's facts: of their addresses the kernel there decides.
+fn has_address(b: &Host, address: IpAddr, wishes: &Wishes) -> Result<(), Error> {
+    let all: Vec<String> = own(&b.facts).filter(|own| fits(own, wishes)).map(|own| own.to_string()).collect();
+    let known = address.is_loopback() || own(&b.facts).any(|own| own == address);
+    if known && fits(&address, wishes) {
+        return Ok(());
+    }
+    let (host, what) = (b.name.clone(), format!("address {address} to send to"));
+    let remedy = match all.as_slice() {
+        [] => "it has none that is up".to_owned(),
+        all => format!("--address takes one of {}", all.join(", ")),
+    };
+    Err(Error::NoAddress { host, what, remedy })
+}
+
+fn has_zone(a: &Host, zone: &str) -> Result<(), Error> {
+    if zones(&a.facts, Some(zone)).next().is_some() {
+        return Ok(());
+    }
+    let all: Vec<&str> = zones(&a.facts, None).map(|link| link.name.as_str()).collect();
+    let what = format!("interface {zone} with a link-local address, which the zone of --address has to name");
+    let remedy = match all.as_slice() {
+        [] => "it has none that is up".to_owned(),
+        all => format!("use one of {}", all.join(", ")),
+    };
+    Err(Error::NoAddress { host: a.name.clone(), what, remedy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(links: &[(u32, &str, &[&str])]) -> HostFacts {
+        let link = |(index, name, addresses): &(u32, &str, &[&str])| LinkFacts {
+            index: *index,
+            name: (*name).to_owned(),
+            addresses: addresses.iter().map(|ip| ip.parse().unwrap()).collect(),
+            up: true,
+            ..LinkFacts::default()
+        };
+        HostFacts { links: links.iter().map(link).collect(), ..HostFacts::default() }
+    }
+
+    fn shown(a: &HostFacts, b: &HostFacts, wishes: &Wishes) -> Vec<String> {
+        ways(a, b, wishes).iter().map(|way| way.shown(a)).collect()
+    }
+
+    #[test]
+    fn given_addresses_come_first_and_those_of_both_hosts_last() {
+        let a = host(&[(2, "docker0", &["172.17.0.1"]), (3, "va", &["192.0.2.1", "fe80::a"])]);
+        let b = host(&[
+            (2, "docker0", &["172.17.0.1", "fe80::d"]),
+            (3, "vb", &["192.0.2.2", "2001:db8::2", "fe80::b"]),
+        ]);
+        let hints = vec!["2001:db8::2".parse().unwrap(), "172.17.0.1".parse().unwrap()];
+        let wishes = Wishes { hints, ..Wishes::default() };
+        let expected = ["2001:db8::2", "192.0.2.2", "fe80::d%va", "fe80::b%va", "172.17.0.1"];
+        assert_eq!(shown(&a, &b, &wishes), expected);
+        assert_eq!(shown(&a, &b, &Wishes { ipv6: Some(false), ..wishes }), ["192.0.2.2", "172.17.0.1"]);
+    }
+
+    #[test]
+    fn a_link_local_address_is_tried_behind_each_interface_unless_a_zone_is_named() {
+        let a = host(&[(2, "e0", &["fe80::1"]), (3, "e1", &["fe80::1"]), (4, "e2", &["192.0.2.1"])]);
+        let b = host(&[(7, "f0", &["fe80::2"]), (8, "f0.5", &["fe80::2"])]);
+        let found = ways(&a, &b, &Wishes::default());
+        let pairs: Vec<_> = found.iter().map(|way| (way.at, way.from)).collect();
+        assert_eq!(pairs, [(7, 2), (7, 3), (8, 2), (8, 3)]);
+        for zone in ["e1", "3"] {
+            let address = Some(format!("fe80::2%{zone}").parse().unwrap());
+            let found = ways(&a, &b, &Wishes { address, ..Wishes::default() });
+            assert_eq!(found.iter().map(|way| (way.at, way.from)).collect::<Vec<_>>(), [(7, 3), (8, 3)]);
+            assert_eq!(found[0].as_a_calls_it(9).to_string(), "[fe80::2%3]:9");
+            assert_eq!(found[0].as_b_calls_it(9).to_string(), "[fe80::2%7]:9");
+            assert_eq!(found[0].back("fe80::1".parse().unwrap()).to_string(), "[fe80::1%7]:0");
+        }
+    }
+}

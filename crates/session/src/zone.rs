@@ -1,0 +1,168 @@
+//! Link-local IPv6 addresses, which mean something only together with an interface of the host that uses them (RFC 4007).
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::str::FromStr;
+
+/// Every IPv6 address of this thread's network namespace, with its interface.
+const TABLE: &str = "/proc/thread-self/net/if_inet6";
+
+/// An IP address as people write it, with the zone that a link-local one may have: `192.0.2.1`, `fe80::1%eth0`, `fe80::1%3`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zoned {
+    pub ip: IpAddr,
+    /// Name or number of the interface.
+    pub zone: Option<String>,
+}
+
+/// The same with a port: `192.0.2.1:4711`, `[fe80::1%eth0]:4711`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZonedPort {
+    pub address: Zoned,
+    pub port: u16,
+}
+
+/// What is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct NoAddress(&'static str);
+
+/// Whether an address means something only on one link.
+pub fn is_link_local(ip: &IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
+}
+
+/// `ip` and `port`, with the interface of that number as the zone of a link-local address.
+pub fn at_zone(ip: IpAddr, port: u16, zone: u32) -> SocketAddr {
+    match ip {
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => SocketAddrV6::new(v6, port, 0, zone).into(),
+        other => SocketAddr::new(other, port),
+    }
+}
+
+impl FromStr for Zoned {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let (ip, zone) = match text.split_once('%') {
+            Some((ip, zone)) => (ip, Some(zone.to_owned())),
+            None => (text, None),
+        };
+        let ip = ip.parse().map_err(|_| NoAddress("an IP address, a link-local one as fe80::1%eth0"))?;
+        if zone.is_some() && !is_link_local(&ip) {
+            return Err(NoAddress("an IP address without a zone: only link-local ones (fe80::) have one"));
+        }
+        Ok(Zoned { ip, zone })
+    }
+}
+
+impl FromStr for ZonedPort {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        const EXPECTED: NoAddress =
+            NoAddress("an address and a port, as 192.0.2.1:4711 or [fe80::1%eth0]:4711");
+        let (address, port) = text.rsplit_once(':').ok_or(EXPECTED)?;
+        let inner = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let address: Zoned = inner.unwrap_or(address).parse().map_err(|_| EXPECTED)?;
+        if address.ip.is_ipv6() != inner.is_some() {
+            return Err(EXPECTED);
+        }
+        Ok(ZonedPort { address, port: port.parse().map_err(|_| EXPECTED)? })
+    }
+}
+
+impl fmt::Display for Zoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.zone {
+            Some(zone) => write!(f, "{}%{zone}", self.ip),
+            None => self.ip.fmt(f),
+        }
+    }
+}
+
+impl ZonedPort {
+    /// The address for this thread's network namespace; without a zone as it is.
+    ///
+    /// # Errors
+    /// No interface there is called so, or has a link-local address.
+    pub fn here(&self) -> io::Result<SocketAddr> {
+        let Zoned { ip, zone } = &self.address;
+        let Some(zone) = zone else { return Ok(SocketAddr::new(*ip, self.port)) };
+        let found =
+            zones()?.into_iter().find(|known| known.name == *zone || known.index.to_string() == *zone);
+        let found = found.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("no interface {zone} has a link-local address"))
+        })?;
+        Ok(at_zone(*ip, self.port, found.index))
+    }
+}
+
+/// An interface with a link-local address.
+pub(crate) struct Zone {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    pub(crate) address: Ipv6Addr,
+}
+
+/// The interfaces of this thread's network namespace that have a link-local address.
+pub(crate) fn zones() -> io::Result<Vec<Zone>> {
+    let table = match std::fs::read_to_string(TABLE) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        table => table?,
+    };
+    Ok(table.lines().filter_map(zone).filter(|zone| zone.address.is_unicast_link_local()).collect())
+}
+
+/// A line of the table: address, index, prefix length, scope, flags in hexadecimal; name.
+fn zone(line: &str) -> Option<Zone> {
+    let mut fields = line.split_ascii_whitespace();
+    let address = u128::from_str_radix(fields.next()?, 16).ok()?.into();
+    let index = u32::from_str_radix(fields.next()?, 16).ok()?;
+    Some(Zone { index, name: fields.nth(3)?.to_owned(), address })
+}
+
+/// Where to dial `address`: a link-local one without a zone may be behind any interface that has such an address itself,
+/// but for the one that holds it.
+pub(crate) fn ways(address: SocketAddr) -> Vec<SocketAddr> {
+    match address {
+        SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {
+            let own = zones().unwrap_or_default().into_iter().filter(|zone| zone.address != *v6.ip());
+            own.map(|zone| at_zone(address.ip(), address.port(), zone.index)).collect()
+        }
+        _ => vec![address],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_read_as_they_print() {
+        for good in ["192.0.2.1", "2001:db8::1", "fe80::1", "fe80::1%eth0.100", "fe80::1%3"] {
+            assert_eq!(good.parse::<Zoned>().unwrap().to_string(), good);
+        }
+        for bad in ["", "eth0", "192.0.2.1%eth0", "2001:db8::1%eth0", "fe80::1/64"] {
+            assert!(bad.parse::<Zoned>().is_err(), "{bad}");
+        }
+        for good in ["192.0.2.1:4711", "[fe80::1%eth0]:4711", "[::]:0"] {
+            assert!(good.parse::<ZonedPort>().is_ok(), "{good}");
+        }
+        for bad in
+            ["192.0.2.1", "fe80::1%eth0:1", "[192.0.2.1]:1", "[fe80::1%eth0]", "[::]:65536", "[::1%lo]:1"]
+        {
+            assert!(bad.parse::<ZonedPort>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_table_is_read() {
+        let line = "fe80000000000000409 8ccfffeac2608".replace(' ', "") + " 1f 40 20 80       va";
+        let zone = zone(&line).unwrap();
+        assert_eq!((zone.index, zone.name.as_str()), (31, "va"));
+        assert_eq!(zone.address, "fe80::4098:ccff:feac:2608".parse::<Ipv6Addr>().unwrap());
+        assert!(super::zone("").is_none() && super::zone("xyz 1").is_none());
+    }
+}
