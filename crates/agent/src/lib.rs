@@ -157,6 +157,7 @@ impl Agent {
     fn facts(&self) -> HostFacts {
         let mut facts = landspeed_observer::host::probe();
         facts.landspeed = env!("CARGO_PKG_VERSION").to_owned();
+        facts.reached_at = reached_at();
         facts.may_tune = self.may_tune.is_ok();
         facts.may_not_tune_because = self.may_tune.clone().err().unwrap_or_default();
         facts
@@ -213,6 +214,12 @@ impl Handler for Agent {
             let _ = writeln!(std::io::stderr(), "landspeed agent: {why}: {note}");
         }
     }
+}
+
+/// From "CLIENT PORT SERVER PORT", which sshd sets (ssh(1), SSH_CONNECTION).
+fn reached_at() -> Option<IpAddr> {
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    connection.split(' ').nth(2)?.split('%').next()?.parse().ok()
 }
 
 fn route(to: SocketAddr) -> Result<Reply, String> {

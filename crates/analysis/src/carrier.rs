@@ -3,7 +3,9 @@
 
 use std::net::IpAddr;
 
-use landspeed_record::{Carrier, LinkFacts, LinkTraffic, PathFacts, Side};
+use landspeed_record::{
+    Carrier, EndpointOutcome, Line, LinkCounters, LinkFacts, LinkTraffic, PathFacts, Record, Side,
+};
 use landspeed_units::Bytes;
 
 /// A host, and what is known of its end of the path beforehand.
@@ -116,6 +118,36 @@ fn remark(side: Side, carrier: &Carrier) -> Option<String> {
     }
 }
 
+/// What a reader should know of the trials of a run whose data came in at another interface than the one that was tuned.
+pub fn strays(record: &Record) -> Option<String> {
+    let trials = record.lines.iter().filter_map(|line| match line {
+        Line::Trial(trial) => Some(&trial.b),
+        _ => None,
+    });
+    let (mut all, mut strays) = (0, Vec::new());
+    for end in trials {
+        all += 1;
+        strays.extend(stray(end));
+    }
+    let (tuned, other) = strays.last()?;
+    let some = strays.len();
+    Some(format!(
+        "In {some} of {all} trials data came in at host B over {other}, not over {tuned}, whose settings were changed."
+    ))
+}
+
+/// The interface of a trial's settings, and the one that its data came in at instead. The name is what the interface was called
+/// then.
+fn stray(end: &EndpointOutcome) -> Option<(&str, &str)> {
+    let own = &end.observed.get::<Vec<LinkCounters>>().first()?.link;
+    let traffic = end.observed.get::<Vec<LinkTraffic>>();
+    let received = end.received_bytes.0;
+    let came = |link: &&LinkTraffic| link.rx_bytes.0.saturating_mul(2) >= received;
+    let at_own = traffic.iter().find(|link| link.link == *own).map_or(0, |link| link.rx_bytes.0);
+    let other = traffic.iter().filter(came).find(|link| link.link != *own && link.link != "lo")?;
+    (at_own.saturating_mul(10) < received).then_some((own.as_str(), other.link.as_str()))
+}
+
 impl<'a> PathEnd<'a> {
     /// The interface that is named for these: the route's where it is among them; else the one that holds the address, else
     /// one with any address, else the topmost.
@@ -158,6 +190,8 @@ fn stands_on(upper: &LinkFacts, lower: &LinkFacts) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::Observations;
+
     use super::*;
 
     fn link(index: u32, name: &str) -> LinkFacts {
@@ -269,6 +303,21 @@ mod tests {
         assert!(told(carrier("b1", "b2", "b2", &[])).contains("over b2, although its route names b1"));
         assert!(told(carrier("wg0", "wg0", "wg0", &["eth0"])).contains("may lie below wg0"));
         assert!(told(carrier("b1", "b2", "b2", &["b3"])).contains("over b2 or b3, not over b1"));
+    }
+
+    #[test]
+    fn a_trial_whose_data_came_elsewhere_is_told() {
+        let end = |own: &str, rows: &[(&str, u64, u64)]| EndpointOutcome {
+            received_bytes: Bytes(1_000),
+            observed: Observations::default()
+                .with(vec![LinkCounters { link: own.into(), ..LinkCounters::default() }])
+                .with(passed(rows).traffic),
+            ..EndpointOutcome::default()
+        };
+        assert_eq!(stray(&end("b1", &[("b1", 1_100, 0), ("b2", 9_000, 0)])), None);
+        assert_eq!(stray(&end("b1", &[("b1", 60, 900), ("b2", 1_100, 0)])), Some(("b1", "b2")));
+        assert_eq!(stray(&end("b1", &[("b2", 300, 0)])), None, "nothing carried it");
+        assert_eq!(stray(&EndpointOutcome::default()), None, "nothing was seen");
     }
 
     #[test]

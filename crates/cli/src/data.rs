@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
+use landspeed_record::{Header, newest_first};
 use landspeed_report::quoted;
 
 use crate::output::usage;
@@ -89,10 +90,15 @@ pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
 }
 
 fn newest(folder: &Path) -> Result<PathBuf> {
-    let begun = |path: &PathBuf| Some((landspeed_record::read_header(path).ok()?.started, modified(path)));
-    let known = records(folder)?.into_iter().filter_map(|path| Some((begun(&path)?, path)));
-    let newest = known.max().map(|(_, path)| path);
-    newest.with_context(|| format!("no records in {}: run `landspeed tune` first", folder.display()))
+    let begun = |path: PathBuf| {
+        let Header { sequence, started, .. } = landspeed_record::read_header(&path).ok()?;
+        Some((sequence, (started, modified(&path)), path))
+    };
+    let known = newest_first(records(folder)?.into_iter().filter_map(begun).collect());
+    known
+        .into_iter()
+        .next()
+        .with_context(|| format!("no records in {}: run `landspeed tune` first", folder.display()))
 }
 
 pub(crate) fn modified(path: &Path) -> Option<std::time::SystemTime> {

@@ -184,19 +184,19 @@ impl NamedHosts {
         if one_machine && a.facts.netns_cookie == b.facts.netns_cookie {
             return Err(topology::Error::OneHost { a: a.name, b: b.name }.into());
         }
-        let wishes = Wishes { hints: hints(at), ..self.wishes.clone() };
+        let wishes = Wishes { hints: hints(at, &b), ..self.wishes.clone() };
         Ok(Pair::join(a, b, &wishes)?)
     }
 }
 
-/// Addresses of a host that are worth trying first: its own where the topology knows them, else what
-/// its name means here.
-fn hints(host: &topology::Host) -> Vec<IpAddr> {
+/// Addresses of a host to try first: its own where the topology knows them, else the one in its agent's line, or the one at
+/// which ssh reached it and what its name means here.
+fn hints(host: &topology::Host, b: &Host) -> Vec<IpAddr> {
     let known = host.v4.map(IpAddr::from).into_iter().chain(host.v6.map(IpAddr::from));
     let named = match &host.reach {
         topology::Reach::Ssh(destination) => {
             let name = destination.rsplit('@').next().unwrap_or_default();
-            addresses(name)
+            b.facts.reached_at.into_iter().chain(addresses(name)).collect()
         }
         topology::Reach::Invite(line) => line.address().into_iter().collect(),
         _ => Vec::new(),

@@ -9,7 +9,7 @@ use landspeed_factor::PathView;
 use landspeed_record::{
     Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
-use landspeed_session::{LineSink, Reply, Request, SessionKey, Zoned};
+use landspeed_session::{LineSink, Reply, Request, SessionKey, Zoned, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
@@ -277,12 +277,23 @@ impl Pair {
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
         };
+        self.carries_program(&workload.name)?;
         let port = self.port(transports(&spec(Vec::new(), Role::Client)))?;
         let server = self.b.start(&self.request(Role::Server, port, spec(server, Role::Server)))?;
         let client = self.a.start(&self.request(Role::Client, port, spec(client, Role::Client)))?;
         let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
         Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
+    }
+
+    /// Refuses a program over link-local addresses: each host would need another text for them.
+    fn carries_program(&self, workload: &str) -> Result<(), Error> {
+        if !is_link_local(&self.way.ip) || text_of(workload).is_none() {
+            return Ok(());
+        }
+        let (host, what) =
+            (self.b.name.clone(), "address that both hosts write alike, which a program needs".into());
+        Err(Error::NoAddress { host, what, remedy: "add one beyond fe80:: to each end".into() })
     }
 
     /// What services that outlive a trial live through from now on: a block.

@@ -114,12 +114,14 @@ impl Address {
     }
 
     /// Whether both say the same but for what time alone changes: lifetimes that run, and duplicate
-    /// address detection that is under way.
+    /// address detection that is under way. Of labels only what stands behind the name of the interface counts: the name
+    /// follows when that is renamed (inetdev_changename in net/ipv4/devinet.c).
     pub fn same_as(&self, other: &Address) -> bool {
         let timeless = |a: &Address| Address {
             flags: AddressFlags(a.flags.0 & !AddressFlags::STATE),
             valid_s: a.valid_s.map(|_| 0),
             preferred_s: a.preferred_s.map(|_| 0),
+            label: a.label.as_ref().and_then(|label| Some(label.split_once(':')?.1.to_owned())),
             ..a.clone()
         };
         timeless(self) == timeless(other)
@@ -258,5 +260,17 @@ mod tests {
         assert!(address.same_as(&later));
         assert!(!address.same_as(&Address { valid_s: None, ..address.clone() }));
         assert!(!address.same_as(&Address { scope: 253, ..address.clone() }));
+    }
+
+    #[test]
+    fn a_label_follows_the_name_of_its_interface() {
+        let labelled = |label: &str| Address {
+            label: Some(label.into()),
+            ..Address::new(7, "198.18.0.1".parse().unwrap(), 24)
+        };
+        assert!(labelled("eth0").same_as(&labelled("lan0")));
+        assert!(labelled("eth0:1").same_as(&labelled("lan0:1")));
+        assert!(!labelled("eth0:1").same_as(&labelled("eth0:2")));
+        assert!(!labelled("eth0:1").same_as(&labelled("eth0")));
     }
 }

@@ -71,6 +71,8 @@ pub struct HostFacts {
     /// (net.ipv4.tcp_congestion_control): all in the machine's first namespace, elsewhere those that need no
     /// privilege (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
     pub congestion_defaults: Vec<String>,
+    /// The own address at which ssh reached the agent; `None` where it was started otherwise.
+    pub reached_at: Option<IpAddr>,
     /// Network interfaces other than loopback.
     pub links: Vec<LinkFacts>,
     /// Programs that change settings on their own, and the knobs they would fight over.

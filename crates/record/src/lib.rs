@@ -33,6 +33,7 @@ mod picture;
 mod pieces;
 mod reader;
 mod record_run;
+mod sequence;
 mod summary;
 mod trial;
 mod unknown;
@@ -80,6 +81,7 @@ pub use outline::{Outline, count_runs, outline, read_header};
 pub use picture::{NoPng, Png};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
+pub use sequence::{Sequence, newest_first};
 pub use summary::{
     Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, ProgramOf, ProgramWork,
     SUMMARY_FORMAT, StepSummary, TuneSummary,

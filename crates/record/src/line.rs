@@ -4,8 +4,8 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, PathCost, ProgramOf, Side, StepSummary,
-    Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
+    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, PathCost, ProgramOf, Sequence, Side,
+    StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
 };
 
 /// First line of every record.
@@ -19,6 +19,9 @@ pub struct Header {
     pub kind: String,
     /// RFC 3339 UTC.
     pub started: String,
+    /// Its place among the records of its folder, whatever the clock said; written with the header.
+    #[serde(skip_serializing_if = "is_uncounted")]
+    pub sequence: Sequence,
     /// The command line, quoted for a shell. Tokens never appear on a command line.
     pub command: String,
     /// "lab:back-to-back", or the hosts.
@@ -37,6 +40,10 @@ pub struct Header {
     pub budget_ns: Nanos,
     /// How long the result is confirmed after that, where it is.
     pub confirm_for_ns: Nanos,
+}
+
+fn is_uncounted(place: &Sequence) -> bool {
+    place.number == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::reader::LINE_LIMIT;
-use crate::{Line, incoming};
+use crate::{Header, Line, incoming, sequence};
 
 /// A record that could not be written; names the file and, for a full disk, the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -57,15 +57,27 @@ impl Writer {
         Ok(Writer { file, path: path.to_owned() })
     }
 
-    /// Appends one line and hands it to the kernel.
+    /// Appends one line and hands it to the kernel. A header is given its place among the records of the folder; where that
+    /// cannot be counted, the clock alone tells when it began.
     ///
     /// # Errors
     /// Also for a line that [`crate::read`] would refuse: it is not written, so the record stays whole.
     pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
-        let mut text = serde_json::to_vec(line).expect("record lines have string keys only");
+        let counted = match line {
+            Line::Header(header) => Some(Line::Header(self.counted(header))),
+            _ => None,
+        };
+        let mut text =
+            serde_json::to_vec(counted.as_ref().unwrap_or(line)).expect("record lines have string keys only");
         text.push(b'\n');
         readable(&text).map_err(|source| error(&self.path, source))?;
         self.file.write_all(&text).map_err(|source| error(&self.path, source))
+    }
+
+    fn counted(&self, header: &Header) -> Header {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let sequence = sequence::next(folder.unwrap_or(Path::new("."))).unwrap_or_default();
+        Header { sequence, ..header.clone() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use landspeed_record::{Outline, ReadError, count_runs, outline};
+use landspeed_record::{Outline, ReadError, Sequence, count_runs, newest_first, outline};
 use landspeed_report::{Detail, RecordRow, RecordsReport, came_out, json, records};
 use landspeed_units::Bytes;
 
@@ -18,16 +18,14 @@ use crate::output::present;
 pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let all = data::records(&folder)?;
-    let mut rows: Vec<(Timestamp, RecordRow)> = all.iter().map(|path| row(path, &all)).collect();
-    rows.sort_by_key(|(began, _)| std::cmp::Reverse(*began));
-    let rows = rows.into_iter().map(|(_, row)| row).collect();
+    let rows = newest_first(all.iter().map(|path| row(path, &all)).collect());
     let report = RecordsReport { format: 1, folder: folder.display().to_string(), records: rows };
     present(&records(&report), || json(&report), &args.output.form, Detail::Brief)?;
     Ok(Exit::Done.into())
 }
 
-/// When a run began, and its row.
-fn row(path: &Path, all: &[PathBuf]) -> (Timestamp, RecordRow) {
+/// A record's place, when its run began, and its row.
+fn row(path: &Path, all: &[PathBuf]) -> (Sequence, Timestamp, RecordRow) {
     let size_bytes = Bytes(path.metadata().map_or(0, |metadata| metadata.len()));
     let file = path.display().to_string();
     let row = RecordRow { id: data::name(path, all), file, size_bytes, ..RecordRow::default() };
@@ -35,14 +33,18 @@ fn row(path: &Path, all: &[PathBuf]) -> (Timestamp, RecordRow) {
     match outline(path) {
         Ok(outline) => {
             let began = outline.header.started.parse().unwrap_or(modified);
-            (began, told(row, path, began, outline))
+            (outline.header.sequence.clone(), began, told(row, path, began, outline))
         }
         Err(why) => {
             let result = match why {
                 ReadError::TooNew { .. } => "of a newer landspeed",
                 _ => "damaged",
             };
-            (modified, RecordRow { when: local(modified), result: result.to_owned(), ..row })
+            (
+                Sequence::default(),
+                modified,
+                RecordRow { when: local(modified), result: result.to_owned(), ..row },
+            )
         }
     }
 }

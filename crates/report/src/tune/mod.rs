@@ -8,6 +8,7 @@ mod overheads;
 mod steps;
 mod verdicts;
 
+use landspeed_analysis::strays;
 use landspeed_record::{Gain, Record, TuneSummary};
 
 use crate::block::{Block, Chart, Document, Group, Head, List, Look, Manner, Section, Seen, Text};
@@ -68,10 +69,16 @@ fn head(summary: &TuneSummary, record: &Record) -> Head {
         title: answer::headline(summary).into(),
         lead: (lead + &help).into(),
         facts: facts.map(|fact| safe(&fact).into()).into(),
-        remarks: record.path().map(crate::remarks).unwrap_or_default(),
+        remarks: remarks(record),
         blocks: restored(summary).into_iter().chain(figures(summary)).collect(),
         ..Head::default()
     }
+}
+
+/// What a reader should know of the path, and of trials that took another one.
+fn remarks(record: &Record) -> Vec<Text> {
+    let of_path = record.path().map(crate::remarks).unwrap_or_default();
+    of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
 }
 
 /// "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".

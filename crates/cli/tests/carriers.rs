@@ -1,0 +1,328 @@
+//! Which interfaces carry the data where routes and addresses name others, what is tuned then, and how a host with many
+//! addresses is reached.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use landspeed_experiment::{Host, Pair, Reaching, Wishes};
+use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
+use landspeed_topology::HostSpec;
+use landspeed_transport::settings::with;
+use landspeed_units::Nanos;
+use landspeed_workload::stream;
+
+use support::{LANDSPEED, needs_root, output, sh, text};
+
+/// Two network namespaces, and a third one between them; removed when dropped.
+struct Two(String);
+
+impl Two {
+    fn new(tag: &str) -> Two {
+        let two = Two(format!("lsc-{tag}-{}", std::process::id()));
+        for end in ["a", "b", "m"] {
+            sh(&format!("ip netns add {0} && ip -n {0} link set lo up", two.netns(end)));
+            two.run(end, "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0");
+        }
+        two
+    }
+
+    fn netns(&self, end: &str) -> String {
+        format!("{}-{end}", self.0)
+    }
+
+    fn run(&self, end: &str, command: &str) -> String {
+        sh(&format!("ip netns exec {} {command}", self.netns(end)))
+    }
+
+    fn ip(&self, end: &str, args: &str) {
+        sh(&format!("ip -n {} {args}", self.netns(end)));
+    }
+
+    /// A cable with these interfaces and addresses; an empty address is none.
+    fn cable(&self, [a, b]: [&str; 2], addresses: [&str; 2]) {
+        let [left, right] = ["a", "b"].map(|end| self.netns(end));
+        sh(&format!("ip link add {a} netns {left} type veth peer name {b} netns {right}"));
+        for (end, link, address) in [("a", a, addresses[0]), ("b", b, addresses[1])] {
+            if !address.is_empty() {
+                self.ip(end, &format!("addr add {address} dev {link}"));
+            }
+            self.ip(end, &format!("link set {link} up"));
+        }
+    }
+
+    fn words(&self) -> [String; 2] {
+        ["a", "b"].map(|end| format!("netns:{}", self.netns(end)))
+    }
+
+    fn joined(&self, address: Option<&str>) -> Pair {
+        let reaching = Reaching { tune: true, agent: Some(LANDSPEED.into()), ..Reaching::default() };
+        let [a, b] = self.words().map(|word| {
+            let place = word.parse::<HostSpec>().expect("a host").into();
+            Host::probe(reaching.session(&place).expect("an agent")).expect("a host")
+        });
+        let address = address.map(|address| address.parse().expect("an address"));
+        Pair::join(a, b, &Wishes { address, ..Wishes::default() }).expect("a path")
+    }
+
+    /// Runs landspeed with both hosts.
+    fn landspeed(&self, args: &[&str]) -> Output {
+        let folder = std::env::temp_dir().join(&self.0);
+        let mut command = Command::new(LANDSPEED);
+        command.args(args).args(self.words()).env("XDG_DATA_HOME", folder).output().expect("it runs")
+    }
+
+    /// Bytes received and sent by every interface of a host.
+    fn counters(&self, end: &str) -> BTreeMap<String, [u64; 2]> {
+        let links: serde_json::Value =
+            serde_json::from_str(&sh(&format!("ip -n {} -j -s link show", self.netns(end)))).expect("JSON");
+        let bytes =
+            |link: &serde_json::Value, way: &str| link["stats64"][way]["bytes"].as_u64().expect("bytes");
+        let links = links.as_array().expect("a list").iter();
+        links
+            .map(|link| {
+                (link["ifname"].as_str().expect("a name").to_owned(), [bytes(link, "rx"), bytes(link, "tx")])
+            })
+            .collect()
+    }
+
+    /// The interfaces by which data leave A, come in at B, and acknowledgements leave B, by the counters over a stream.
+    fn carries(&self, pair: &Pair) -> [String; 3] {
+        let before = ["a", "b"].map(|end| self.counters(end));
+        pair.run(stream::spec(Nanos::millis(200)), &with(&[]), Nanos::millis(10)).expect("a stream");
+        let after = ["a", "b"].map(|end| self.counters(end));
+        let most = |host: usize, way: usize| {
+            let moved =
+                |(name, now): (&String, &[u64; 2])| (now[way] - before[host][name][way], name.clone());
+            after[host].iter().map(moved).max().expect("an interface").1
+        };
+        [most(0, 1), most(1, 0), most(1, 1)]
+    }
+
+    /// Every setting of the hosts' interfaces that a run could leave changed.
+    fn settings(&self) -> String {
+        let of = |end| {
+            let netns = self.netns(end);
+            let names =
+                self.counters(end).into_keys().map(|name| self.run(end, &format!("ethtool -k {name}")));
+            names.collect::<String>() + &sh(&format!("ip -n {netns} -o link show"))
+        };
+        ["a", "b"].map(of).concat()
+    }
+}
+
+impl Drop for Two {
+    fn drop(&mut self) {
+        for end in ["a", "b", "m"] {
+            output(&format!("ip netns del {}", self.netns(end)));
+        }
+        let _ = std::fs::remove_dir_all(std::env::temp_dir().join(&self.0));
+    }
+}
+
+/// Holds what landspeed says of a path against the counters.
+fn is_right(two: &Two, pair: &Pair) -> [String; 3] {
+    let carries = two.carries(pair);
+    let said = [&pair.path.carrier_a.data, &pair.path.carrier_b.data, &pair.path.carrier_b.acks];
+    assert_eq!(said.map(String::clone), carries, "{:?}", pair.path);
+    assert_eq!([&pair.path.link_a, &pair.path.link_b], [&pair.a.device, &pair.b.device]);
+    carries
+}
+
+fn offload(two: &Two, end: &str, link: &str, name: &str) -> bool {
+    let shown = two.run(end, &format!("ethtool -k {link}"));
+    shown.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
+}
+
+/// Two hosts with two interfaces each in one subnet: the kernel answers ARP for any of its addresses on either.
+#[test]
+fn two_interfaces_in_one_subnet() {
+    needs_root!();
+    let two = Two::new("sub");
+    two.ip("m", "link add br0 type bridge");
+    two.ip("m", "link set br0 up");
+    for (end, link, host) in [("a", "va1", 1), ("a", "va2", 11), ("b", "vb1", 2), ("b", "vb2", 12)] {
+        let [netns, middle] = [end, "m"].map(|end| two.netns(end));
+        sh(&format!("ip link add {link} netns {netns} type veth peer name p{link} netns {middle}"));
+        two.ip("m", &format!("link set p{link} master br0 up"));
+        two.ip(end, &format!("link set {link} up"));
+        two.ip(end, &format!("addr add 10.77.0.{host}/24 dev {link}"));
+    }
+    for address in ["10.77.0.2", "10.77.0.12"] {
+        let pair = two.joined(Some(address));
+        assert!(pair.path.carrier_b.is_observed, "{:?}", pair.path);
+        let [_, data, acks] = is_right(&two, &pair);
+        drop(pair);
+        let (_, err) = text(&two.landspeed(&["tune", "--dry-run", "--address", address]));
+        let said = text(&two.landspeed(&["tune", "--dry-run", "--address", address])).0 + &err;
+        assert!(
+            said.lines().next().is_some_and(|head| head.contains(&format!("({data})"))),
+            "{data}: {said}"
+        );
+        assert_eq!(said.contains("Host B: "), data != acks || data != "vb1", "{said}");
+    }
+}
+
+/// Data over the first cable, acknowledgements over the second: settings of receiving go where data come in, those of sending
+/// where the acknowledgements leave.
+#[test]
+fn each_direction_has_its_own_cable() {
+    needs_root!();
+    let two = Two::new("asym");
+    two.cable(["va1", "vb1"], ["10.1.0.1/24", "10.1.0.2/24"]);
+    two.cable(["va2", "vb2"], ["10.2.0.1/24", "10.2.0.2/24"]);
+    two.ip("b", "route add 10.1.0.1/32 via 10.2.0.1 dev vb2 src 10.1.0.2");
+    let before = two.settings();
+    let mut pair = two.joined(Some("10.1.0.2"));
+    assert_eq!(is_right(&two, &pair), ["va1", "vb1", "vb2"]);
+    assert_eq!(pair.path.carrier_a.acks, "va2");
+    assert_eq!(pair.path.carrier_b.routed, "vb2");
+
+    let off = |names: &[&str]| -> Settings {
+        names.iter().map(|name| ((*name).to_owned(), "off".to_owned())).collect()
+    };
+    pair.reserve().expect("the right to tune");
+    pair.set(&Cell { a: off(&["gro", "tso"]), b: off(&["gro", "tso"]), flow: with(&[]) }).expect("turned");
+    let is_on = |end: &str, link: &str| {
+        ["generic-receive-offload", "tcp-segmentation-offload"].map(|name| offload(&two, end, link, name))
+    };
+    let [a1, a2] = ["va1", "va2"].map(|link| is_on("a", link));
+    let [b1, b2] = ["vb1", "vb2"].map(|link| is_on("b", link));
+    assert_eq!((a1[1], a2[1], b1[1], b2[1]), (false, true, true, false), "tso: where each host sends");
+    assert_eq!((a1[0], b2[0]), (on_before(&before), on_before(&before)), "gro: not where a host sends");
+    assert!(!a2[0] && !b1[0], "gro: where each host receives");
+    let restored = pair.restore();
+    assert!(restored.restored, "{:?}", restored.notes);
+    assert_eq!(two.settings(), before);
+}
+
+/// Whether GRO was on at the start, on all interfaces alike.
+fn on_before(settings: &str) -> bool {
+    settings.contains("generic-receive-offload: on")
+}
+
+/// A rule for TCP alone: the route to the address is another.
+#[test]
+fn a_policy_route_by_protocol() {
+    needs_root!();
+    let two = Two::new("rule");
+    two.cable(["va1", "vb1"], ["10.1.0.1/24", "10.1.0.2/24"]);
+    two.cable(["va2", "vb2"], ["10.2.0.1/24", "10.2.0.2/24"]);
+    two.ip("a", "rule add ipproto tcp lookup 100");
+    two.ip("a", "route add 10.1.0.2/32 via 10.2.0.2 dev va2 src 10.1.0.1 table 100");
+    let pair = two.joined(Some("10.1.0.2"));
+    assert_eq!(is_right(&two, &pair), ["va2", "vb2", "vb1"]);
+    assert_eq!(pair.path.carrier_a.routed, "va1");
+    let said = landspeed_analysis::remarks(&pair.path).join("\n");
+    assert!(said.contains("Host A: data leave over va2, acknowledgements come in over va1"), "{said}");
+}
+
+/// What has the address is named, and what lies below it is listed.
+#[test]
+fn a_macvlan_child_and_a_bridge() {
+    needs_root!();
+    let two = Two::new("below");
+    two.cable(["va1", "vb1"], ["", ""]);
+    two.ip("a", "link add mac0 link va1 type macvlan mode bridge");
+    two.ip("a", "addr add 10.3.0.1/24 dev mac0");
+    two.ip("a", "link set mac0 up");
+    two.ip("b", "link add br0 type bridge");
+    two.ip("b", "link set vb1 master br0");
+    two.ip("b", "addr add 10.3.0.2/24 dev br0");
+    two.ip("b", "link set br0 up");
+    let pair = two.joined(None);
+    let below = |carrier: &Carrier| (carrier.data.clone(), carrier.below.join(" "), carrier.is_plain());
+    assert_eq!(below(&pair.path.carrier_a), ("mac0".to_owned(), "va1".to_owned(), true));
+    assert_eq!(below(&pair.path.carrier_b), ("br0".to_owned(), "vb1".to_owned(), true));
+    assert_eq!(landspeed_analysis::remarks(&pair.path), Vec::<String>::new());
+}
+
+/// Two hosts on a cable, without any address but those that the kernel makes.
+#[test]
+fn hosts_with_link_local_addresses_only() {
+    needs_root!();
+    let two = Two::new("local");
+    // A dead interface first, so that the two ends have different numbers for the cable.
+    two.ip("b", "link add dummy0 type dummy");
+    two.ip("b", "link set dummy0 up");
+    two.cable(["va1", "vb1"], ["", ""]);
+    std::thread::sleep(Duration::from_millis(2_300));
+    let address = |link: &str| {
+        let shown = sh(&format!("ip -n {} -6 -j addr show {link}", two.netns("b")));
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        shown[0]["addr_info"][0]["local"].as_str().expect("an address").to_owned()
+    };
+    let at = address("vb1");
+    for asked in [None, Some(format!("{at}%va1"))] {
+        let pair = two.joined(asked.as_deref());
+        assert_eq!(pair.path.address_b, format!("{at}%va1"));
+        assert_eq!(is_right(&two, &pair), ["va1", "vb1", "vb1"]);
+    }
+    for transport in ["udp", "udt", "quic", "mptcp", "unix"] {
+        let output = two.landspeed(&["measure", "stream", "--time", "100ms", "--transport", transport]);
+        assert!(output.status.success(), "{transport}: {}", text(&output).1);
+    }
+    let (_, err) = text(&two.landspeed(&["measure", "stream", "--address", &format!("{at}%vb1")]));
+    assert!(err.contains("has no interface vb1") && err.contains("use one of va1"), "{err}");
+}
+
+/// Addresses that lead nowhere stand before the one that answers, and both hosts have docker0.
+#[test]
+fn dead_addresses_cost_little_and_are_told() {
+    needs_root!();
+    let two = Two::new("dead");
+    for end in ["a", "b"] {
+        two.ip(end, "link add docker0 type bridge");
+        two.ip(end, "addr add 172.17.0.1/16 dev docker0");
+        two.ip(end, "link set docker0 up");
+    }
+    two.ip("b", "link add tun0 type dummy");
+    two.ip("b", "link set tun0 up");
+    for host in 1..=4 {
+        two.ip("b", &format!("addr add 10.99.{host}.2/24 dev tun0"));
+    }
+    two.cable(["va1", "vb1"], ["10.77.0.1/24", "10.77.0.2/24"]);
+    two.ip("a", "neigh add 10.77.0.254 lladdr 02:00:00:00:00:99 dev va1");
+    two.ip("a", "route add default via 10.77.0.254");
+    let begun = Instant::now();
+    let pair = two.joined(None);
+    // Ten seconds for a single dead address, as before, would be too long.
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert_eq!(pair.path.address_b, "10.77.0.2");
+    assert_eq!(pair.path.silent.len(), 4, "{:?}", pair.path.silent);
+    let said = landspeed_analysis::remarks(&pair.path).join("\n");
+    assert!(said.contains("10.99.1.2") && said.contains("reached at 10.77.0.2"), "{said}");
+}
+
+/// Names are for people: the run goes on with the interface, whatever it is called meanwhile.
+#[test]
+fn an_interface_that_is_renamed_is_followed() {
+    needs_root!();
+    let two = Two::new("name");
+    two.cable(["va1", "vb1"], ["10.4.0.1/24", "10.4.0.2/24"]);
+    let before = two.settings();
+    let mut pair = two.joined(None);
+    pair.reserve().expect("the right to tune");
+    let off = |names: &[&str]| -> Settings {
+        names.iter().map(|name| ((*name).to_owned(), "off".to_owned())).collect()
+    };
+    let cell = |names: &[&str]| Cell { a: Settings::new(), b: off(names), flow: with(&[]) };
+    pair.set(&cell(&["gro"])).expect("turned");
+    two.ip("b", "link set vb1 name lan0");
+    pair.set(&cell(&["gro", "tso"])).expect("turned under its new name");
+    let is_on =
+        ["generic-receive-offload", "tcp-segmentation-offload"].map(|name| offload(&two, "b", "lan0", name));
+    assert_eq!(is_on, [false, false]);
+    let [_, b] = pair.run(stream::spec(Nanos::millis(50)), &with(&[]), Nanos(0)).expect("a stream");
+    assert_eq!(b.observed.get::<Vec<LinkCounters>>()[0].link, "lan0");
+    let restored = pair.restore();
+    assert!(restored.restored, "{:?}", restored.notes);
+    assert!(
+        restored.notes.iter().any(|note| note.contains("vb1 was renamed and is called lan0 now")),
+        "{restored:?}"
+    );
+    two.ip("b", "link set lan0 name vb1");
+    assert_eq!(two.settings(), before);
+}

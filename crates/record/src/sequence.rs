@@ -1,0 +1,107 @@
+//! The order of the records of one folder, by a count that goes on whatever the clock says.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The file that holds the count, beside the records.
+const FILE: &str = ".sequence";
+
+/// A record's place among those of its folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sequence {
+    /// The folder that counted, by a number of its own: records may be copied into others.
+    pub folder: String,
+    /// Its number there, from 1.
+    pub number: u64,
+}
+
+/// The next place in a folder.
+///
+/// # Errors
+/// The count cannot be read or written.
+pub(crate) fn next(folder: &Path) -> io::Result<Sequence> {
+    let path = folder.join(FILE);
+    let mut file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.lock()?;
+    let last = last(&mut file)?.unwrap_or_else(|| Sequence { folder: fresh_number(), number: 0 });
+    let next = Sequence { number: last.number + 1, ..last };
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(format!("{} {}\n", next.folder, next.number).as_bytes())?;
+    Ok(next)
+}
+
+/// The last place that was given; `None` where there was none, or it cannot be made out.
+fn last(file: &mut File) -> io::Result<Option<Sequence>> {
+    let mut text = String::new();
+    file.take(200).read_to_string(&mut text)?;
+    let mut words = text.split_whitespace();
+    let place = words.next().zip(words.next().and_then(|number| number.parse().ok()));
+    Ok(place.map(|(folder, number)| Sequence { folder: folder.to_owned(), number }))
+}
+
+/// A number that no other folder has.
+fn fresh_number() -> String {
+    let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    random.trim().to_owned()
+}
+
+/// Sorts records, each with its place and its clock's time, the newest first: those that one folder counted by that count. Of
+/// several folders, and of records without a place, the newest by the clock comes first.
+pub fn newest_first<K: Ord, T>(records: Vec<(Sequence, K, T)>) -> Vec<T> {
+    let mut folders: BTreeMap<String, Vec<(u64, K, T)>> = BTreeMap::new();
+    for (Sequence { folder, number }, time, record) in records {
+        folders.entry(folder).or_default().push((number, time, record));
+    }
+    // The last of each is its newest.
+    let mut folders: Vec<Vec<(u64, K, T)>> = folders.into_values().collect();
+    for folder in &mut folders {
+        folder.sort_by(|(number, time, _), (other, then, _)| number.cmp(other).then_with(|| time.cmp(then)));
+    }
+    let newest = |folders: &mut Vec<Vec<(u64, K, T)>>| {
+        let of = folders.iter_mut().max_by(|a, b| time(a).cmp(&time(b)))?;
+        of.pop().map(|(_, _, record)| record)
+    };
+    std::iter::from_fn(move || newest(&mut folders)).collect()
+}
+
+fn time<K, T>(folder: &[(u64, K, T)]) -> Option<&K> {
+    folder.last().map(|(_, time, _)| time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_counts_on_and_begins_anew_where_its_count_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = [(); 2].map(|()| next(folder.path()).unwrap());
+        assert_eq!((first.number, second.number), (1, 2));
+        assert_eq!(first.folder, second.folder);
+        std::fs::write(folder.path().join(FILE), "\0\0").unwrap();
+        let anew = next(folder.path()).unwrap();
+        assert!(anew.number == 1 && anew.folder != first.folder, "{anew:?}");
+    }
+
+    #[test]
+    fn the_count_orders_what_a_wrong_clock_does_not() {
+        let place = |folder: &str, number| Sequence { folder: folder.to_owned(), number };
+        // The clock was a year ahead when the second record was begun.
+        let records = vec![
+            (place("here", 1), 2026, "first"),
+            (place("here", 3), 2026, "third"),
+            (place("here", 2), 2027, "second"),
+            (place("", 0), 2025, "old"),
+            (place("there", 900), 2024, "copied"),
+        ];
+        assert_eq!(newest_first(records), ["third", "second", "first", "old", "copied"]);
+    }
+}
