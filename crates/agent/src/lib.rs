@@ -9,6 +9,7 @@ mod knobs;
 mod live;
 mod ports;
 mod programs;
+mod trusted;
 mod watch;
 
 use std::io::Write;
@@ -26,7 +27,7 @@ use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 use crate::controls::Controls;
 use crate::knobs::Knobs;
 use crate::ports::Ports;
-pub use crate::programs::MayRun;
+pub use crate::programs::{Allowed, MayRun};
 use crate::watch::TrialWatch;
 
 /// About how long [`Request::Limits`] takes.
