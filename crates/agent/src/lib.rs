@@ -10,6 +10,7 @@ mod links;
 mod live;
 mod ports;
 mod programs;
+mod trusted;
 mod watch;
 
 use std::io::Write;
@@ -28,7 +29,7 @@ use crate::controls::Controls;
 use crate::knobs::Knobs;
 use crate::links::Links;
 use crate::ports::Ports;
-pub use crate::programs::MayRun;
+pub use crate::programs::{Allowed, MayRun};
 use crate::watch::TrialWatch;
 
 /// About how long [`Request::Limits`] takes.

@@ -1,22 +1,40 @@
 //! Which programs a controller may have this host run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use landspeed_application::{play::runs_as_root, read};
 use landspeed_record::Program;
 
+use crate::trusted::Trusted;
+
 /// The permission to run programs, given where the agent is started.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub enum MayRun {
     /// None: the agent's owner said nothing.
     #[default]
     Nothing,
-    /// The application files of this folder.
-    Folder(PathBuf),
+    /// The application files of a folder.
+    Folder(Allowed),
     /// Any: the controller is the user's own session, which could run them anyway.
     Anything,
 }
 
+/// A folder with the files of what may run.
+#[derive(Debug)]
+pub struct Allowed {
+    folder: Trusted,
+    as_root: bool,
+}
+
 impl MayRun {
+    /// The application files of `folder`, also as root where `as_root`.
+    ///
+    /// # Errors
+    /// A folder that another user may change.
+    pub fn folder(folder: &Path, as_root: bool) -> Result<MayRun, String> {
+        Ok(MayRun::Folder(Allowed { folder: Trusted::open(folder)?, as_root }))
+    }
+
     /// Whether the program may run here.
     ///
     /// # Errors
@@ -28,21 +46,31 @@ impl MayRun {
                 "this agent may not run programs: start it with --allow-run DIR, where DIR has {}.toml",
                 plain(&program.name)?
             )),
-            MayRun::Folder(folder) => same(folder, program),
+            MayRun::Folder(allowed) => allowed.check(program),
         }
     }
 }
 
-/// Only the agent's own copy of a file counts, so that no controller brings commands.
-fn same(folder: &Path, program: &Program) -> Result<(), String> {
-    let path = folder.join(format!("{}.toml", plain(&program.name)?));
-    let own = std::fs::read_to_string(&path).map_err(|error| {
-        format!("this agent runs only what {} has: {}: {error}", folder.display(), path.display())
-    })?;
-    if own == program.text {
-        return Ok(());
+impl Allowed {
+    /// Only the agent's own copy of a file counts, so that no controller brings commands.
+    fn check(&self, program: &Program) -> Result<(), String> {
+        let name = format!("{}.toml", plain(&program.name)?);
+        if self.folder.read(&name)? != program.text {
+            return Err(format!("{name} differs from the controller's file: copy one over the other"));
+        }
+        if self.as_root {
+            return Ok(());
+        }
+        // A file with a mistake runs nothing, and says so where it is read to be run.
+        let roles =
+            read(Path::new(&name), &program.text).map(|application| application.roles).unwrap_or_default();
+        match roles.iter().find(|role| runs_as_root(&role.user)) {
+            Some(role) => {
+                Err(format!("{} of {name} runs as root: start the agent with --allow-root", role.name))
+            }
+            None => Ok(()),
+        }
     }
-    Err(format!("{} differs from the controller's file: copy one over the other", path.display()))
 }
 
 /// A name that leads out of no folder.
@@ -66,7 +94,7 @@ mod tests {
     fn a_program_runs_only_where_its_host_allows_it() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("mine.toml"), "own").unwrap();
-        let in_folder = MayRun::Folder(folder.path().to_owned());
+        let in_folder = MayRun::folder(folder.path(), false).unwrap();
         assert_eq!(in_folder.check(&program("mine", "own")), Ok(()));
         let refused = |name: &str, text: &str| in_folder.check(&program(name, text)).unwrap_err();
         assert!(refused("mine", "another").contains("differs from the controller's"));
@@ -74,5 +102,32 @@ mod tests {
         assert!(refused("../mine", "own").contains("is called by letters"));
         assert!(MayRun::Nothing.check(&program("mine", "own")).unwrap_err().contains("--allow-run DIR"));
         assert_eq!(MayRun::Anything.check(&program("mine", "own")), Ok(()));
+    }
+
+    #[test]
+    fn a_role_is_root_only_where_that_was_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |user: &str| {
+            format!(
+                "title = \"a shell's\"\n[[role]]\nname = \"one\"\non = \"client\"\ncommand = [\"true\"]\nuser = \"{user}\"\n\
+                 [[figure]]\nname = \"answers\"\nunit = \"answers/s\"\nmore = \"better\"\nrole = \"one\"\nline = \"([0-9]+)\"\n"
+            )
+        };
+        let check = |user: &str, as_root| {
+            std::fs::write(folder.path().join("mine.toml"), text(user)).unwrap();
+            MayRun::folder(folder.path(), as_root).unwrap().check(&program("mine", &text(user)))
+        };
+        assert_eq!(check("nobody", false), Ok(()));
+        assert_eq!(check("root", true), Ok(()));
+        let refused = check("root", false);
+        if rustix::process::geteuid().is_root() {
+            assert!(
+                refused
+                    .unwrap_err()
+                    .contains("one of mine.toml runs as root: start the agent with --allow-root")
+            );
+        } else {
+            assert_eq!(refused, Ok(()), "an agent of another user has no root to give");
+        }
     }
 }

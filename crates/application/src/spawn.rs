@@ -2,7 +2,7 @@
 //!
 //! Open MPI starts its daemon on another host by any program that is called as `AGENT HOST COMMAND...`
 //! (mca_plm_rsh_agent). [`run`] is that program. It asks [`serve`], a role on the other host, which starts Open MPI's daemon
-//! and nothing else, for those who know the token of the trial.
+//! and nothing else, for those who prove the token of the trial.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use landspeed_proof::{Secret, hear, meet};
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::{Deserialize, Serialize};
-
-use crate::framed;
 
 /// The one program that is started.
 const DAEMON: &str = "orted";
@@ -32,37 +30,28 @@ const MOST: u32 = 64 << 10;
 /// Requests at once.
 const AT_ONCE: usize = 64;
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Request {
-    token: String,
-    /// Arguments of the daemon.
-    words: Vec<String>,
-}
-
 /// Serves on `at` until this process ends.
 ///
 /// # Errors
 /// An address that cannot be listened on.
 pub fn serve(at: SocketAddr, token: &str) -> Result<(), String> {
-    if token.is_empty() {
-        return Err("LANDSPEED_TOKEN is not set: only those who know it may start something".to_owned());
-    }
+    let secret = Secret::of(token)?;
     let listener = TcpListener::bind(at).map_err(|error| format!("cannot listen on {at}: {error}"))?;
-    serve_on(&listener, token, DAEMON);
+    serve_on(&listener, secret, DAEMON);
     Ok(())
 }
 
-fn serve_on(listener: &TcpListener, token: &str, daemon: &str) {
+fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
     let busy = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming().flatten() {
         if busy.fetch_add(1, Ordering::Relaxed) >= AT_ONCE {
             busy.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let (busy, token, daemon) = (Arc::clone(&busy), token.to_owned(), daemon.to_owned());
+        let (busy, daemon) = (Arc::clone(&busy), daemon.to_owned());
         std::thread::spawn(move || {
             // A probe whether the port is open asks for nothing.
-            if let Err(why) = answer(stream, &token, &daemon) {
+            if let Err(why) = answer(stream, secret, &daemon) {
                 eprintln!("spawn: {why}");
             }
             busy.fetch_sub(1, Ordering::Relaxed);
@@ -71,19 +60,18 @@ fn serve_on(listener: &TcpListener, token: &str, daemon: &str) {
 }
 
 /// Starts what one client asks for, and tells it how that ended.
-fn answer(mut stream: TcpStream, token: &str, daemon: &str) -> Result<(), String> {
+fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let request: Request = match receive(&mut stream) {
+    let request = match hear(&mut stream, secret, MOST) {
         Ok(request) => request,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
-        Err(error) => return Err(format!("a request that cannot be read: {error}")),
+        Err(error) => return Err(format!("a request was refused: {error}")),
     };
-    if !same(request.token.as_bytes(), token.as_bytes()) {
-        return Err("a request without the token was refused".to_owned());
-    }
+    let words: Vec<String> = landspeed_record::decode(&request)
+        .map_err(|error| format!("a request that cannot be read: {error}"))?;
     let mut child = Command::new(daemon)
-        .args(&request.words)
+        .args(&words)
         .env_remove("LANDSPEED_TOKEN")
         .stdin(Stdio::null())
         .process_group(0)
@@ -125,29 +113,31 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Whether two secrets are the same, in a time that does not tell where they differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
-}
-
 /// Has the server at `host` run what mpirun wants there; its exit status.
 ///
 /// # Errors
 /// A host that cannot be reached or is gone, or words that start something else.
 pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String> {
     let words = plain(words)?;
+    let secret = Secret::of(token)?;
     let mut stream = TcpStream::connect_timeout(&host, PATIENCE).map_err(|error| {
         format!("cannot connect to {host}, where `landspeed spawn --listen` must run: {error}")
     })?;
-    let request = Request { token: token.to_owned(), words };
-    framed::send(&mut stream, &request).map_err(|error| format!("cannot ask {host}: {error}"))?;
+    ask(&mut stream, secret, &words).map_err(|error| format!("cannot ask {host}: {error}"))?;
     let mut code = [0];
-    let started = stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.read_exact(&mut code));
-    started.map_err(|error| format!("{host} starts nothing for this token: {error}"))?;
+    let started = stream.read_exact(&mut code);
+    started.map_err(|error| format!("{host} starts nothing: {error}"))?;
     let waits = stream.set_read_timeout(None);
     waits.map_err(|error| format!("cannot wait for {host}: {error}"))?;
     stream.read_exact(&mut code).map_err(|error| format!("{host} ended without an answer: {error}"))?;
     Ok(code[0])
+}
+
+/// Asks for a daemon with these arguments.
+fn ask(stream: &mut TcpStream, secret: Secret, words: &[String]) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let request = serde_json::to_vec(words).map_err(std::io::Error::other)?;
+    meet(stream, secret)?.ask(stream, &request)
 }
 
 /// The daemon's arguments: mpirun quotes them for a shell, and may hand them over as one line.
@@ -164,10 +154,6 @@ fn plain(words: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-fn receive(stream: &mut TcpStream) -> std::io::Result<Request> {
-    landspeed_record::decode(&framed::receive(stream, MOST)?).map_err(std::io::Error::other)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,7 +162,7 @@ mod tests {
     fn server() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        std::thread::spawn(move || serve_on(&listener, "secret", "sh"));
+        std::thread::spawn(move || serve_on(&listener, Secret::of("secret").unwrap(), "sh"));
         at
     }
 
@@ -192,10 +178,40 @@ mod tests {
         assert!(
             run(at, "another", &words(&["orted", "-c", "'exit 7'"]))
                 .unwrap_err()
-                .contains("starts nothing for this token")
+                .contains("does not know this run's token")
         );
         assert_eq!(run(at, "secret", &words(&["orted -c 'exit 0'"])), Ok(0));
         assert!(run(at, "secret", &words(&["sh", "-c", "true"])).unwrap_err().contains("only orted"));
+    }
+
+    #[test]
+    fn the_token_is_never_said_and_what_was_said_starts_nothing_again() {
+        let (at, folder) = (server(), tempfile::tempdir().unwrap());
+        let ear = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ear_at = ear.local_addr().unwrap();
+        let file = folder.path().join("started");
+        let asked = format!("'echo >> {}'", file.display());
+        let relay = std::thread::spawn(move || {
+            let (client, _) = ear.accept().unwrap();
+            let server = TcpStream::connect(at).unwrap();
+            let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            let (mut said, mut piece, mut client, mut server) = (Vec::new(), [0; 4096], client, server);
+            while let Ok(count @ 1..) = client.read(&mut piece) {
+                said.extend(&piece[..count]);
+                server.write_all(&piece[..count]).unwrap();
+            }
+            said
+        });
+        assert_eq!(run(ear_at, "secret", &words(&["orted", "-c", &asked])), Ok(0));
+        let said = relay.join().unwrap();
+        assert!(!said.windows(6).any(|part| part == b"secret"));
+        let mut again = TcpStream::connect(at).unwrap();
+        again.write_all(&said).unwrap();
+        let mut heard = Vec::new();
+        let _ = again.read_to_end(&mut heard);
+        assert!(heard.len() <= 48, "the server's proof, and no more: {heard:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "\n", "it was started again");
     }
 
     #[test]
@@ -204,7 +220,7 @@ mod tests {
         let file = folder.path().join("pid");
         let line = format!("echo $$ > {}; exec sleep 60", file.display());
         let mut stream = TcpStream::connect(at).unwrap();
-        framed::send(&mut stream, &Request { token: "secret".into(), words: words(&["-c", &line]) }).unwrap();
+        ask(&mut stream, Secret::of("secret").unwrap(), &words(&["-c", &line])).unwrap();
         let pid = || std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
         let until = |holds: &dyn Fn() -> bool| {
             (0..1000).any(|_| {

@@ -461,9 +461,13 @@ pub(crate) struct AgentArgs {
     /// With --listen: allow the controller to run the applications whose files this folder has
     ///
     /// A program runs as the user that its file names, `nobody` by default, where the agent is root. `landspeed app list` shows
-    /// those that ship.
+    /// those that ship. The folder, all above it and its files must belong to root, or to the user that the agent runs as, and
+    /// no other user may write them.
     #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
     pub(crate) allow_run: Option<PathBuf>,
+    /// With --allow-run: run programs as root, too, whose files say so
+    #[arg(long, requires = "allow_run")]
+    pub(crate) allow_root: bool,
     /// With --listen: let the token expire after this time
     #[arg(long, default_value = "10m", value_parser = parse_duration)]
     pub(crate) expires: Nanos,

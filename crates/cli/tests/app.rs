@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -36,9 +37,18 @@ fn server(seconds: u32) -> String {
 /// A client that answers.
 const CLIENT: &str = "echo answers: 42";
 
+/// With a descriptor that landspeed inherits, and hands on to what it starts.
 fn measured(place: &Place, file: &Path) -> Output {
     let app = format!("app:{}", file.display());
-    place.landspeed(&["measure", &app, "--json"]).output().expect("landspeed runs")
+    let mut landspeed = place.landspeed(&["measure", &app, "--json"]);
+    // SAFETY: as below.
+    let open = || match unsafe { libc::dup2(libc::STDERR_FILENO, 77) } {
+        77 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: dup2(2) is async-signal-safe (signal-safety(7)) and takes numbers.
+    unsafe { landspeed.pre_exec(open) };
+    landspeed.output().expect("landspeed runs")
 }
 
 /// Runs an application that goes wrong; what is said of it.
@@ -65,9 +75,10 @@ fn a_program_is_a_workload_and_its_figure_is_told() {
     needs_root!();
     let place = Place::new();
     let parameter = "[[role.file]]\npath = \"sub/data\"\nbytes = \"100K\"\nseed = 7\n";
-    // The client sees its files, its own directory, no process but its own, and is not root.
+    // The client sees its files, its own directory, no process but its own, no descriptor of ours, and is not root.
     let client = "test $(wc -c < sub/data) = 102400 && test $(id -un) = nobody && test $(pwd) = {dir} && \
-                  test $(ls -d /proc/[0-9]* | wc -l) -lt 10 && touch {dir}/own && echo answers: 42.5";
+                  test $(ls -d /proc/[0-9]* | wc -l) -lt 10 && ls /proc/$$/fd > fds && \
+                  test $(tr '\\n' - < fds) = 0-1-2- && touch {dir}/own && echo answers: 42.5";
     let found = measured(&place, &application(&place, &server(1010), client, parameter));
     let (out, err) = text(&found);
     assert!(found.status.success(), "{err}");

@@ -350,6 +350,17 @@ fn an_agent_runs_only_the_programs_that_its_owner_allows() {
     let (code, (_, err)) = run(&allow, 4803);
     assert!(code == Some(1) && err.contains("differs from the controller's file"), "{err}");
     std::fs::copy(&file, &own).expect("a copy");
+    // Whoever may write the file could have root run anything.
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o666)).expect("a mode");
+    let (code, (_, err)) = run(&allow, 4805);
+    assert!(code == Some(1) && err.contains("other users may write"), "{err}");
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("a mode");
+    let refused =
+        hosts.on_host("a", &[&["agent", "--listen", "192.0.2.1:4806"][..], &allow].concat()).output();
+    let (out, err) = text(&refused.expect("landspeed runs"));
+    assert!(out.is_empty() && err.contains("--allow-run: other users may write"), "{out}{err}");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("a mode");
     let (code, (out, err)) = run(&allow, 4804);
     assert!(code == Some(0) && out.contains("7.00 answers"), "{out}{err}");
 }

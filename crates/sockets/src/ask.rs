@@ -10,7 +10,9 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use socket2::SockRef;
 
-use crate::hello::{Does, Task, Token, say};
+use landspeed_proof::{Secret, meet};
+
+use crate::hello::{Does, Task, say};
 use crate::stream::Stream;
 
 /// Connections that one thread makes one after the other at most: each takes a port for a while.
@@ -76,7 +78,7 @@ impl Seen {
 ///
 /// # Errors
 /// A server that is not there, refuses the token, or goes.
-pub fn ask(asked: &Asked, token: Token) -> io::Result<Told> {
+pub fn ask(asked: &Asked, token: Secret) -> io::Result<Told> {
     let each = asked.servers.iter().flat_map(|server| vec![*server; asked.connections]);
     let each: Vec<SocketAddr> = each.collect();
     let ready = Barrier::new(each.len() + 1);
@@ -99,13 +101,14 @@ pub fn ask(asked: &Asked, token: Token) -> io::Result<Told> {
     told(seen.into_iter().collect::<io::Result<Vec<Seen>>>()?, seconds, asked.task.does)
 }
 
-fn open(server: SocketAddr, task: Task, token: Token) -> io::Result<Stream> {
+fn open(server: SocketAddr, task: Task, token: Secret) -> io::Result<Stream> {
     let mut stream = Stream::new(TcpStream::connect(server)?)?;
-    say(&mut stream, token, task)?;
+    let met = meet(&mut stream, token)?;
+    say(&mut stream, met, task)?;
     stream.polls(task.is_polling)
 }
 
-fn run(mut stream: Stream, to: (SocketAddr, Token), asked: &Asked) -> io::Result<Seen> {
+fn run(mut stream: Stream, to: (SocketAddr, Secret), asked: &Asked) -> io::Result<Seen> {
     let (mut seen, until) = (Seen::new(), Instant::now() + asked.time);
     match asked.task.does {
         Does::Pingpong => pingpong(&mut stream, (&mut seen, until), asked.task)?,
@@ -161,7 +164,7 @@ fn receive(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task)
 
 /// Makes one connection after the other, and resets each: no port waits for old segments then.
 fn connect(
-    (server, token): (SocketAddr, Token),
+    (server, token): (SocketAddr, Secret),
     (seen, until): (&mut Seen, Instant),
     asked: &Asked,
 ) -> io::Result<()> {
@@ -170,9 +173,10 @@ fn connect(
         let socket = TcpStream::connect(server)?;
         seen.times.saturating_record(began.elapsed().as_nanos() as u64);
         let mut stream = Stream::new(socket)?;
-        say(&mut stream, token, asked.task)?;
-        stream.read_exact(&mut [0])?;
+        let met = meet(&mut stream, token)?;
         seen.answers.saturating_record(began.elapsed().as_nanos() as u64);
+        say(&mut stream, met, asked.task)?;
+        stream.read_exact(&mut [0])?;
         SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
         (seen.operations, seen.bytes) = (seen.operations + 1, seen.bytes + 1);
         drop(stream);
@@ -215,7 +219,7 @@ mod tests {
     fn asked(does: Does, is_polling: bool) -> io::Result<Told> {
         // A port that is free now.
         let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let token = Token::of("a secret").unwrap();
+        let token = Secret::of("a secret").unwrap();
         thread::spawn(move || serve(at, token));
         let (mut tries, task) = (0, Task { does, size: 4096, is_polling });
         let what = Asked {
@@ -229,7 +233,7 @@ mod tests {
             tries += 1;
             thread::sleep(Duration::from_millis(10));
         }
-        assert!(ask(&what, Token::of("another").unwrap()).is_err(), "{does:?}");
+        assert!(ask(&what, Secret::of("another").unwrap()).is_err(), "{does:?}");
         ask(&what, token)
     }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use landspeed_proof::{Met, Secret};
+
 /// What is done over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Does {
@@ -31,69 +33,49 @@ pub struct Task {
 /// The largest message.
 const LARGEST: usize = 16 << 20;
 
-/// Proves to each end that the other one belongs to this run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token(blake3::Hash);
+/// Length of what is asked for: what, how, size.
+const LENGTH: usize = 1 + 1 + 4;
 
-impl Token {
-    /// The token of a secret text.
-    ///
-    /// # Errors
-    /// An empty text, which everyone knows.
-    pub fn of(text: &str) -> Result<Self, String> {
-        match text {
-            "" => Err("LANDSPEED_TOKEN is empty: set it to the same secret at both ends".to_owned()),
-            text => Ok(Token(blake3::hash(text.as_bytes()))),
-        }
-    }
-}
-
-/// Length of a hello: token, what, how, size.
-const LENGTH: usize = 32 + 1 + 1 + 4;
-
-/// Says what is to be done over a connection.
-pub(crate) fn say(to: &mut impl Write, token: Token, task: Task) -> io::Result<()> {
-    let mut bytes = token.0.as_bytes().to_vec();
-    bytes.extend([task.does as u8, u8::from(task.is_polling)]);
+/// Says what is to be done over a connection, to a server that has proven the token.
+pub(crate) fn say(to: &mut impl Write, met: Met, task: Task) -> io::Result<()> {
+    let mut bytes = vec![task.does as u8, u8::from(task.is_polling)];
     bytes.extend((task.size as u32).to_be_bytes());
-    to.write_all(&bytes)
+    met.ask(to, &bytes)
 }
 
 /// Hears it; an error where the other end does not know the token, or asks for something else.
-pub(crate) fn hear(from: &mut impl Read, token: Token) -> io::Result<Task> {
-    let mut bytes = [0; LENGTH];
-    from.read_exact(&mut bytes)?;
-    let (theirs, rest) = bytes.split_first_chunk::<32>().expect("it is longer");
-    let [does, is_polling, size @ ..] = rest else { unreachable!("it has this length") };
-    let does = ALL.into_iter().find(|one| *one as u8 == *does);
-    let size = u32::from_be_bytes(size.try_into().expect("four bytes are left")) as usize;
-    match does {
-        // Hashes are compared in constant time.
-        Some(does) if token.0 == blake3::Hash::from_bytes(*theirs) && (1..=LARGEST).contains(&size) => {
-            Ok(Task { does, size, is_polling: *is_polling != 0 })
-        }
-        _ => Err(io::Error::new(io::ErrorKind::PermissionDenied, "no hello with this run's token")),
-    }
+pub(crate) fn hear(from: &mut (impl Read + Write), token: Secret) -> io::Result<Task> {
+    let asked = landspeed_proof::hear(from, token, LENGTH as u32)?;
+    task(&asked).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))
+}
+
+fn task(asked: &[u8]) -> Option<Task> {
+    let [does, is_polling, size @ ..] = asked else { return None };
+    let does = ALL.into_iter().find(|one| *one as u8 == *does)?;
+    let size = u32::from_be_bytes(size.try_into().ok()?) as usize;
+    (1..=LARGEST).contains(&size).then_some(Task { does, size, is_polling: *is_polling != 0 })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use landspeed_proof::meet;
+
     use super::*;
 
     #[test]
-    fn a_hello_is_heard_as_it_was_said_and_others_are_refused() {
-        let (token, other) = (Token::of("one").unwrap(), Token::of("other").unwrap());
-        let task = Task { does: Does::Receive, size: 65_536, is_polling: true };
-        let mut said = Vec::new();
-        say(&mut said, token, task).unwrap();
-        assert_eq!(hear(&mut said.as_slice(), token).unwrap(), task);
-        assert!(hear(&mut said.as_slice(), other).is_err());
-        assert!(hear(&mut &said[..LENGTH - 1], token).is_err());
-        said[32] = 9;
-        assert!(hear(&mut said.as_slice(), token).is_err());
-        said[32] = 0;
-        said[34..].copy_from_slice(&u32::MAX.to_be_bytes());
-        assert!(hear(&mut said.as_slice(), token).is_err());
-        assert!(Token::of("").is_err());
+    fn a_task_is_heard_as_it_was_said_and_others_are_refused() {
+        let token = Secret::of("one").unwrap();
+        let whole = Task { does: Does::Receive, size: 65_536, is_polling: true };
+        let (mut here, mut there) = UnixStream::pair().unwrap();
+        let serving = thread::spawn(move || hear(&mut there, token));
+        let met = meet(&mut here, token).unwrap();
+        say(&mut here, met, whole).unwrap();
+        assert_eq!(serving.join().unwrap().unwrap(), whole);
+        let wrong: [&[u8]; 5] =
+            [&[], &[2, 1, 0, 0, 1], &[9, 0, 0, 0, 1, 0], &[2, 0, 0, 0, 0, 0], &[2, 0, 255, 255, 255, 255]];
+        assert!(wrong.iter().all(|asked| task(asked).is_none()));
     }
 }

@@ -3,7 +3,7 @@
 //! landspeed's workloads measure a path between hosts. This one measures what lies below a program's sockets: two ordinary processes
 //! call connect, accept, read and write, so that a path can be put below them. One serves; the other asks, and tells figures.
 //!
-//! A connection begins with a [`hello`]: the token that both know, and what is to be done.
+//! A connection begins with a [`hello`]: the proof that both ends know the run's token, and what is to be done.
 
 #![warn(missing_docs)]
 
@@ -13,5 +13,6 @@ mod serve;
 mod stream;
 
 pub use ask::{Asked, Told, ask};
-pub use hello::{Does, Task, Token};
+pub use hello::{Does, Task};
+pub use landspeed_proof::Secret as Token;
 pub use serve::serve;

@@ -5,7 +5,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use crate::hello::{Does, Task, Token, hear};
+use landspeed_proof::Secret;
+
+use crate::hello::{Does, Task, hear};
 use crate::stream::Stream;
 
 /// Connections at a time; more wait for their threads.
@@ -15,7 +17,7 @@ const MOST: usize = 512;
 ///
 /// # Errors
 /// An address that cannot be listened at.
-pub fn serve(at: SocketAddr, token: Token) -> io::Result<()> {
+pub fn serve(at: SocketAddr, token: Secret) -> io::Result<()> {
     let listener = TcpListener::bind(at)?;
     let places = Arc::new(());
     loop {
@@ -36,7 +38,7 @@ pub fn serve(at: SocketAddr, token: Token) -> io::Result<()> {
     }
 }
 
-fn answer(socket: TcpStream, token: Token) -> io::Result<()> {
+fn answer(socket: TcpStream, token: Secret) -> io::Result<()> {
     let mut stream = Stream::new(socket)?;
     let task = hear(&mut stream, token)?;
     let mut stream = stream.polls(task.is_polling)?;

@@ -22,6 +22,7 @@ use std::process::ExitCode;
 pub(crate) use children::PATH;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
+pub use user::runs_as_root;
 
 use crate::{Order, framed};
 
@@ -82,9 +83,22 @@ pub fn main() -> ExitCode {
 }
 
 fn begin() -> Result<ExitCode, String> {
+    close_inherited().map_err(|error| format!("cannot close what was inherited: {error}"))?;
     let order = order().map_err(|error| format!("cannot read the order: {error}"))?;
     namespace::enter()?;
     namespace::in_child(|| init::run(&order))
+}
+
+/// Closes all but standard input, output and error: a role has nothing of what the agent, or the shell that started it, had open.
+fn close_inherited() -> std::io::Result<()> {
+    let names = std::fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<std::io::Result<Vec<_>>>()?;
+    let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    for descriptor in open.filter(|descriptor| *descriptor > 2) {
+        // SAFETY: nothing in this process owns a descriptor yet; that of the folder is closed already, which is an error that is ignored.
+        unsafe { libc::close(descriptor) };
+    }
+    Ok(())
 }
 
 fn order() -> std::io::Result<Order> {

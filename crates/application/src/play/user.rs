@@ -11,22 +11,32 @@ pub(super) enum User {
     Other { name: String, uid: u32, gid: u32 },
 }
 
+/// Whether a role whose user is called `name` runs as root here.
+pub fn runs_as_root(name: &str) -> bool {
+    let is_root =
+        ["", "root"].contains(&name) || ids(name).is_ok_and(|ids| ids.is_some_and(|(uid, _)| uid == 0));
+    is_root && rustix::process::geteuid().is_root()
+}
+
+/// The numbers of a user and of its group. /etc/passwd is read here, because a static program cannot ask the host's name service.
+fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
+    let all =
+        fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
+    let rest = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    Ok(rest.and_then(|rest| {
+        let mut fields = rest.split(':').skip(1);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    }))
+}
+
 impl User {
-    /// The user called `name`, where this process is root and may become one. /etc/passwd is read here, because a static
-    /// program cannot ask the host's name service.
+    /// The user called `name`, where this process is root and may become one.
     pub(super) fn find(name: &str) -> Result<User, String> {
-        if name.is_empty() || name == "root" || !rustix::process::geteuid().is_root() {
+        if runs_as_root(name) || !rustix::process::geteuid().is_root() {
             return Ok(User::Own);
         }
-        let all =
-            fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
-        let found = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        let ids = found.and_then(|rest| {
-            let mut fields = rest.split(':').skip(1);
-            Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-        });
-        let (uid, gid) =
-            ids.ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
+        let (uid, gid) = ids(name)?
+            .ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
         Ok(User::Other { name: name.to_owned(), uid, gid })
     }
 

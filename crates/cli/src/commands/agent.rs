@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use landspeed_agent::{Agent, MayRun};
 use landspeed_session::{ServeOptions, listen, serve_stdio};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     let may_run = match &args.allow_run {
         // The user's own session: what it asks for, the user could run there anyway.
         _ if args.stdio => MayRun::Anything,
-        Some(folder) => MayRun::Folder(folder.clone()),
+        Some(folder) => MayRun::folder(folder, args.allow_root).map_err(Error::msg).context("--allow-run")?,
         None => MayRun::Nothing,
     };
     let agent = Agent::that_may_run(may_run, args.allow_tune);

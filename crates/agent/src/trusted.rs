@@ -1,0 +1,182 @@
+//! A folder that no other user can change, nor put another in its place.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::process::geteuid;
+
+/// The largest file that is read.
+const MOST: u64 = 1 << 20;
+
+/// A folder that was checked. Its descriptor is held, so that what is read later lies in this one.
+#[derive(Debug)]
+pub(crate) struct Trusted {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl Trusted {
+    /// Opens the folder from the root on, and checks each folder on the way by its descriptor.
+    ///
+    /// # Errors
+    /// One that another user may change, and the remedy.
+    pub(crate) fn open(path: &Path) -> Result<Trusted, String> {
+        let path =
+            std::path::absolute(path).map_err(|error| format!("cannot find {}: {error}", path.display()))?;
+        let (mut folder, mut way) = (enter(None, Path::new("/"))?, PathBuf::from("/"));
+        for part in path.components().skip(1) {
+            let Component::Normal(name) = part else {
+                return Err(format!(
+                    "{} has '..' in it: give the path that `realpath` prints",
+                    path.display()
+                ));
+            };
+            judge(&stat(&folder, &way)?, &way, Kind::Above)?;
+            way.push(name);
+            folder = enter(Some((&folder, Path::new(name))), &way)?;
+        }
+        judge(&stat(&folder, &path)?, &path, Kind::Last)?;
+        Ok(Trusted { folder, path })
+    }
+
+    /// What the file of this name holds.
+    ///
+    /// # Errors
+    /// A file that another user may change, or that is not there.
+    pub(crate) fn read(&self, name: &str) -> Result<String, String> {
+        let path = self.path.join(name);
+        judge(&stat(&self.folder, &self.path)?, &self.path, Kind::Last)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.folder, name, flags, Mode::empty());
+        let file = file.map_err(|error| {
+            format!("this agent runs only what {} has: {}: {error}", self.path.display(), path.display())
+        })?;
+        let stat = stat(&file, &path)?;
+        judge(&stat, &path, Kind::Last)?;
+        let mut text = String::new();
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        match File::from(file).take(MOST).read_to_string(&mut text) {
+            Ok(_) if is_file => Ok(text),
+            Ok(_) => Err(format!("{} is no file", path.display())),
+            Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        }
+    }
+}
+
+fn enter(above: Option<(&OwnedFd, &Path)>, path: &Path) -> Result<OwnedFd, String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = match above {
+        Some((above, name)) => openat(above, name, flags, Mode::empty()),
+        None => openat(CWD, path, flags, Mode::empty()),
+    };
+    opened.map_err(|error| match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            format!("{} is a symbolic link: give the path that `realpath` prints", path.display())
+        }
+        _ => format!("cannot enter {}: {error}", path.display()),
+    })
+}
+
+fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, String> {
+    fstat(file).map_err(|error| format!("cannot look at {}: {error}", path.display()))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A folder on the way: in one that is sticky, only the owner of a name may change it (unlink(2)).
+    Above,
+    /// The folder itself, or a file in it.
+    Last,
+}
+
+/// Refuses what belongs to another user than root and this process, and what others may write.
+fn judge(stat: &Stat, path: &Path, kind: Kind) -> Result<(), String> {
+    let own = geteuid().as_raw();
+    let path = path.display();
+    if ![0, own].contains(&stat.st_uid) {
+        let owner = if own == 0 { "root".to_owned() } else { format!("user {own} or root") };
+        return Err(format!(
+            "{path} belongs to user {}, who could have this agent run anything: give it to {owner} (chown)",
+            stat.st_uid
+        ));
+    }
+    let is_sticky = kind == Kind::Above && stat.st_mode & libc::S_ISVTX != 0;
+    if stat.st_mode & 0o022 != 0 && !is_sticky {
+        return Err(format!(
+            "other users may write {path}, and could have this agent run anything: chmod go-w {path}"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        /// `top/mid/apps/mine.toml`.
+        fn new() -> Place {
+            let place = Place(tempfile::tempdir().unwrap());
+            fs::create_dir_all(place.at("top/mid/apps")).unwrap();
+            fs::write(place.at("top/mid/apps/mine.toml"), "own").unwrap();
+            place
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        fn mode(&self, name: &str, mode: u32) {
+            fs::set_permissions(self.at(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+
+        fn read(&self) -> Result<String, String> {
+            Trusted::open(&self.at("top/mid/apps"))?.read("mine.toml")
+        }
+    }
+
+    #[test]
+    fn what_another_user_may_change_is_refused() {
+        let place = Place::new();
+        assert_eq!(place.read(), Ok("own".to_owned()));
+        for name in ["top", "top/mid", "top/mid/apps", "top/mid/apps/mine.toml"] {
+            for mode in [0o775, 0o757, 0o1777] {
+                place.mode(name, mode);
+                let is_fine = mode == 0o1777 && !name.contains("apps");
+                assert_eq!(place.read().is_ok(), is_fine, "{name} {mode:o}: {:?}", place.read());
+                place.mode(name, 0o755);
+            }
+            if geteuid().is_root() {
+                chown(place.at(name), Some(41_002), None).unwrap();
+                assert!(place.read().unwrap_err().contains("belongs to user 41002"), "{name}");
+                chown(place.at(name), Some(0), None).unwrap();
+            }
+        }
+        assert_eq!(place.read(), Ok("own".to_owned()));
+    }
+
+    #[test]
+    fn a_link_is_not_followed_and_a_folder_that_is_swapped_changes_nothing() {
+        let place = Place::new();
+        let opened = Trusted::open(&place.at("top/mid/apps")).unwrap();
+        fs::rename(place.at("top/mid"), place.at("top/old")).unwrap();
+        fs::create_dir_all(place.at("top/mid/apps")).unwrap();
+        fs::write(place.at("top/mid/apps/mine.toml"), "another").unwrap();
+        assert_eq!(opened.read("mine.toml"), Ok("own".to_owned()));
+        symlink(place.at("top/old"), place.at("link")).unwrap();
+        assert!(Trusted::open(&place.at("link/apps")).unwrap_err().contains("is a symbolic link"));
+        symlink(place.at("top/mid/apps/mine.toml"), place.at("top/old/apps/linked.toml")).unwrap();
+        assert!(opened.read("linked.toml").is_err());
+        fs::create_dir(place.at("top/old/apps/folder.toml")).unwrap();
+        assert!(opened.read("folder.toml").is_err());
+        assert!(opened.read("none.toml").unwrap_err().contains("runs only what"));
+    }
+}

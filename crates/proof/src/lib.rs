@@ -1,0 +1,216 @@
+//! Proof over a stream that both ends know a secret, without saying it.
+//!
+//! Three passes, as ISO/IEC 9798-4 clause 7.2 ("three-pass mutual authentication") has it, with keyed BLAKE3 as the check
+//! function:
+//!
+//! | pass | bytes |
+//! |---|---|
+//! | hello, client to server | challenge C (16) |
+//! | answer, server to client | challenge S (16), MAC("server", C, S) (32) |
+//! | request, client to server | MAC("client", C, S, request) (32), length of the request (4, big endian), request |
+//!
+//! The challenges are fresh, so that no pass can be replayed on another connection. The last one binds the request to the proof: it
+//! cannot be changed on its way. What follows it is neither encrypted nor checked.
+
+#![warn(missing_docs)]
+
+use std::io::{Error, ErrorKind, Read, Result, Write};
+
+const CHALLENGE: usize = 16;
+const MAC: usize = blake3::OUT_LEN;
+
+type Challenge = [u8; CHALLENGE];
+
+/// What both ends know.
+#[derive(Clone, Copy)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// The secret that a text is.
+    ///
+    /// # Errors
+    /// An empty text, which everyone knows.
+    pub fn of(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "" => Err("LANDSPEED_TOKEN is empty: set it to the same secret at both ends".to_owned()),
+            text => Ok(Secret(blake3::derive_key("landspeed 2026-11 secret of a trial", text.as_bytes()))),
+        }
+    }
+
+    fn mac(&self, side: &str, challenges: &[Challenge; 2], request: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(side.as_bytes());
+        hasher.update(challenges.as_flattened());
+        hasher.update(request);
+        hasher.finalize()
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// A server that has proven the secret, and waits for a request.
+#[derive(Debug)]
+pub struct Met {
+    secret: Secret,
+    challenges: [Challenge; 2],
+}
+
+/// The client's hello, and the server's answer.
+///
+/// # Errors
+/// A server that does not know the secret, or a stream that ends or fails.
+pub fn meet(stream: &mut (impl Read + Write), secret: Secret) -> Result<Met> {
+    let own = challenge()?;
+    stream.write_all(&own)?;
+    let mut answer = [0; CHALLENGE + MAC];
+    stream.read_exact(&mut answer)?;
+    let (theirs, mac) = answer.split_at(CHALLENGE);
+    let challenges = [own, theirs.try_into().expect("a challenge was split off")];
+    if secret.mac("server", &challenges, &[]) == sent(mac) {
+        return Ok(Met { secret, challenges });
+    }
+    Err(Error::new(ErrorKind::PermissionDenied, "the other end does not know this run's token"))
+}
+
+impl Met {
+    /// Asks the server for something, and proves the secret with it.
+    ///
+    /// # Errors
+    /// A stream that ends or fails.
+    pub fn ask(self, stream: &mut impl Write, request: &[u8]) -> Result<()> {
+        let length = u32::try_from(request.len()).map_err(Error::other)?;
+        let mac = self.secret.mac("client", &self.challenges, request);
+        stream.write_all(&[&mac.as_bytes()[..], &length.to_be_bytes(), request].concat())
+    }
+}
+
+/// The server's end: proves the secret, and returns what a client that knows it asks for, of at most `most` bytes.
+///
+/// # Errors
+/// A client that does not know the secret or asks for too much, or a stream that ends or fails.
+pub fn hear(stream: &mut (impl Read + Write), secret: Secret, most: u32) -> Result<Vec<u8>> {
+    let (mut theirs, own) = ([0; CHALLENGE], challenge()?);
+    stream.read_exact(&mut theirs)?;
+    let challenges = [theirs, own];
+    let mac = secret.mac("server", &challenges, &[]);
+    stream.write_all(&[&own[..], mac.as_bytes()].concat())?;
+    let mut head = [0; MAC + 4];
+    stream.read_exact(&mut head)?;
+    let (mac, length) = head.split_at(MAC);
+    let length = u32::from_be_bytes(length.try_into().expect("four bytes are left"));
+    if length > most {
+        return Err(Error::new(ErrorKind::InvalidData, "a request that is too long"));
+    }
+    let mut request = vec![0; length as usize];
+    stream.read_exact(&mut request)?;
+    if secret.mac("client", &challenges, &request) == sent(mac) {
+        return Ok(request);
+    }
+    Err(Error::new(ErrorKind::PermissionDenied, "a request without this run's token"))
+}
+
+/// A MAC that came: hashes compare in constant time.
+fn sent(mac: &[u8]) -> blake3::Hash {
+    blake3::Hash::from_bytes(mac.try_into().expect("a MAC has this length"))
+}
+
+fn challenge() -> Result<Challenge> {
+    let mut bytes = [0; CHALLENGE];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    const MOST: u32 = 1000;
+
+    fn secret(text: &str) -> Secret {
+        Secret::of(text).unwrap()
+    }
+
+    /// What a stream's two ends come to, the client's secret and the server's being these.
+    fn pair(client: &str, server: &str, request: &'static [u8]) -> (Result<()>, Result<Vec<u8>>) {
+        let (mut here, mut there) = UnixStream::pair().unwrap();
+        let (client, server) = (secret(client), secret(server));
+        let asking = thread::spawn(move || meet(&mut here, client)?.ask(&mut here, request));
+        let heard = hear(&mut there, server, MOST);
+        drop(there);
+        (asking.join().unwrap(), heard)
+    }
+
+    /// Writes what passes in each direction.
+    struct Tapped(UnixStream, Vec<u8>, Vec<u8>);
+
+    impl Read for Tapped {
+        fn read(&mut self, bytes: &mut [u8]) -> Result<usize> {
+            let got = self.0.read(bytes)?;
+            self.1.extend(&bytes[..got]);
+            Ok(got)
+        }
+    }
+
+    impl Write for Tapped {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            self.2.extend(bytes);
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn both_ends_know_the_secret_or_neither_gets_anywhere() {
+        let (asked, heard) = pair("one", "one", b"run this");
+        assert_eq!((asked.is_ok(), heard.unwrap()), (true, b"run this".to_vec()));
+        let (asked, heard) = pair("one", "another", b"run this");
+        assert!(asked.unwrap_err().to_string().contains("does not know"));
+        assert!(heard.is_err());
+        assert!(Secret::of("").is_err());
+    }
+
+    #[test]
+    fn neither_the_secret_nor_anything_that_opens_another_connection_passes() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let serving = thread::spawn(move || hear(&mut there, secret("a secret of the trial"), MOST));
+        let mut tapped = Tapped(here, Vec::new(), Vec::new());
+        meet(&mut tapped, secret("a secret of the trial")).unwrap().ask(&mut tapped, b"run this").unwrap();
+        assert!(serving.join().unwrap().is_ok());
+        let Tapped(_, came, went) = tapped;
+        let known = secret("a secret of the trial").0;
+        for said in [&came, &went] {
+            assert!(!said.windows(8).any(|part| part == b"a secret" || part == &known[..8]));
+        }
+        // The same again, word for word.
+        let (mut here, mut there) = UnixStream::pair().unwrap();
+        let serving = thread::spawn(move || hear(&mut there, secret("a secret of the trial"), MOST));
+        here.write_all(&went).unwrap();
+        let heard = serving.join().unwrap();
+        assert_eq!(heard.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_request_that_was_changed_or_is_too_long_is_refused() {
+        for (at, bit) in [(MAC + 4, 1), (MAC + 3, 1), (MAC, 1), (0, 1)] {
+            let (mut here, mut there) = UnixStream::pair().unwrap();
+            let serving = thread::spawn(move || hear(&mut there, secret("one"), MOST));
+            let met = meet(&mut here, secret("one")).unwrap();
+            let mut said = Vec::new();
+            met.ask(&mut said, b"run this").unwrap();
+            said[at] ^= bit;
+            here.write_all(&said).unwrap();
+            drop(here);
+            assert!(serving.join().unwrap().is_err(), "byte {at}");
+        }
+    }
+}
