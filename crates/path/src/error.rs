@@ -23,10 +23,8 @@ pub enum Error {
     MptcpOff,
     #[error("cannot {what}: {source}")]
     Refused { what: String, source: io::Error },
-    #[error(
-        "{0} belongs to another user or is open to others: remove it, or set XDG_RUNTIME_DIR to a directory of your own"
-    )]
-    Directory(String),
+    #[error("{0}; or set XDG_RUNTIME_DIR to a folder of your own")]
+    Folder(#[from] landspeed_folder::Error),
 }
 
 impl Error {

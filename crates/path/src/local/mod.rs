@@ -17,6 +17,7 @@
 mod accept;
 mod connect;
 mod entangled;
+mod meeting;
 mod names;
 mod options;
 mod rendezvous;
@@ -82,7 +83,7 @@ impl Path for Local {
     }
 
     fn clear(&self) {
-        rendezvous::clear();
+        meeting::clear();
     }
 }
 

@@ -15,13 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landspeed_folder::Private;
 use rustix::event::PollFlags;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketAddrUnix, recvmsg, sendmsg_addr, sockopt,
 };
 
+use super::meeting;
 use crate::Error;
 use crate::notify::Call;
 use crate::socket::{self, Kind, SOON, from_bytes, kind, plain, to_bytes, wait};
@@ -51,7 +54,7 @@ const WITHDRAWN: u8 = 3;
 
 /// A supervisor's place there. It goes with the supervisor.
 pub(super) struct Rendezvous {
-    directory: PathBuf,
+    folder: Private,
     /// Name of the own socket, without its directory.
     id: String,
     queue: Arc<Queue>,
@@ -97,7 +100,10 @@ struct Port {
 /// A program of another supervisor that listens.
 #[derive(Clone)]
 pub(super) struct Peer {
-    socket: PathBuf,
+    /// Name of its supervisor's socket.
+    id: String,
+    /// What says that it listens.
+    entry: PathBuf,
     namespace: u64,
     ip: IpAddr,
     /// The process that listened.
@@ -109,6 +115,8 @@ pub(super) struct Peer {
 /// Our claim on a connection. It is withdrawn when it goes.
 pub(super) struct Claim {
     id: [u8; 16],
+    /// The other supervisor's socket.
+    at: PathBuf,
     peer: Peer,
     to: SocketAddr,
     queue: Arc<Queue>,
@@ -117,26 +125,27 @@ pub(super) struct Claim {
 
 impl Rendezvous {
     pub(super) fn open() -> Result<Self, Error> {
-        let directory = directory()?;
-        sweep(&directory);
-        let own = Rendezvous::at(directory)?;
+        let folder = meeting::open()?;
+        meeting::sweep(&folder);
+        let own = Rendezvous::at(folder)?;
         let queue = Arc::clone(&own.queue);
         thread::Builder::new().spawn(move || queue.look_after()).map_err(Error::refused("start a thread"))?;
         Ok(own)
     }
 
-    fn at(directory: PathBuf) -> Result<Self, Error> {
+    fn at(folder: Private) -> Result<Self, Error> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
         let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
-        let path = directory.join(&id);
-        let socket = UnixDatagram::bind(&path).map_err(Error::refused(format!("make {}", path.display())))?;
+        let path = folder.path().join(&id);
+        let bound = UnixDatagram::bind(folder.through(&id));
+        let socket = bound.map_err(Error::refused(format!("make {}", path.display())))?;
         socket.set_nonblocking(true).map_err(Error::refused("use a socket"))?;
         sockopt::set_socket_passcred(&socket, true)
             .map_err(|error| Error::refused("see who writes")(error.into()))?;
         let (entries, ports) = (Mutex::default(), Mutex::default());
         let queue = Arc::new(Queue { socket, claims: Mutex::default() });
-        Ok(Rendezvous { directory, id, queue, entries, ports, is_heard: AtomicBool::new(false) })
+        Ok(Rendezvous { folder, id, queue, entries, ports, is_heard: AtomicBool::new(false) })
     }
 
     /// listen(2): says where the program listens, before it does.
@@ -152,7 +161,7 @@ impl Rendezvous {
 
     /// Makes the entry of an address: PORT/ID@NAMESPACE@PROCESS@ADDRESS, which leads to the socket. What it cannot say is not claimed.
     pub(super) fn enter(&self, namespace: u64, at: SocketAddr, process: i32) {
-        let port = self.directory.join(at.port().to_string());
+        let port = self.folder.through(at.port().to_string());
         let entry = port.join(format!("{}@{namespace}@{process}@{}", self.id, plain(at).ip()));
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if !entries.contains(&entry) {
@@ -167,7 +176,7 @@ impl Rendezvous {
     pub(super) fn peers(&self, to: SocketAddr) -> Vec<Peer> {
         let to = plain(to);
         let reached = |ip: IpAddr| ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
-        let directory = self.directory.join(to.port().to_string());
+        let directory = self.folder.through(to.port().to_string());
         let Ok(now) = fs::metadata(&directory) else { return Vec::new() };
         let changed = (now.ino(), now.mtime(), now.mtime_nsec());
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,7 +198,8 @@ impl Rendezvous {
             let mut words = name.to_str()?.splitn(4, '@');
             let (id, namespace, process, ip) = (words.next()?, words.next()?, words.next()?, words.next()?);
             let (namespace, process, ip) = (namespace.parse().ok()?, process.parse().ok()?, ip.parse().ok()?);
-            Some(Peer { socket: entry.path(), namespace, process, ip, is_ours: id == self.id })
+            let (id, is_ours) = (id.to_owned(), id == self.id);
+            Some(Peer { id, entry: entry.path(), namespace, process, ip, is_ours })
         };
         fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
@@ -198,11 +208,17 @@ impl Rendezvous {
     pub(super) fn claim(&self, peer: Peer, to: SocketAddr) -> Option<Claim> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).ok()?;
-        let claim = Claim { id, peer, to: plain(to), queue: Arc::clone(&self.queue), is_settled: false };
+        // What is handed over goes to this user alone.
+        if self.folder.own(&peer.id) != Some(FileType::Socket) {
+            let _ = fs::remove_file(&peer.entry);
+            return None;
+        }
+        let at = self.folder.through(&peer.id);
+        let claim = Claim { id, at, peer, to: plain(to), queue: Arc::clone(&self.queue), is_settled: false };
         let Err(error) = claim.say(CLAIM, claim.to, &[]) else { return Some(claim) };
         if error == Errno::CONNREFUSED {
             // What a killed supervisor has left is cleared by the first who meets it.
-            let _ = fs::remove_file(&claim.peer.socket);
+            let _ = fs::remove_file(&claim.peer.entry);
         }
         claim.settle();
         None
@@ -293,7 +309,7 @@ impl Drop for Rendezvous {
             // The port's directory goes with its last entry.
             let _ = entry.parent().map(fs::remove_dir);
         }
-        let _ = fs::remove_file(self.directory.join(&self.id));
+        let _ = self.folder.remove(&self.id);
     }
 }
 
@@ -318,7 +334,7 @@ impl Claim {
             message.extend(&bytes);
             message.resize(message.len() + ADDRESS - 1 - bytes.len(), 0);
         }
-        send(&self.queue.socket, &self.peer.socket, &message, fds)
+        send(&self.queue.socket, &self.at, &message, fds)
     }
 }
 
@@ -404,53 +420,15 @@ pub(super) fn namespace_of(thread: i32) -> u64 {
     fs::metadata(format!("/proc/{thread}/ns/net")).map_or(0, |namespace| namespace.ino())
 }
 
-/// Removes what a supervisor had made that was killed.
-pub(super) fn clear() {
-    let _ = directory().map(|directory| sweep(&directory));
-}
-
-/// Removes sockets that belong to no process any more, and entries that lead to none.
-fn sweep(directory: &Path) {
-    let inside = |path: &Path| -> Vec<PathBuf> {
-        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-    };
-    let asks = UnixDatagram::unbound();
-    let is_dead = |path: &Path| {
-        let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        asks.as_ref().is_ok_and(|asks| asks.connect(path).err().is_some_and(refused))
-    };
-    let (ports, sockets): (Vec<_>, Vec<_>) = inside(directory).into_iter().partition(|path| path.is_dir());
-    sockets.iter().filter(|path| is_dead(path)).for_each(|path| drop(fs::remove_file(path)));
-    for port in ports {
-        inside(&port).iter().filter(|entry| !entry.exists()).for_each(|entry| drop(fs::remove_file(entry)));
-        // It goes with its last entry.
-        let _ = fs::remove_dir(port);
-    }
-}
-
-/// The directory of this user's supervisors.
-fn directory() -> Result<PathBuf, Error> {
-    let user = rustix::process::geteuid();
-    let base = match std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
-        _ if user.is_root() => PathBuf::from("/run"),
-        Some(directory) => PathBuf::from(directory),
-        // Not TMPDIR: both programs must come to one place.
-        None => PathBuf::from(format!("/tmp/landspeed-{}", user.as_raw())),
-    };
-    let directory = base.join("landspeed-path");
-    let make = DirBuilder::new().mode(0o700).recursive(true).create(&directory);
-    make.map_err(Error::refused(format!("make {}", directory.display())))?;
-    let found =
-        fs::symlink_metadata(&directory).map_err(Error::refused(format!("read {}", directory.display())))?;
-    let is_ours = found.is_dir() && found.uid() == user.as_raw() && found.mode() & 0o077 == 0;
-    if is_ours { Ok(directory) } else { Err(Error::Directory(directory.display().to_string())) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    fn private(above: &tempfile::TempDir) -> Private {
+        Private::make(&above.path().join("folder")).unwrap()
+    }
 
     fn bound(at: &Path) -> UnixDatagram {
         let socket = UnixDatagram::bind(at).unwrap();
@@ -512,8 +490,8 @@ mod tests {
     #[test]
     fn entries_that_come_and_go_are_seen_though_old_ones_are_remembered() {
         let directory = tempfile::tempdir().unwrap();
-        let own = Rendezvous::at(directory.path().to_owned()).unwrap();
-        let (port, to) = (directory.path().join("80"), "10.0.0.1:80".parse().unwrap());
+        let own = Rendezvous::at(private(&directory)).unwrap();
+        let (port, to) = (directory.path().join("folder/80"), "10.0.0.1:80".parse().unwrap());
         let enter = |entry: &str| symlink("../1", port.join(entry)).unwrap();
         assert_eq!(own.peers(to).len(), 0);
         fs::create_dir(&port).unwrap();
@@ -534,7 +512,7 @@ mod tests {
     #[test]
     fn what_is_handed_over_too_late_holds_no_connection_open() {
         let directory = tempfile::tempdir().unwrap();
-        let [own, other] = [(), ()].map(|()| Rendezvous::at(directory.path().to_owned()).unwrap());
+        let [own, other] = [(), ()].map(|()| Rendezvous::at(private(&directory)).unwrap());
         let queue = Arc::clone(&own.queue);
         thread::spawn(move || queue.look_after());
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -549,23 +527,5 @@ mod tests {
         drop((claim, tcp));
         accepted.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert_eq!(io::Read::read(&mut accepted, &mut [0]).unwrap(), 0);
-    }
-
-    #[test]
-    fn what_no_process_has_any_more_is_swept() {
-        let directory = tempfile::tempdir().unwrap();
-        let (live, dead) = (directory.path().join("1-live"), directory.path().join("2-dead"));
-        let _live = bound(&live);
-        drop(bound(&dead));
-        for (port, to) in [("80", "../1-live"), ("81", "../2-dead")] {
-            let port = directory.path().join(port);
-            fs::create_dir(&port).unwrap();
-            symlink(to, port.join("entry")).unwrap();
-        }
-        sweep(directory.path());
-        let mut left: Vec<_> =
-            fs::read_dir(directory.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["1-live", "80"]);
     }
 }

@@ -1,0 +1,180 @@
+//! Folders that belong to one user alone.
+//!
+//! A [`Private`] folder is open for as long as it is used, and everything in it is reached from its descriptor. So another user cannot put
+//! something else under its name. It is refused where another user can read it, or can write a folder on the way to it.
+
+mod error;
+mod way;
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+pub use error::Error;
+
+const NOT_OURS: &str = "belongs to another user, or is open to others: inspect and remove it";
+
+/// An open folder that its owner alone can enter.
+#[derive(Debug)]
+pub struct Private {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Private {
+    /// Opens a folder, and makes it where it is missing; the folders above it must exist.
+    ///
+    /// # Errors
+    /// It is not this user's alone, or another user can put something in its place.
+    pub fn make(path: &Path) -> Result<Private, Error> {
+        let (above, name) = parted(path)?;
+        made(way::down_to(above)?.as_fd(), name, path)
+    }
+
+    /// Opens a folder; `None` where there is none.
+    ///
+    /// # Errors
+    /// As of [`Private::make`].
+    pub fn open(path: &Path) -> Result<Option<Private>, Error> {
+        let (above, name) = parted(path)?;
+        opened(way::down_to(above)?.as_fd(), name, path)
+    }
+
+    /// Opens a folder in this one, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// It is not this user's alone.
+    pub fn make_inside(&self, name: &str) -> Result<Private, Error> {
+        made(self.as_fd(), Path::new(name), &self.path.join(name))
+    }
+
+    /// Opens a folder in this one; `None` where there is none.
+    ///
+    /// # Errors
+    /// It is not this user's alone.
+    pub fn open_inside(&self, name: &str) -> Result<Option<Private>, Error> {
+        opened(self.as_fd(), Path::new(name), &self.path.join(name))
+    }
+
+    /// Where it was found: for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A name that leads through the descriptor, for calls that take names alone, such as bind(2) of a socket. It takes /proc.
+    pub fn through(&self, name: impl AsRef<Path>) -> PathBuf {
+        Path::new(&format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
+    }
+
+    /// What this user has under a name here, if anything. A symbolic link is not followed.
+    pub fn own(&self, name: impl AsRef<Path>) -> Option<FileType> {
+        let found = statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        is_mine(&found).then(|| FileType::from_raw_mode(found.st_mode))
+    }
+
+    /// What is in it, sorted.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn names(&self) -> Result<Vec<OsString>, Error> {
+        let failed = |errno| Error::io("list", &self.path, errno);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.fd).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_bytes().to_vec();
+            names.extend(Some(OsString::from_vec(name)).filter(|name| name != "." && name != ".."));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes a file. One that is gone already is no error.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remove(&self, name: impl AsRef<Path>) -> Result<(), Error> {
+        match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(Error::io("remove", &self.path.join(name), errno)),
+        }
+    }
+
+    /// The same folder, open once more.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn again(&self) -> Result<Private, Error> {
+        let fd = self.fd.try_clone().map_err(|source| Error::Io {
+            what: "duplicate",
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(Private { fd, path: self.path.clone() })
+    }
+}
+
+impl AsFd for Private {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Whether a file is this user's, and open to no other.
+pub fn is_private(stat: &Stat) -> bool {
+    is_mine(stat) && stat.st_mode & 0o077 == 0
+}
+
+fn is_mine(stat: &Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+/// The folder above, and the last name.
+fn parted(path: &Path) -> Result<(&Path, &Path), Error> {
+    let name = path.file_name().map(Path::new);
+    path.parent().zip(name).ok_or_else(|| Error::refused(path, "is no folder that one user can own"))
+}
+
+fn made(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Private, Error> {
+    match mkdirat(above, name, Mode::RWXU) {
+        Ok(()) => sync(above).map_err(|errno| Error::io("fsync", path, errno))?,
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(Error::io("make", path, errno)),
+    }
+    opened(above, name, path)?.ok_or_else(|| Error::io("open", path, Errno::NOENT))
+}
+
+/// Makes the entries of a folder durable; one that may not be read has no descriptor that could do so.
+fn sync(folder: BorrowedFd<'_>) -> Result<(), Errno> {
+    match openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(fd) => fsync(fd),
+        Err(Errno::ACCESS) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Private>, Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match openat(above, name, flags, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT) => return Ok(None),
+        // O_NOFOLLOW with O_DIRECTORY gives ENOTDIR for a symlink, as for a plain file.
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            return Err(Error::refused(path, "is a symbolic link or no folder: remove it"));
+        }
+        Err(Errno::ACCESS) => return Err(Error::refused(path, NOT_OURS)),
+        Err(errno) => return Err(Error::io("open", path, errno)),
+    };
+    let stat = fstat(&fd).map_err(|errno| Error::io("stat", path, errno))?;
+    match is_private(&stat) {
+        true => Ok(Some(Private { fd, path: path.to_owned() })),
+        false => Err(Error::refused(path, NOT_OURS)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
