@@ -155,8 +155,8 @@ fn two_interfaces_in_one_subnet() {
         assert!(pair.path.carrier_b.is_observed, "{:?}", pair.path);
         let [_, data, acks] = is_right(&two, &pair);
         drop(pair);
-        let (_, err) = text(&two.landspeed(&["tune", "--dry-run", "--address", address]));
-        let said = text(&two.landspeed(&["tune", "--dry-run", "--address", address])).0 + &err;
+        let (out, err) = text(&two.landspeed(&["tune", "--dry-run", "--address", address]));
+        let said = out + &err;
         assert!(
             said.lines().next().is_some_and(|head| head.contains(&format!("({data})"))),
             "{data}: {said}"
@@ -180,27 +180,30 @@ fn each_direction_has_its_own_cable() {
     assert_eq!(pair.path.carrier_a.acks, "va2");
     assert_eq!(pair.path.carrier_b.routed, "vb2");
 
-    let off = |names: &[&str]| -> Settings {
-        names.iter().map(|name| ((*name).to_owned(), "off".to_owned())).collect()
-    };
+    // Whichever it is not.
+    let gro_was_on = before.contains("generic-receive-offload: on");
+    let other = [("tso", "off"), ("gro", if gro_was_on { "off" } else { "on" })];
+    let [a, b] = [&pair.a, &pair.b].map(|host| changed(host, &other));
     pair.reserve().expect("the right to tune");
-    pair.set(&Cell { a: off(&["gro", "tso"]), b: off(&["gro", "tso"]), flow: with(&[]) }).expect("turned");
+    pair.set(&Cell { a, b, flow: with(&[]) }).expect("turned");
     let is_on = |end: &str, link: &str| {
         ["generic-receive-offload", "tcp-segmentation-offload"].map(|name| offload(&two, end, link, name))
     };
     let [a1, a2] = ["va1", "va2"].map(|link| is_on("a", link));
     let [b1, b2] = ["vb1", "vb2"].map(|link| is_on("b", link));
     assert_eq!((a1[1], a2[1], b1[1], b2[1]), (false, true, true, false), "tso: where each host sends");
-    assert_eq!((a1[0], b2[0]), (on_before(&before), on_before(&before)), "gro: not where a host sends");
-    assert!(!a2[0] && !b1[0], "gro: where each host receives");
+    assert_eq!([a1[0], b2[0]], [gro_was_on; 2], "gro: not where a host sends");
+    assert_eq!([a2[0], b1[0]], [!gro_was_on; 2], "gro: where each host receives");
     let restored = pair.restore();
     assert!(restored.restored, "{:?}", restored.notes);
     assert_eq!(two.settings(), before);
 }
 
-/// Whether GRO was on at the start, on all interfaces alike.
-fn on_before(settings: &str) -> bool {
-    settings.contains("generic-receive-offload: on")
+/// What a host was found with, but for these.
+fn changed(host: &Host, others: &[(&str, &str)]) -> Settings {
+    let mut settings = host.found();
+    settings.extend(others.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    settings
 }
 
 /// A rule for TCP alone: the route to the address is another.
@@ -305,16 +308,17 @@ fn an_interface_that_is_renamed_is_followed() {
     let before = two.settings();
     let mut pair = two.joined(None);
     pair.reserve().expect("the right to tune");
-    let off = |names: &[&str]| -> Settings {
-        names.iter().map(|name| ((*name).to_owned(), "off".to_owned())).collect()
-    };
-    let cell = |names: &[&str]| Cell { a: Settings::new(), b: off(names), flow: with(&[]) };
-    pair.set(&cell(&["gro"])).expect("turned");
+    let a = pair.a.found();
+    let cells = [&[("txqueuelen", "500")][..], &[("txqueuelen", "500"), ("tso", "off")]].map(|others| Cell {
+        a: a.clone(),
+        b: changed(&pair.b, others),
+        flow: with(&[]),
+    });
+    pair.set(&cells[0]).expect("turned");
     two.ip("b", "link set vb1 name lan0");
-    pair.set(&cell(&["gro", "tso"])).expect("turned under its new name");
-    let is_on =
-        ["generic-receive-offload", "tcp-segmentation-offload"].map(|name| offload(&two, "b", "lan0", name));
-    assert_eq!(is_on, [false, false]);
+    pair.set(&cells[1]).expect("turned under its new name");
+    assert!(!offload(&two, "b", "lan0", "tcp-segmentation-offload"));
+    assert!(sh(&format!("ip -n {} link show lan0", two.netns("b"))).contains("qlen 500"));
     let [_, b] = pair.run(stream::spec(Nanos::millis(50)), &with(&[]), Nanos(0)).expect("a stream");
     assert_eq!(b.observed.get::<Vec<LinkCounters>>()[0].link, "lan0");
     let restored = pair.restore();

@@ -96,9 +96,11 @@ pub(crate) fn meet(
             }
         }
     });
-    if race.begun > 1 || met.is_none() {
-        // Servers of the other ways still wait for a client.
-        drop([a, b].map(|host| host.call(&Request::Cancel {})));
+    // Servers of the other ways still wait for a client.
+    match &met {
+        Some(_) if race.begun > 1 => drop([a, b].map(|host| host.call(&Request::Cancel {}))),
+        Some(_) => {}
+        None => drop([a, b].map(|host| host.start(&Request::Cancel {}))),
     }
     met.ok_or_else(|| {
         let tried =

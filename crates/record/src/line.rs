@@ -83,7 +83,7 @@ pub struct Carrier {
     pub data: String,
     /// The interface by which acknowledgements come in at the host that sends the data, or leave the other.
     pub acks: String,
-    /// Interfaces above or below it that the data pass too: the ports of a bond or bridge, what a VLAN or macvlan stands on.
+    /// Interfaces above or below it that the data pass too: the ports of a bond or bridge, the parent of a VLAN or macvlan.
     pub below: Vec<String>,
     /// Other interfaces through which as much passed meanwhile.
     pub beside: Vec<String>,

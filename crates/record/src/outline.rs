@@ -87,6 +87,8 @@ mod tests {
         let begun = Header { format: 1, kind: "tune".into(), ..Header::default() };
         writer.write(&Line::Header(begun.clone())).unwrap();
         let alone = outline(&path).unwrap();
+        let begun = Header { sequence: alone.header.sequence.clone(), ..begun };
+        assert_eq!(begun.sequence.number, 1);
         assert_eq!((alone.second, alone.last), (None, Some(Line::Header(begun.clone()))));
         for text in ["first", &"long ".repeat(40_000), "last"] {
             writer.write(&note(text)).unwrap();

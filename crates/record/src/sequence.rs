@@ -40,8 +40,9 @@ pub(crate) fn next(folder: &Path) -> io::Result<Sequence> {
 
 /// The last place that was given; `None` where there was none, or it cannot be made out.
 fn last(file: &mut File) -> io::Result<Option<Sequence>> {
-    let mut text = String::new();
-    file.take(200).read_to_string(&mut text)?;
+    let mut text = Vec::new();
+    file.take(200).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
     let mut words = text.split_whitespace();
     let place = words.next().zip(words.next().and_then(|number| number.parse().ok()));
     Ok(place.map(|(folder, number)| Sequence { folder: folder.to_owned(), number }))
