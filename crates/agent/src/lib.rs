@@ -88,8 +88,9 @@ impl Agent {
                 }
             }
             Request::Restore {} => Ok(Reply::Restored { restored: self.knobs.restore() }),
-            Request::Listen { address, transports, key } => {
-                Ok(Reply::Listening { port: self.ports.open(address, &transports, *key.as_bytes())? })
+            Request::Listen { address, port, transports, key } => {
+                let at = SocketAddr::new(address, port);
+                Ok(Reply::Listening { port: self.ports.open(at, &transports, *key.as_bytes())? })
             }
             Request::Cancel {} => {
                 let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);

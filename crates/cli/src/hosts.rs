@@ -68,7 +68,8 @@ impl NamedHosts {
             options: Options { notices: LineSink::stderr(), ..Options::default() },
             ..Reaching::default()
         };
-        let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };
+        let data_port = args.data_port.unwrap_or(0);
+        let wishes = Wishes { address: args.address, ipv6, hints: Vec::new(), data_port };
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
@@ -160,6 +161,9 @@ impl NamedHosts {
     }
 
     fn fan(&self, hosts: Box<dyn Hosts>, inwards: bool) -> Result<Joined> {
+        if inwards && self.wishes.data_port > 0 {
+            bail!("--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out");
+        }
         let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
         let center = self.host(hub)?;
         let pair = |other| match inwards {

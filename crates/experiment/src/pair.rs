@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use landspeed_analysis::fallback;
 use landspeed_factor::PathView;
 use landspeed_record::{
     Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
@@ -28,6 +29,8 @@ pub struct Wishes {
     /// Addresses of B worth trying first: how the user's own machine resolves its name, or what the
     /// lab gave it.
     pub hints: Vec<IpAddr>,
+    /// Port of B that data flows go to; zero lets B choose.
+    pub data_port: u16,
 }
 
 /// What is watched while a workload runs, beyond the usual.
@@ -51,6 +54,8 @@ pub struct Pair {
     address: IpAddr,
     key: SessionKey,
     source_port: u16,
+    /// Port of B that the user chose; zero where B chooses.
+    data_port: u16,
     /// Where it is among the hosts that run a program.
     stage: Stage,
 }
@@ -92,7 +97,7 @@ impl Pair {
         let key = SessionKey::random();
         let mut tried = Vec::new();
         for address in addresses(&b, wishes) {
-            match open(&mut a, &mut b, address, &key) {
+            match open(&mut a, &mut b, SocketAddr::new(address, wishes.data_port), &key) {
                 Ok((port, source)) => {
                     a.begin()?;
                     b.begin()?;
@@ -104,9 +109,9 @@ impl Pair {
                         ..PathFacts::default()
                     };
                     let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
-                    let source_port = SOURCE_PORTS;
+                    let (source_port, data_port) = (SOURCE_PORTS, wishes.data_port);
                     let stage = Stage::default();
-                    let mut pair = Pair { a, b, path, ports, address, key, source_port, stage };
+                    let mut pair = Pair { a, b, path, ports, address, key, source_port, data_port, stage };
                     pair.path.rtt_ns = pair.idle_rtt()?;
                     set_stage(std::slice::from_mut(&mut pair));
                     return Ok(pair);
@@ -270,7 +275,9 @@ impl Pair {
         let client = self.a.start(&self.request(Role::Client, at, spec(client, Role::Client)))?;
         let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
-        Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
+        let ends = [outcome(&self.a, a)?, outcome(&self.b, b)?];
+        [&self.a, &self.b].into_iter().zip(&ends).try_for_each(|(host, end)| is_as_asked(host, end))?;
+        Ok(Some(ends))
     }
 
     /// What services that outlive a trial live through from now on: a block.
@@ -307,7 +314,12 @@ impl Pair {
         let port = match ports.get(&transports) {
             Some(port) => *port,
             None => {
-                let port = listen(&self.b, self.address, transports.clone(), &self.key)?;
+                let port = listen(
+                    &self.b,
+                    SocketAddr::new(self.address, self.data_port),
+                    transports.clone(),
+                    &self.key,
+                )?;
                 ports.insert(transports, port);
                 port
             }
@@ -333,8 +345,8 @@ pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
 
-/// How long a flow's proof may take.
-const MEET: Duration = Duration::from_secs(10);
+/// How long the ends of a probe take, which give up by themselves where the other does not come, beyond what an answer may take.
+const MEET: Duration = Duration::from_secs(2);
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     match reply {
@@ -344,6 +356,12 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
         },
         _ => Err(host.unexpected("run")),
     }
+}
+
+/// Refuses a trial whose flows were something else than asked: it would be shown under a name that is not theirs.
+fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
+    let (host, found) = (host.name.clone(), fallback::another(end));
+    found.map_or(Ok(()), |found| Err(Error::FellBack { host, line: found.line.clone() }))
 }
 
 /// Why not all figures that landspeed knows could be read. Nothing is decided on what is left of such an outcome.
@@ -416,25 +434,26 @@ fn probe() -> TrialSpec {
     TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
 }
 
-/// Has B open a data port on `address` for flows of `transports`.
-fn listen(b: &Host, address: IpAddr, transports: Vec<String>, key: &SessionKey) -> Result<u16, Error> {
-    match b.call(&Request::Listen { address, transports, key: key.clone() })? {
+/// Has B open a data port at `at` for flows of `transports`.
+fn listen(b: &Host, at: SocketAddr, transports: Vec<String>, key: &SessionKey) -> Result<u16, Error> {
+    let (address, port) = (at.ip(), at.port());
+    match b.call(&Request::Listen { address, port, transports, key: key.clone() })? {
         Reply::Listening { port } => Ok(port),
         _ => Err(b.unexpected("listen")),
     }
 }
 
-/// Opens a data port on `address` of B and proves one flow to it; the port, and A's address towards it.
-fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result<(u16, IpAddr), Error> {
+/// Opens a data port at `at` of B and proves one flow to it; the port, and A's address towards it.
+fn open(a: &mut Host, b: &mut Host, at: SocketAddr, key: &SessionKey) -> Result<(u16, IpAddr), Error> {
     let source;
-    (a.device, source) = route(a, address)?;
+    (a.device, source) = route(a, at.ip())?;
     let spec = probe();
-    let port = listen(b, address, transports(&spec), key)?;
-    let at = SocketAddr::new(address, port);
+    let port = listen(b, at, transports(&spec), key)?;
+    let at = SocketAddr::new(at.ip(), port);
     let run =
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
     let server = b.start(&run(Role::Server))?;
-    let limit = MEET.min(a.patience()).min(b.patience());
+    let limit = a.patience().min(b.patience()) + MEET;
     let proven = a
         .start(&run(Role::Client))
         .and_then(|client| both([a, b], [client, server], limit, &Follow::unless(&|| false)));

@@ -48,6 +48,9 @@ pub enum Request {
     /// [`Reply::Listening`].
     Listen {
         address: IpAddr,
+        /// Number of the port; zero lets the kernel choose.
+        #[serde(default)]
+        port: u16,
         /// Names of the transports: "tcp", "udp".
         transports: Vec<String>,
         key: SessionKey,

@@ -12,7 +12,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The number of a data port.
 pub(crate) fn listen(agent: &Agent, key: &SessionKey) -> u16 {
     let transports = vec!["tcp".to_owned()];
-    match agent.handle(Request::Listen { address: HERE, transports, key: key.clone() }) {
+    match agent.handle(Request::Listen { address: HERE, port: 0, transports, key: key.clone() }) {
         Reply::Listening { port } => port,
         other => panic!("{other:?}"),
     }
