@@ -162,7 +162,9 @@ impl NamedHosts {
 
     fn fan(&self, hosts: Box<dyn Hosts>, inwards: bool) -> Result<Joined> {
         if inwards && self.wishes.data_port > 0 {
-            bail!("--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out");
+            bail!(
+                "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
+            );
         }
         let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
         let center = self.host(hub)?;
