@@ -51,7 +51,7 @@ setup:
 # at the page with a browser. Debian's libudt is what our UDT talks to.
 setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux \
-		sudo script:bsdutils strip:binutils openssl fish g++ /usr/include/udt/udt.h:libudt-dev
+		sudo script:bsdutils strip:binutils openssl fish g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
 
 test: setup-test check
 	$(CARGO) run --quiet --locked -p xtask -- test
@@ -85,7 +85,7 @@ docs:
 
 # landspeed against iperf3, sockperf, qperf and libudt in one lab, interleaved: figures, no verdict by time.
 bench: build
-	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps g++ /usr/include/udt/udt.h:libudt-dev
+	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
 
 # landspeed's datagrams beside iperf3, nuttcp, sockperf and plain loops in C in one lab, in rounds of random order: figures, no
@@ -211,14 +211,14 @@ fuzz-cc: setup
 # machine left alone). TRANSPORT_ROUNDS=1 takes twelve minutes.
 TRANSPORT_ROUNDS ?= 5
 transports: build
-	@.ci/install iperf3 g++ /usr/include/udt/udt.h:libudt-dev
+	@.ci/install iperf3 g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
 	$(CARGO) build --release --locked -p xtask
 	$(SUDO) target/release/xtask transports --rounds $(TRANSPORT_ROUNDS)
 
 # Our UDT and Debian's libudt: 1 GiB, and 32 MiB over each bad network, both ways, as a stream and as messages, in packets of 1500
 # and 9000 bytes (docs/results/udt-interop.md; ten minutes, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.
 interop-udt: setup
-	@.ci/install g++ /usr/include/udt/udt.h:libudt-dev
+	@.ci/install g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
 	LANDSPEED_UDT_FULL=1 $(CARGO) test --release --locked -p landspeed-udt --test libudt -- --nocapture --test-threads 1 \
 		every_network libudt_learns
 

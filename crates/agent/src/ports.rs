@@ -13,13 +13,17 @@ const LIMIT: usize = 64;
 pub(crate) struct Ports(Mutex<HashMap<u16, Arc<DataPort>>>);
 
 impl Ports {
-    /// Opens a port at `at` that accepts flows of `transports` proving `key`.
+    /// Opens a port at `at` that accepts flows of `transports` proving `key`. One that is open already takes them up.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ports.len() >= LIMIT {
             return Err(format!("{LIMIT} data ports are open already: close some"));
         }
-        let port = DataPort::open_at(at, transports, key).map_err(|e| e.to_string())?;
+        let port = match ports.get(&at.port()) {
+            Some(open) => open.with(transports, key),
+            None => DataPort::open_at(at, transports, key),
+        };
+        let port = port.map_err(|e| e.to_string())?;
         let number = port.port();
         ports.insert(number, Arc::new(port));
         Ok(number)

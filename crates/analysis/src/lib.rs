@@ -20,6 +20,7 @@ pub mod compare;
 mod confirm;
 mod diff;
 mod expectations;
+pub mod fallback;
 mod figures;
 pub mod fit;
 pub mod grid;

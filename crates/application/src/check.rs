@@ -15,6 +15,7 @@ use crate::file::{
 };
 use crate::fill::unknown;
 use crate::model::{Application, Content, End, Figure, Fixture, Lives, On, Picture, Ready, RoleSpec, Source};
+use crate::number::Spelling;
 
 /// A mistake at a place of the file's text.
 type Mistake = (Option<Range<usize>>, String);
@@ -464,12 +465,37 @@ impl Outputs<'_> {
             return Err(here(&file.name)("scale is a number above 0".to_owned()));
         }
         let (name, unit) = (file.name.get_ref().clone(), file.unit.clone());
-        Ok(Figure { name, unit, more_is_better: file.more == More::Better, role, source, scale })
+        let spelling = spelling(file)?;
+        Ok(Figure { name, unit, more_is_better: file.more == More::Better, role, source, spelling, scale })
     }
 
     fn picture(&self, file: &PictureFile) -> Result<Picture, Mistake> {
         Ok(Picture { role: self.role(&file.role)?, json: pointer(&file.json)? })
     }
+}
+
+/// How the program spells the figure's number.
+fn spelling(file: &FigureFile) -> Result<Spelling, Mistake> {
+    let thousands =
+        file.thousands.as_ref().map(|one| separator(one, &[',', '.', '\'', '_', ' '])).transpose()?;
+    let decimal = file.decimal.as_ref().map(|one| separator(one, &[',', '.'])).transpose()?.unwrap_or('.');
+    let Some(stated) = file.thousands.as_ref().or(file.decimal.as_ref()) else { return Ok(Spelling::PLAIN) };
+    if file.line.is_none() {
+        return Err(here(stated)("thousands and decimal are of a figure that a line holds".to_owned()));
+    }
+    if thousands == Some(decimal) {
+        let why = format!("thousands and decimal are both '{decimal}': state the other one too");
+        return Err(here(stated)(why));
+    }
+    Ok(Spelling { thousands, decimal })
+}
+
+fn separator(stated: &Spanned<char>, known: &[char]) -> Result<char, Mistake> {
+    let known_one = known.contains(stated.get_ref()).then_some(*stated.get_ref());
+    let all = || known.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(", ");
+    known_one.ok_or_else(|| {
+        here(stated)(format!("'{}' separates no digits: take one of {}", stated.get_ref(), all()))
+    })
 }
 
 fn one_group(line: &Spanned<String>) -> Result<Regex, Mistake> {

@@ -72,15 +72,12 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
                     tail(&ran.output)
                 ))
             })?;
-            let plain = text.as_str().replace(',', "");
-            plain
-                .trim()
-                .parse()
-                .map_err(|_| wrong(format!("'{}' is no number", Text::from(text.as_str()))))?
+            figure.spelling.read(text.as_str()).map_err(wrong)?
         }
         Source::Json(pointer) => {
             let value = at(pointer, ran).map_err(wrong)?;
-            value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number")))?
+            let shown = || Text::from(short(&value.to_string()));
+            value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number: {}", shown())))?
         }
     };
     let number = number * figure.scale;
@@ -96,6 +93,12 @@ fn at(pointer: &str, ran: &Ran) -> Result<Value, String> {
         .map_err(|error| format!("{} printed no JSON: {error}{}", ran.role, tail(&ran.output)))?;
     let found = all.pointer_mut(pointer).map(Value::take);
     found.ok_or_else(|| format!("the JSON of {} has nothing at {pointer}", ran.role))
+}
+
+/// The beginning of a value, for an error.
+fn short(value: &str) -> String {
+    const LENGTH: usize = 60;
+    value.chars().take(LENGTH).collect()
 }
 
 /// The end of an output, for an error: its last lines, without what a terminal would obey.

@@ -150,6 +150,12 @@ pub(crate) struct FigureFile {
     pub(crate) json: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) wall_time: bool,
+    /// What separates groups of three digits.
+    #[serde(default)]
+    pub(crate) thousands: Option<Spanned<char>>,
+    /// What comes before the fraction, where that is not a point.
+    #[serde(default)]
+    pub(crate) decimal: Option<Spanned<char>>,
     #[serde(default)]
     pub(crate) scale: Option<f64>,
 }

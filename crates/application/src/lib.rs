@@ -23,6 +23,7 @@ mod fill;
 mod framed;
 pub mod gather;
 mod model;
+mod number;
 pub mod play;
 mod quick;
 mod role;
@@ -36,6 +37,7 @@ pub use fill::{Places, fill};
 pub use model::{
     Application, Content, End, Figure, Fixture, Lives, Need, On, Order, Picture, Ready, RoleSpec, Source,
 };
+pub use number::Spelling;
 pub use quick::quick;
 pub use role::{Ended, Role};
 pub use shipped::{shipped, shipped_text};

@@ -4,6 +4,8 @@ use landspeed_factor::Factor;
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::number::Spelling;
+
 /// An application: its roles and its figures.
 #[derive(Clone)]
 pub struct Application {
@@ -185,6 +187,8 @@ pub struct Figure {
     pub role: String,
     /// Where in its output.
     pub source: Source,
+    /// How the program spells the number there; a number of JSON is always plain.
+    pub spelling: Spelling,
     /// What the number that is found is multiplied with.
     pub scale: f64,
 }

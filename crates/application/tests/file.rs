@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use landspeed_application::read;
+use landspeed_application::{Ran, figures, read};
+use landspeed_record::Settings;
+use landspeed_units::Nanos;
 
 const FILE: &str = r#"title = "Echo; answers in a second"
 hosts = [2, 3]
@@ -108,6 +110,14 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
         ("([0-9]+) answers", "[0-9]+ answers", 40, "needs one group"),
         ("line = \"([0-9]+) answers\"", "json = \"rate\"", 40, "begins with '/'"),
         ("line = \"([0-9]+) answers\"", "", 36, "a figure is one of"),
+        (
+            "line = \"([0-9]+) answers\"",
+            "line = \"([0-9]+) answers\"\nthousands = \"x\"",
+            41,
+            "separates no digits",
+        ),
+        ("line = \"([0-9]+) answers\"", "line = \"([0-9]+) answers\"\nthousands = \".\"", 41, "are both '.'"),
+        ("line = \"([0-9]+) answers\"", "json = \"/rate\"\ndecimal = \",\"", 41, "that a line holds"),
         ("role = \"client\"\njson", "role = \"server\"\njson", 43, "is a service, whose output is not read"),
         ("json = \"/drawn\"", "json = \"drawn\"", 44, "begins with '/'"),
         (
@@ -123,4 +133,27 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
     }
     let without = FILE.split("[[figure]]").next().expect("a part");
     assert!(mistake(without).contains("there is no figure"), "{}", mistake(without));
+}
+
+/// What a client printed, as a figure; or what is said of it.
+fn told(figure: &str, output: &str) -> Result<f64, String> {
+    let text = FILE.replacen("line = \"([0-9]+) answers\"", figure, 1);
+    let application = read(Path::new("echo.toml"), &text).expect("no mistake");
+    let ran = Ran { role: "client".to_owned(), output: output.to_owned(), took: Nanos::secs(1) };
+    let found = figures(&application, &[ran], &Settings::new()).map_err(|error| error.to_string())?;
+    Ok(found.all[0].value)
+}
+
+#[test]
+fn a_number_that_can_be_read_in_two_ways_is_no_figure_unless_the_file_says_which() {
+    const LINE: &str = r#"line = "([0-9.,]+) answers""#;
+    for text in ["30,406", "12,5"] {
+        let why = told(LINE, &format!("{text} answers")).expect_err("two readings");
+        assert!(why.contains(&format!("'{text}'")) && why.contains("thousands"), "{why}");
+        let why = told("json = \"/n\"", &format!("{{\"n\": \"{text}\"}}")).expect_err("no number");
+        assert!(why.contains(text), "{why}");
+    }
+    assert_eq!(told(LINE, "30406.5 answers"), Ok(30406.5));
+    assert_eq!(told(&format!("{LINE}\nthousands = \",\""), "30,406 answers"), Ok(30406.0));
+    assert_eq!(told(&format!("{LINE}\ndecimal = \",\""), "12,5 answers"), Ok(12.5));
 }

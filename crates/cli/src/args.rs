@@ -151,6 +151,12 @@ pub(crate) struct HostArgs {
     /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
     #[arg(long, value_name = "IP", help_heading = "Path")]
     pub(crate) address: Option<Zoned>,
+    /// Send to this port of the second host, which its firewall lets in
+    ///
+    /// By default the second host takes a free port. TCP takes port N; where the trials go over them, UDP takes UDP port N, UDT N+1 and
+    /// QUIC N+2, and Multipath TCP takes TCP port N+1. The first host opens all connections.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=65_533), help_heading = "Path")]
+    pub(crate) data_port: Option<u16>,
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
     pub ipv4: bool,

@@ -69,7 +69,8 @@ impl NamedHosts {
             ..Reaching::default()
         };
         let notices = reaching.options.notices.clone();
-        let wishes = Wishes { address: args.address.clone(), ipv6, hints: Vec::new(), notices };
+        let data_port = args.data_port.unwrap_or(0);
+        let wishes = Wishes { address: args.address.clone(), ipv6, hints: Vec::new(), notices, data_port };
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
@@ -161,6 +162,11 @@ impl NamedHosts {
     }
 
     fn fan(&self, hosts: Box<dyn Hosts>, inwards: bool) -> Result<Joined> {
+        if inwards && self.wishes.data_port > 0 {
+            bail!(
+                "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
+            );
+        }
         let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
         let center = self.host(hub)?;
         let pair = |other| match inwards {

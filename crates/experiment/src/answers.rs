@@ -62,7 +62,7 @@ pub(crate) fn both(
     }
     match answers {
         [Some((_, Ok(a))), Some((_, Ok(b)))] => Ok(Some([a, b])),
-        [a, b] => Err(cause([error(hosts[0], a, limit), error(hosts[1], b, limit)])),
+        [a, b] => Err(cause([error(hosts[0], a, limit), error(hosts[1], b, limit)], limit)),
     }
 }
 
@@ -74,8 +74,14 @@ fn error(host: &Host, answer: Option<Answer>, limit: Duration) -> Option<(Instan
     }
 }
 
-fn cause(errors: [Option<(Instant, Error)>; 2]) -> Error {
+fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
     match errors {
+        [Some((_, a)), Some((_, b))] if [&a, &b].into_iter().all(|end| weight(end) == Weight::GaveUp) => {
+            let limit = landspeed_units::Nanos::from(limit);
+            Error::Other(format!(
+                "neither host came to the end of a run within {limit}, and both were told to give it up"
+            ))
+        }
         [Some((at_a, a)), Some((at_b, b))] => {
             if at_b < at_a {
                 graver(b, a)
@@ -104,12 +110,95 @@ fn tell(hosts: [&Host; 2], answers: &[Option<Answer>; 2]) {
     }
 }
 
-/// Of two errors the cause: a host that was lost explains what the other refuses, one that only says that its peer ended is
-/// explained by the peer's, else the first error does.
+/// Of two errors the cause: a host that was lost explains what the other refuses; of two refusals the one that names more does, else the
+/// first. What the other end says of its own is told too.
 pub(crate) fn graver(first: Error, second: Error) -> Error {
-    let is_of_peer = |error: &Error| landspeed_workload::Error::is_of_peer(&error.to_string());
-    if is_of_peer(&first) && !is_of_peer(&second) {
-        return second;
+    let (first, second) = if weight(&second) > weight(&first) { (second, first) } else { (first, second) };
+    let is_word =
+        weight(&second) > Weight::Peer && refused(&first) && first.to_string() != second.to_string();
+    if is_word { Error::Both { first: Box::new(first), second: second.to_string() } } else { first }
+}
+
+/// How much of the cause an error names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// It was told to give up.
+    GaveUp,
+    /// Its peer ended, or it was waited for in vain.
+    Peer,
+    /// It waited for its peer in vain.
+    Waited,
+    Said,
+    /// The kernel said it.
+    Errno,
+    Lost,
+}
+
+fn weight(error: &Error) -> Weight {
+    let text = error.to_string();
+    let says = |words: &str| text.contains(words);
+    if !refused(error) {
+        Weight::Lost
+    } else if text.ends_with("cancelled") {
+        Weight::GaveUp
+    } else if landspeed_workload::Error::is_of_peer(&text) {
+        Weight::Peer
+    } else if says("no flow with this session's key") {
+        Weight::Waited
+    } else if says("(os error ") {
+        Weight::Errno
+    } else {
+        Weight::Said
     }
-    if refused(&first) && !refused(&second) { second } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(host: &str, why: &str) -> Error {
+        let source = landspeed_session::Error::Refused { why: why.to_owned() };
+        Error::Session { host: host.to_owned(), source }
+    }
+
+    const NOBODY: &str =
+        "no flow with this session's key reached 10.0.0.2:9 in time; 0 without it were turned away";
+    const SILENT: &str = "TCP port 9 of 10.0.0.2 does not answer (blocked by a firewall?): open it there";
+    const FILES: &str = "cannot accept on 10.0.0.2:9: Too many open files (os error 24); raise the limit";
+    const PEER: &str = "the peer ended the trial early, while data flowed; its own report says why";
+
+    #[test]
+    fn the_end_that_names_more_of_the_cause_comes_first_and_the_other_is_told_too() {
+        for (first, second, told) in [
+            (NOBODY, SILENT, format!("b: {SILENT}; a: {NOBODY}")),
+            (SILENT, FILES, format!("b: {FILES}; a: {SILENT}")),
+            (FILES, NOBODY, format!("a: {FILES}; b: {NOBODY}")),
+            ("cancelled", NOBODY, format!("b: {NOBODY}")),
+            (SILENT, "cancelled", format!("a: {SILENT}")),
+            (PEER, FILES, format!("b: {FILES}")),
+            (PEER, "cancelled", format!("a: {PEER}")),
+        ] {
+            let error = graver(says("a", first), says("b", second));
+            assert_eq!(error.to_string(), told);
+            assert!(refused(&error), "{told}: the session goes on");
+        }
+    }
+
+    #[test]
+    fn a_host_that_was_lost_explains_the_other() {
+        let lost = || Error::Session {
+            host: "b".into(),
+            source: landspeed_session::Error::Lost { why: "gone".into() },
+        };
+        let told = graver(says("a", FILES), lost()).to_string();
+        assert!(told.starts_with("b: ") && !told.contains("open files"), "{told}");
+    }
+
+    #[test]
+    fn two_ends_that_were_told_to_give_up_are_no_reason() {
+        let now = Instant::now();
+        let ends = ["a", "b"].map(|host| Some((now, says(host, "cancelled"))));
+        let told = cause(ends, Duration::from_secs(12)).to_string();
+        assert!(told.contains("within 12") && !told.contains("cancelled"), "{told}");
+    }
 }

@@ -151,7 +151,12 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     remarks
 }
 
-/// Whether a host refused one request (the session goes on), rather than was lost.
+/// Whether a host refused one request, or its flows fell back (the session goes on), rather than was lost.
 pub(crate) fn refused(error: &Error) -> bool {
-    matches!(error, Error::Session { source: landspeed_session::Error::Refused { .. }, .. })
+    use landspeed_session::Error::Refused;
+    match error {
+        Error::Both { first, .. } => refused(first),
+        Error::Session { source: Refused { .. }, .. } | Error::FellBack { .. } => true,
+        _ => false,
+    }
 }

@@ -30,6 +30,12 @@ pub enum Error {
     Factor(#[from] landspeed_factor::Error),
     #[error(transparent)]
     Record(#[from] landspeed_record::WriteError),
+    /// What both ends of a run say.
+    #[error("{first}; {second}")]
+    Both { first: Box<Error>, second: String },
+    /// The flows of a trial were something else than asked.
+    #[error("{host}: {line}")]
+    FellBack { host: String, line: String },
     #[error("{host} cannot be tuned: {why}")]
     MayNotTune { host: String, why: String },
     /// A host is not as it was before.

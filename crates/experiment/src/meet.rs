@@ -50,6 +50,8 @@ struct Meeting<'a> {
     a: &'a Host,
     b: &'a Host,
     key: &'a SessionKey,
+    /// Port of B that the user chose; zero where B chooses.
+    data_port: u16,
     /// Raised when another way was faster.
     over: &'a AtomicBool,
 }
@@ -63,12 +65,14 @@ type Told = (usize, Result<Met, Error>);
 pub(crate) fn meet(
     (a, b): (&Host, &Host),
     ways: &[Way],
+    data_port: u16,
     key: &SessionKey,
     notices: &LineSink,
 ) -> Result<Met, Error> {
     let over = AtomicBool::new(false);
-    let meeting = Meeting { a, b, key, over: &over };
-    let mut race = Race { ways, begun: 0, failed: Vec::new(), next: Instant::now() };
+    let meeting = Meeting { a, b, key, data_port, over: &over };
+    // One data port at a time has a number that the user chose.
+    let mut race = Race { ways, overlaps: data_port == 0, begun: 0, failed: Vec::new(), next: Instant::now() };
     let word = Word { meeting, notices, begun: Instant::now() };
     let met = std::thread::scope(|scope| {
         let (tell, told) = channel::<Told>();
@@ -113,6 +117,8 @@ pub(crate) fn meet(
 /// Which ways have begun, and how they fared.
 struct Race<'a> {
     ways: &'a [Way],
+    /// Whether one way begins before the last one has failed.
+    overlaps: bool,
     begun: usize,
     failed: Vec<(usize, Error)>,
     /// When the next one begins.
@@ -123,7 +129,12 @@ impl Race<'_> {
     /// The way that is to begin now.
     fn due(&mut self) -> Option<(usize, Way)> {
         let way = *self.ways.get(self.begun).filter(|_| Instant::now() >= self.next)?;
-        self.next = Instant::now() + if way.given { STAGGER_AFTER_GIVEN } else { STAGGER };
+        self.next = Instant::now()
+            + match way.given {
+                _ if !self.overlaps => MEET,
+                true => STAGGER_AFTER_GIVEN,
+                false => STAGGER,
+            };
         self.begun += 1;
         Some((self.begun - 1, way))
     }
@@ -173,10 +184,10 @@ impl Meeting<'_> {
 
     /// Opens a data port on an address of B and proves one flow to it.
     fn prove(self, way: Way) -> Result<Met, Error> {
-        let Meeting { a, b, key, .. } = self;
+        let Meeting { a, b, key, data_port, .. } = self;
         let (device, source) = route(a, Request::Route { to: way.as_a_calls_it(0) })?;
         let spec = probe();
-        let port = listen(b, way, transports(&spec), key)?;
+        let port = listen(b, way, data_port, transports(&spec), key)?;
         let proven = self.flow(way, port, &spec);
         if let Err(error) = proven {
             let _ = b.call(&Request::Close { port });
@@ -233,9 +244,15 @@ pub(crate) fn probe() -> TrialSpec {
     TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
 }
 
-/// Has B open a data port on an own address for flows of `transports`.
-pub(crate) fn listen(b: &Host, way: Way, transports: Vec<String>, key: &SessionKey) -> Result<u16, Error> {
-    match b.call(&Request::Listen { at: way.as_b_calls_it(0), transports, key: key.clone() })? {
+/// Has B open a data port on an own address for flows of `transports`; number 0 lets B choose one.
+pub(crate) fn listen(
+    b: &Host,
+    way: Way,
+    number: u16,
+    transports: Vec<String>,
+    key: &SessionKey,
+) -> Result<u16, Error> {
+    match b.call(&Request::Listen { at: way.as_b_calls_it(number), transports, key: key.clone() })? {
         Reply::Listening { port } => Ok(port),
         _ => Err(b.unexpected("listen")),
     }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use landspeed_analysis::fallback;
 use landspeed_factor::PathView;
 use landspeed_record::{
     Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
@@ -33,6 +34,8 @@ pub struct Wishes {
     pub hints: Vec<IpAddr>,
     /// Takes what the user should know while addresses are tried.
     pub notices: LineSink,
+    /// Port of B that data flows go to; zero lets B choose.
+    pub data_port: u16,
 }
 
 /// What is watched while a workload runs, beyond the usual.
@@ -56,6 +59,8 @@ pub struct Pair {
     way: Way,
     key: SessionKey,
     source_port: u16,
+    /// Port of B that the user chose; zero where B chooses.
+    data_port: u16,
     /// Where it is among the hosts that run a program.
     stage: Stage,
 }
@@ -95,7 +100,7 @@ impl Pair {
     pub fn join(mut a: Host, mut b: Host, wishes: &Wishes) -> Result<Pair, Error> {
         check(&a, &b, wishes)?;
         let key = SessionKey::random();
-        let met = meet((&a, &b), &ways(&a.facts, &b.facts, wishes), &key, &wishes.notices)?;
+        let met = meet((&a, &b), &ways(&a.facts, &b.facts, wishes), wishes.data_port, &key, &wishes.notices)?;
         let Met { way, port, source, routed, silent } = met;
         [a.device, b.device] = routed;
         let path = PathFacts {
@@ -105,8 +110,8 @@ impl Pair {
             ..PathFacts::default()
         };
         let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
-        let (source_port, stage) = (SOURCE_PORTS, Stage::default());
-        let mut pair = Pair { a, b, path, ports, way, key, source_port, stage };
+        let (source_port, data_port, stage) = (SOURCE_PORTS, wishes.data_port, Stage::default());
+        let mut pair = Pair { a, b, path, ports, way, key, source_port, data_port, stage };
         pair.observe([source, way.ip])?;
         pair.a.begin()?;
         pair.b.begin()?;
@@ -283,7 +288,9 @@ impl Pair {
         let client = self.a.start(&self.request(Role::Client, port, spec(client, Role::Client)))?;
         let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
-        Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
+        let ends = [outcome(&self.a, a)?, outcome(&self.b, b)?];
+        [&self.a, &self.b].into_iter().zip(&ends).try_for_each(|(host, end)| is_as_asked(host, end))?;
+        Ok(Some(ends))
     }
 
     /// Refuses a program over link-local addresses: each host would need another text for them.
@@ -334,7 +341,7 @@ impl Pair {
         if let Some(port) = ports.get(&transports) {
             return Ok(*port);
         }
-        let port = listen(&self.b, self.way, transports.clone(), &self.key)?;
+        let port = listen(&self.b, self.way, self.data_port, transports.clone(), &self.key)?;
         ports.insert(transports, port);
         Ok(port)
     }
@@ -370,6 +377,12 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
         },
         _ => Err(host.unexpected("run")),
     }
+}
+
+/// Refuses a trial whose flows were something else than asked: it would be shown under a name that is not theirs.
+fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
+    let (host, found) = (host.name.clone(), fallback::another(end));
+    found.map_or(Ok(()), |found| Err(Error::FellBack { host, line: found.line.clone() }))
 }
 
 /// Why not all figures that landspeed knows could be read. Nothing is decided on what is left of such an outcome.

@@ -74,8 +74,8 @@ pub use observe::{
     TcpSample, Throttling,
 };
 pub use outcome::{
-    Connections, EndpointOutcome, LostRounds, ProgramFigure, ProgramFigures, SweepDatagrams, SweepPoint,
-    ZeroCopied,
+    Connections, EndpointOutcome, LostRounds, NotAsAsked, NotSetUp, ProgramFigure, ProgramFigures,
+    SweepDatagrams, SweepPoint, ZeroCopied,
 };
 pub use outline::{Outline, count_runs, outline, read_header};
 pub use picture::{NoPng, Png};

@@ -92,6 +92,10 @@ pub struct LatencyFigure {
     pub p99_9_ns: Option<Nanos>,
     /// 99.99th percentile; `None` as above.
     pub p99_99_ns: Option<Nanos>,
+    /// The longest; `None` without samples, and in older documents.
+    pub max_ns: Option<Nanos>,
+    /// How many took over a second: a SYN that is lost is sent again after one (RFC 6298 section 2).
+    pub beyond_1s: u64,
 }
 
 impl LatencyFigure {
@@ -105,6 +109,8 @@ impl LatencyFigure {
             p99_ns: histogram.percentile(0.99),
             p99_9_ns: histogram.percentile(0.999),
             p99_99_ns: histogram.percentile(0.9999),
+            max_ns: histogram.longest(),
+            beyond_1s: histogram.beyond(Nanos::secs(1)),
         }
     }
 }

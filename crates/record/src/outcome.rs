@@ -29,6 +29,11 @@ pub struct LostRounds(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Connections(pub u64);
 
+/// Connections that were begun within the window and not set up: it was given up, or the window had ended a second ago (client
+/// only). The set-up times have them as long as they were waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NotSetUp(pub u64);
+
 /// What became of requests not to copy payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -77,7 +82,31 @@ impl ProgramFigures {
     }
 }
 
+/// A setting of a flow that is not as it was asked for, as it was read back.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotAsAsked {
+    /// Name of the setting: "transport".
+    pub setting: String,
+    /// The value that was asked for.
+    pub asked: String,
+    /// What it turned out to be.
+    pub got: String,
+    /// All of that in one line, with what usually is behind it.
+    pub line: String,
+}
+
+impl NotAsAsked {
+    /// With a line that names the setting.
+    pub fn of(setting: &str, asked: &str, got: &str, why: &str) -> Self {
+        let line = format!("{setting}: asked for {asked}, got {got}; {why}");
+        let [setting, asked, got] = [setting, asked, got].map(str::to_owned);
+        NotAsAsked { setting, asked, got, line }
+    }
+}
+
 details!(KNOWN {
+    "fell_back" => Vec<NotAsAsked>;
     "program" => ProgramFigures;
     "picture" => Png;
     "datagrams" => Vec<DatagramCounts>;
@@ -85,6 +114,7 @@ details!(KNOWN {
     "sweep_datagrams" => SweepDatagrams;
     "lost_rounds" => LostRounds;
     "connections" => Connections;
+    "not_set_up" => NotSetUp;
     "zerocopy" => ZeroCopied, formerly "completions" = "zerocopy_completions", "copied" = "zerocopy_copied",
         "mapped_bytes" = "zerocopy_mapped_bytes";
 });

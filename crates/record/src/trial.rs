@@ -140,6 +140,17 @@ impl LatencyHistogram {
         self.bins.iter().fold(0, |count, (_, n)| count.saturating_add(*n))
     }
 
+    /// The longest; `None` without samples.
+    pub fn longest(&self) -> Option<Nanos> {
+        self.bins.iter().filter(|(_, n)| *n > 0).map(|(value, _)| Nanos(*value)).max()
+    }
+
+    /// How many took longer than `time`.
+    pub fn beyond(&self, time: Nanos) -> u64 {
+        let beyond = self.bins.iter().filter(|(value, _)| *value > time.0);
+        beyond.fold(0, |count, (_, n)| count.saturating_add(*n))
+    }
+
     /// The round-trip time that a share `q` (0 to 1) of samples does not exceed, or `None` where fewer
     /// than `10` samples lie beyond it: a percentile with less behind it is noise. The median (and
     /// anything below) needs one sample only.

@@ -105,11 +105,14 @@ fn latency(report: &MeasureReport) -> Section {
         let hosts = many.then(|| Cell::from(l.between.as_deref().unwrap_or_default()));
         let mut cells: Vec<Cell> = hosts.into_iter().chain([size.into(), l.samples.into()]).collect();
         cells.extend([l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns].map(Cell::from));
-        cells.extend((!setup).then(|| l.p50_ns.map(|ns| Nanos(ns.0 / 2)).into()));
+        match setup {
+            true => cells.extend([l.max_ns.into(), l.beyond_1s.into()]),
+            false => cells.push(l.p50_ns.map(|ns| Nanos(ns.0 / 2)).into()),
+        }
         cells
     };
     let mut names = vec!["message", "samples", "p50", "p90", "p99", "p99.9", "p99.99"];
-    names.extend((!setup).then_some("half p50"));
+    names.extend(if setup { &["max", "over 1 s"][..] } else { &["half p50"] });
     if many {
         names.insert(0, "hosts");
     }

@@ -16,9 +16,26 @@ pub enum Error {
         remedy: &'static str,
     },
     #[error(
-        "{server} did not answer in time; check that the agent there is running and that no firewall drops this port"
+        "{protocol} port {} of {} {} (blocked by a firewall?): open it there, or choose one with --data-port",
+        server.port(),
+        server.ip(),
+        if *refused { "refuses connections" } else { "does not answer" }
     )]
-    NoAnswer { server: SocketAddr },
+    NoAnswer {
+        /// "TCP", "UDP".
+        protocol: &'static str,
+        server: SocketAddr,
+        /// Whether it was reached, and refused.
+        refused: bool,
+    },
+    #[error(
+        "cannot connect to {server}: {source}: no local port is left; connections to it hold {held} of the {all} in \
+         net.ipv4.ip_local_port_range ({}-{}), those in TIME_WAIT included: widen the range (sysctl -w \
+         net.ipv4.ip_local_port_range=\"1024 65535\"), or open fewer connections",
+        range[0],
+        range[1]
+    )]
+    NoPort { server: SocketAddr, held: u64, all: u64, range: [u16; 2], source: io::Error },
     #[error("no flow with this session's key reached {at} in time; {strangers} without it were turned away")]
     NobodyCame { at: SocketAddr, strangers: u64 },
     #[error(
@@ -32,16 +49,37 @@ pub enum Error {
 }
 
 impl Error {
+    /// No answer by UDP.
+    pub(crate) fn no_datagram(server: SocketAddr) -> Self {
+        Error::NoAnswer { protocol: "UDP", server, refused: false }
+    }
+
+    /// No answer over a stream socket.
+    pub(crate) fn no_stream(server: SocketAddr, refused: bool) -> Self {
+        Error::NoAnswer { protocol: "TCP", server, refused }
+    }
+
     /// A refusal, with the remedy that its reason suggests.
+    /// Whether it is the kernel's own word, which says more than that nothing came.
+    pub fn has_errno(&self) -> bool {
+        match self {
+            Error::Refused { source, .. } => source.raw_os_error().is_some(),
+            Error::NoPort { .. } => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         let remedy = match (source.raw_os_error(), operation) {
-            (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another source port",
+            (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another",
             (Some(libc::EADDRNOTAVAIL), "connect to") => {
                 "; a connection to it holds the source port: choose another, or this host has no address of that family"
             }
             (Some(libc::EADDRNOTAVAIL), _) => "; the address is not one of this host's",
             (Some(libc::EMFILE | libc::ENFILE), _) => "; raise the limit of open files (ulimit -n)",
-            (Some(libc::ENETUNREACH | libc::EHOSTUNREACH), _) => "; check the route to it",
+            (Some(libc::ENETUNREACH), _) => "; check the route to it",
+            (Some(libc::EHOSTUNREACH), _) => "; check the route to it, and whether a firewall rejects it",
+            (Some(libc::EPERM | libc::EACCES), "connect to") => "; a firewall of this host forbids it",
             _ => "",
         };
         Error::Refused { operation, object: object.to_string(), source, remedy }

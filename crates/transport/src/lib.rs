@@ -12,6 +12,7 @@ mod error;
 mod message;
 mod mptcp;
 mod options;
+pub mod ports;
 mod proof;
 mod quic;
 mod raw;

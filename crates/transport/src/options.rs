@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, System, View, each, unless};
-use landspeed_record::Settings;
+use landspeed_record::{NotAsAsked, Settings};
 use socket2::Socket;
 
 /// Value of an option, in the unit in which it was asked for.
@@ -57,10 +57,10 @@ impl Options {
         }
     }
 
-    /// One line for each option that is not as `settings` ask.
-    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<String> {
-        let line = |option| differs(option, socket, &(option.asked)(option.factor.of(settings))?);
-        self.rows().filter_map(line).collect()
+    /// Each option that is not as `settings` ask.
+    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<NotAsAsked> {
+        let found = |option| differs(option, socket, settings);
+        self.rows().filter_map(found).collect()
     }
 
     /// The factors that ask for them.
@@ -193,12 +193,15 @@ impl Value {
     }
 }
 
-fn differs(row: &SocketOption, socket: &Socket, asked: &Value) -> Option<String> {
+fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<NotAsAsked> {
+    let value = row.factor.of(settings);
+    let asked = (row.asked)(value)?;
     let got = match (row.get)(socket) {
-        Ok(got) if got == *asked => return None,
+        Ok(got) if got == asked => return None,
         Ok(got) => got.to_string(),
         Err(error) => error.to_string(),
     };
     let hint = if row.hint.is_empty() { String::new() } else { format!(" ({})", row.hint) };
-    Some(format!("{}: asked for {asked}, got {got}{hint}", row.factor.system.name()))
+    let line = format!("{}: asked for {asked}, got {got}{hint}", row.factor.system.name());
+    Some(NotAsAsked { setting: row.factor.name.to_owned(), asked: value.to_owned(), got, line })
 }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_factor::Factor;
-use landspeed_record::{Details, EndpointOutcome, Headline, Settings};
+use landspeed_record::{Details, EndpointOutcome, Headline, NotAsAsked, Settings};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::{Datagrams, Error, Patience};
@@ -117,8 +117,8 @@ pub trait Flow: Send + Sync {
     /// How long the transport's own set-up took, proof left out; zero on the accepting end.
     fn set_up(&self) -> Nanos;
 
-    /// Options that do not read back as asked, one line each.
-    fn not_as_asked(&self) -> &[String];
+    /// Settings that are not as asked, as its sockets tell now.
+    fn not_as_asked(&self) -> Vec<NotAsAsked>;
 
     /// Takes on settings of its own, at the accepting end, where it began with its listener's. Buffer sizes stay: they
     /// count before connecting.

@@ -1,6 +1,8 @@
 //! One end of a trial, ready to run.
 
-use landspeed_record::{EndpointOutcome, TrialSpec, ZeroCopied};
+use std::collections::BTreeSet;
+
+use landspeed_record::{EndpointOutcome, NotAsAsked, TrialSpec, ZeroCopied};
 use landspeed_transport::{Cancel, Completions, Flow};
 use landspeed_units::Bytes;
 
@@ -27,21 +29,28 @@ impl<'a> TrialEnd<'a> {
     }
 }
 
+/// What flows are not as they were asked to be, each thing once.
+pub(crate) type Found = BTreeSet<NotAsAsked>;
+
 /// What every workload's outcome holds: the window, the observations, and what the flows' sockets
 /// would not do.
 pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> EndpointOutcome {
-    let mut not_as_asked: Vec<String> =
-        flows.iter().flat_map(|flow| flow.not_as_asked().iter().cloned()).collect();
-    not_as_asked.sort();
-    not_as_asked.dedup();
+    outcome_of(measured, flows.iter().flat_map(|flow| flow.not_as_asked()).collect())
+}
+
+/// The same of flows that have ended.
+pub(crate) fn outcome_of(measured: &mut Measured, not_as_asked: Found) -> EndpointOutcome {
     let mut outcome = EndpointOutcome {
         window_ns: measured.window,
         strangers: measured.strangers,
-        not_as_asked,
+        not_as_asked: not_as_asked.iter().map(|one| one.line.clone()).collect(),
         observed: std::mem::take(&mut measured.observed),
         details: std::mem::take(&mut measured.details),
         ..EndpointOutcome::default()
     };
+    if !not_as_asked.is_empty() {
+        outcome.details.put(not_as_asked.into_iter().collect::<Vec<_>>());
+    }
     if !measured.datagrams.is_empty() {
         outcome.details.put(std::mem::take(&mut measured.datagrams));
     }

@@ -1,6 +1,7 @@
 //! What can go wrong in a trial.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use landspeed_units::{Nanos, did_you_mean};
@@ -33,6 +34,17 @@ pub enum Error {
     PeerSilent { phase: &'static str, waited: Nanos },
     #[error("nothing was acknowledged for {waited}: traffic stopped; check the path and the peer")]
     FeedbackLost { waited: Nanos },
+    #[error(
+        "{wanted} need {needed} open files, and this process may have {limit}, of which {open} are open: raise its limit (ulimit -n {remedy}, or LimitNOFILE= of its service)"
+    )]
+    Files { wanted: String, needed: u64, limit: u64, open: u64, remedy: u64 },
+    #[error(
+        "{wanted} to {server} need as many local ports, and net.ipv4.ip_local_port_range ({}-{}) has {all}, of which \
+         connections to it hold {held}: widen it (sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"), or open fewer",
+        range[0],
+        range[1]
+    )]
+    Ports { wanted: String, server: SocketAddr, range: [u16; 2], all: u64, held: u64 },
     #[error("a worker thread failed")]
     Worker,
     #[error("{0}")]
@@ -48,6 +60,24 @@ impl Error {
     /// Whether the text of an error, as it came from a host, says that the other host's tells the cause.
     pub fn is_of_peer(text: &str) -> bool {
         text.contains(SAYS_WHY)
+    }
+
+    /// How much of the cause it names: of several errors the one that names most is the one to show.
+    pub(crate) fn weight(&self) -> u8 {
+        match self {
+            Error::Cancelled => 0,
+            Error::PeerGone { .. } | Error::Worker => 1,
+            Error::Transport(landspeed_transport::Error::NobodyCame { .. }) => 2,
+            Error::Transport(error) if error.has_errno() => 5,
+            Error::Refused { source, .. } if source.raw_os_error().is_some() => 5,
+            Error::Transport(landspeed_transport::Error::NoAnswer { .. }) => 3,
+            _ => 4,
+        }
+    }
+
+    /// The error that names most of the cause, where there are any; of equals the first.
+    pub(crate) fn gravest(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
+        errors.into_iter().reduce(|first, next| if next.weight() > first.weight() { next } else { first })
     }
 
     pub(crate) fn silent(phase: &'static str, waited: Duration) -> Self {

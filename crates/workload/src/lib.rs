@@ -23,6 +23,7 @@ mod parameter;
 pub mod pingpong;
 mod port;
 pub mod reference;
+mod room;
 mod runner;
 mod session;
 mod signal;

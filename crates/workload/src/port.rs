@@ -1,5 +1,6 @@
 //! Where the two ends of a trial meet.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -76,18 +77,35 @@ impl DataPort {
         Self::open_at(SocketAddr::new(address, 0), transports, key)
     }
 
-    /// As [`DataPort::open`], for an address that may have a zone, which a link-local one needs.
+    /// As [`DataPort::open`], for an address that may have a zone, which a link-local one needs, and a port of the caller's choice; zero
+    /// leaves the choice to the kernel.
     ///
     /// # Errors
-    /// The same.
+    /// As [`DataPort::open`].
     pub fn open_at(at: SocketAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
         let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
         DataPort::hold(at, &transports?, key)
     }
 
+    /// The same port for other transports beside its own, in its place.
+    ///
+    /// # Errors
+    /// As [`DataPort::open`], and [`Error::Spec`] for another key.
+    pub fn with(&self, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
+        if self.key != key {
+            let why = format!("{} serves other hosts already: choose another data port", self.port());
+            return Err(Error::spec("port", why));
+        }
+        let own = self.data.iter().map(|(name, _)| *name);
+        let all: BTreeSet<&str> = own.chain(transports.iter().map(AsRef::as_ref)).collect();
+        let port = DataPort::open_at(self.signals.address(), &all.into_iter().collect::<Vec<_>>(), key)?;
+        Ok(DataPort { living: self.living(), ..port })
+    }
+
     fn hold(at: SocketAddr, transports: &[&dyn Transport], key: Key) -> Result<DataPort, Error> {
         let mut last = None;
-        for _ in 0..TRIES {
+        let tries = if at.port() == 0 { TRIES } else { 1 };
+        for _ in 0..tries {
             let signals = transport(SIGNALS)?.reserve(at)?;
             match reserve_data(transports, signals.address()) {
                 Ok(data) => return Ok(DataPort { signals, data, key, living: Arc::default() }),
@@ -270,5 +288,27 @@ mod tests {
         assert_eq!(refused, "transport: no data port of udp is open");
         let refused = DataPort::open(HERE, &["pigeon"], KEY).expect_err("no transport").to_string();
         assert!(refused.contains("there are tcp, udp"), "{refused}");
+    }
+
+    #[test]
+    fn a_chosen_port_takes_up_further_transports_and_no_other_key() {
+        let first = DataPort::open(HERE, &["tcp"], KEY).expect("a port on loopback");
+        let at = SocketAddr::new(HERE, first.port());
+        drop(first);
+        let chosen = DataPort::open_at(at, &["tcp"], KEY).expect("free again");
+        assert_eq!(chosen.port(), at.port());
+        let more = chosen.with(&["udp", "mptcp"], KEY).expect("beside the first");
+        let more = more.with(&["udt"], KEY).expect("beside these");
+        drop(chosen);
+        assert_eq!(more.port(), at.port());
+        for name in ["tcp", "udp", "mptcp", "udt"] {
+            more.listen(&with(&[(&TRANSPORT, name)])).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        let other = more.with(&["tcp"], [2; 32]).expect_err("another key").to_string();
+        assert!(other.contains("choose another data port"), "{other}");
+        let taken = std::net::TcpListener::bind(SocketAddr::new(HERE, 0)).expect("a port on loopback");
+        let at = taken.local_addr().expect("its address");
+        let why = DataPort::open_at(at, &["tcp"], KEY).expect_err("somebody listens there").to_string();
+        assert!(why.contains(&at.port().to_string()) && why.contains("choose another"), "{why}");
     }
 }

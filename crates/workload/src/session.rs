@@ -12,7 +12,7 @@ use crate::application::Living;
 use crate::port::{SIGNALS, plain, transport};
 use crate::runner::Needs;
 use crate::signal::Signals;
-use crate::{ClientPlan, DataPort, Error};
+use crate::{ClientPlan, DataPort, Error, room};
 
 /// How long the ends wait for each other. They are started by one controller at about the same time;
 /// what lies between is its round trip.
@@ -51,6 +51,10 @@ impl Session {
 /// The client's part: the signal flow first, then the others many at once, so that a long path costs few
 /// round trips and not two for each flow.
 pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<Session, Error> {
+    room::files(needs.flows.into())?;
+    if plan.source_port == 0 {
+        room::local_ports(u64::from(needs.flows) + 1, plan.server)?;
+    }
     let patience = Patience { until: Instant::now() + MEET, cancel };
     let signals = open(plan, SIGNAL_FLOW, needs.flows, &plain(), &patience)?;
     let numbers: Vec<u32> = (0..needs.flows).collect();
@@ -78,8 +82,20 @@ fn open_all(
         let opening: Vec<_> = numbers.iter().map(|&number| scope.spawn(move || open(number))).collect();
         let join =
             |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("opening does not panic");
-        opening.into_iter().map(join).collect()
+        all_or_gravest(opening.into_iter().map(join))
     })
+}
+
+/// All that was made, or of what went wrong the error that names most of the cause.
+fn all_or_gravest<T>(results: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let (mut made, mut errors) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(one) => made.push(one),
+            Err(error) => errors.push(error),
+        }
+    }
+    Error::gravest(errors).map_or(Ok(made), Err)
 }
 
 pub(crate) fn flows(settings: &Settings) -> u32 {
@@ -101,26 +117,28 @@ fn open(
     let transport = transport(TRANSPORT.of(settings))?;
     let call = Call { server: plan.towards(transport)?, number, source_port, settings, key: &plan.key };
     let flow = transport.connect(&call, patience)?;
-    has_control(flow.as_ref(), settings)?;
+    has_control(flow.as_ref())?;
     Ok(flow)
 }
 
 /// Refuses a flow that took another congestion control than the one asked for, as its socket tells: it would measure something
 /// else under that name.
-fn has_control(flow: &dyn Flow, settings: &Settings) -> Result<(), Error> {
+fn has_control(flow: &dyn Flow) -> Result<(), Error> {
+    const CONTROL: &str = "socket-congestion";
     const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let differs = |line: &&String| line.starts_with("TCP_CONGESTION:");
-    let Some(line) = flow.not_as_asked().iter().find(differs) else { return Ok(()) };
+    let mut differs = flow.not_as_asked().into_iter();
+    let Some(found) = differs.find(|one| one.setting == CONTROL) else { return Ok(()) };
     let available = std::fs::read_to_string(ALL).unwrap_or_default();
     Err(Error::Control {
-        line: line.clone(),
-        wanted: settings.get("socket-congestion").cloned().unwrap_or_default(),
+        line: found.line,
+        wanted: found.asked,
         available: available.split_whitespace().map(str::to_owned).collect(),
     })
 }
 
 /// The server's part: takes flows in whatever order they come until all are there.
 pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<Session, Error> {
+    room::files(needs.flows.into())?;
     let patience = Patience { until: Instant::now() + MEET, cancel };
     let mut places = Places { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
     // Where the signals' port is open, the data's are.
@@ -140,7 +158,7 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<
     let signals = Signals::new(places.signals.expect("the loop ends with it"));
     let flows: Vec<_> = places.flows.into_iter().flatten().collect();
     if needs.own.is_empty() {
-        flows.iter().try_for_each(|flow| has_control(flow.as_ref(), &needs.settings))?;
+        flows.iter().try_for_each(|flow| has_control(flow.as_ref()))?;
     }
     let more = More::Accept(data.pop().filter(|_| needs.keeps_listening));
     Ok(Session { flows, signals, more, strangers, living: port.living() })
@@ -166,7 +184,8 @@ fn accept_all(
         let each = data.iter_mut().zip(transports);
         let threads: Vec<_> =
             each.map(|(listener, name)| scope.spawn(move || accept(listener, name))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("accepting does not panic"))
+        let ended = threads.into_iter().map(|thread| thread.join().expect("accepting does not panic"));
+        all_or_gravest(ended).map(drop)
     })
 }
 

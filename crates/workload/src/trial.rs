@@ -266,6 +266,15 @@ impl Trial<'_, '_> {
     /// Closes the window now, and stays until the peer's is closed too: until then each end keeps
     /// sending and taking, so that both windows are full to their ends.
     pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
+        self.close_then(mark, |_| Ok(()))
+    }
+
+    /// The same, where this end does more before it lets the peer go.
+    pub(crate) fn close_then(
+        &mut self,
+        mark: &Mark,
+        then: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Measured, Error> {
         let window = Nanos::from(mark.at.elapsed());
         let counts = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
         let datagrams =
@@ -278,6 +287,7 @@ impl Trial<'_, '_> {
         }
         self.clock.next_sample = None;
         self.told = None;
+        then(self)?;
         self.part()?;
         Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, details, observed })
     }

@@ -232,7 +232,9 @@ fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> 
     let (left, results): (Vec<T>, Vec<_>) = ended.into_iter().unzip();
     match led {
         Ok(made) => Ok((made, left)),
-        Err(Error::Worker) => Err(results.into_iter().find_map(Result::err).unwrap_or(Error::Worker)),
+        Err(Error::Worker) => {
+            Err(Error::gravest(results.into_iter().filter_map(Result::err)).unwrap_or(Error::Worker))
+        }
         Err(error) => Err(error),
     }
 }

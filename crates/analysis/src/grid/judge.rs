@@ -9,6 +9,7 @@ use landspeed_stats::grid::{Compared, Contrast, Layout};
 use landspeed_stats::ratio_of;
 use landspeed_units::Nanos;
 
+use super::called;
 use super::fitted::{Fitted, Step, from_to, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
@@ -51,7 +52,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
         host_a: host(Side::A),
         host_b: host(Side::B),
         path: path_facts,
-        factors: grid.factors.clone(),
+        factors: called::factors(grid, &trials),
         by: grid.by,
         blocks,
         trials: (trials.len() - failed) as u32,
@@ -104,6 +105,7 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
         }
         Some(GridEnd::Blocks | GridEnd::Precision | GridEnd::Budget) => {}
     }
+    notes.extend(called::of_base(grid, trials));
     for cell in 0..grid.cells() {
         let of_cell = || trials.iter().filter(|trial| trial.cell == cell);
         let whys = of_cell().filter_map(|trial| trial.failed.as_ref());

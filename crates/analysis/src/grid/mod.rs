@@ -1,5 +1,6 @@
 //! A grid of cells: which to visit next, and what its trials say together.
 
+mod called;
 mod expect;
 mod fitted;
 mod judge;

@@ -1,5 +1,7 @@
 //! What is to be varied or set, found where it is declared, its values checked. Pure.
 
+use std::collections::BTreeMap;
+
 use landspeed_factor::{Domain, Factor, On, Scope};
 use landspeed_record::{GridFactor, GridPlace, GridSetting, LevelKind};
 use landspeed_topology as topology;
@@ -112,6 +114,7 @@ pub fn factor(name: &str, values: &str, names: Names<'_>) -> Result<GridFactor, 
         amounts: amounts.unwrap_or_default(),
         is_slow: false,
         toggle_ns: toggle(place, &found),
+        turned_out: BTreeMap::new(),
     }
     .settled())
 }

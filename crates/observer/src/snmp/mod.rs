@@ -1,4 +1,4 @@
-//! Counters of the protocols that moved: /proc/net/snmp, /proc/net/netstat and /proc/net/snmp6 of the
+//! Counters of the protocols that moved: /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6 and /proc/net/stat/nf_conntrack of the
 //! calling thread's network namespace, under the kernel's own names (Documentation/networking/snmp_counter.rst):
 //! "Tcp.RetransSegs", "TcpExt.TCPRcvCollapsed", "Ip6.InReceives".
 
@@ -14,6 +14,8 @@ const SNMP4: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
 /// Absent where the kernel has no IPv6, which is no fault.
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
+/// Absent where the kernel tracks no connections.
+const CONNTRACK: &str = "/proc/thread-self/net/stat/nf_conntrack";
 
 /// Levels among the counters: their difference says nothing.
 const LEVELS: [&str; 7] = [
@@ -48,7 +50,10 @@ pub(crate) static SNMP: Observer = Observer {
             "out-of-order segments", "TcpExt.TCPOFOQueue": moved(counts, "TcpExt.TCPOFOQueue");
             "receive queues collapsed", "TcpExt.TCPRcvCollapsed: segments merged to make room in a receive buffer":
                 moved(counts, "TcpExt.TCPRcvCollapsed");
+            "SYNs sent again", "TcpExt.TCPSynRetrans: SYNs and their answers": moved(counts, "TcpExt.TCPSynRetrans");
             "listen queue overflows", "TcpExt.ListenOverflows": moved(counts, "TcpExt.ListenOverflows");
+            "connections that tracking dropped", "Conntrack.drop and Conntrack.insert_failed, of /proc/net/stat/nf_conntrack":
+                Some(moved(counts, "Conntrack.drop")?.saturating_add(moved(counts, "Conntrack.insert_failed")?));
             "UDP receive buffer errors", "Udp.RcvbufErrors: datagrams dropped for want of room at a socket":
                 moved(counts, "Udp.RcvbufErrors");
         }
@@ -65,6 +70,9 @@ fn read() -> Result<Counters, Error> {
     counters.extend(parse_pairs(NETSTAT, &procfile::read(NETSTAT)?)?);
     if let Ok(text) = procfile::read(SNMP6) {
         counters.extend(parse_list(&text));
+    }
+    if let Ok(text) = procfile::read(CONNTRACK) {
+        counters.extend(parse_columns(&text));
     }
     Ok(counters)
 }
@@ -96,6 +104,22 @@ fn parse_list(text: &str) -> Counters {
     text.lines().filter_map(parse).collect()
 }
 
+/// A line of names, and a line of hexadecimal numbers for each processor: "entries insert_failed drop", "0000000a 00000000 00000002".
+fn parse_columns(text: &str) -> Counters {
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
+    let mut counters = Counters::new();
+    for line in lines {
+        let values = line.split_ascii_whitespace().map(|value| u64::from_str_radix(value, 16));
+        // The number of entries is a level, the same on each line.
+        for (name, value) in names.iter().zip(values).filter(|(name, _)| **name != "entries") {
+            let sum = counters.entry(format!("Conntrack.{name}")).or_default();
+            *sum = sum.saturating_add(value.unwrap_or(0));
+        }
+    }
+    counters
+}
+
 fn counter(name: String, value: &str) -> Option<(String, u64)> {
     let value = value.parse().ok()?;
     (!LEVELS.contains(&name.as_str())).then_some((name, value))
@@ -125,6 +149,15 @@ mod tests {
             list.keys().collect::<Vec<_>>(),
             ["Icmp6.OutType134", "Ip6.InReceives", "UdpLite6.InErrors"]
         );
+    }
+
+    #[test]
+    fn what_processors_counted_of_tracked_connections_is_added_up() {
+        let text = "entries  clashres insert_failed drop\n0000000a 00000000 00000001 00000010\n0000000a 00000000 00000000 00000002\n";
+        let counters = parse_columns(text);
+        assert_eq!((counters["Conntrack.drop"], counters["Conntrack.insert_failed"]), (18, 1));
+        assert!(!counters.contains_key("Conntrack.entries"));
+        assert!(parse_columns("").is_empty() && parse_columns("drop\nxyz\n")["Conntrack.drop"] == 0);
     }
 
     #[test]

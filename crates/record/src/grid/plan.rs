@@ -1,5 +1,7 @@
 //! What is varied.
 
+use std::collections::BTreeMap;
+
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +90,9 @@ pub struct GridFactor {
     pub is_slow: bool,
     /// About how long a change takes.
     pub toggle_ns: Nanos,
+    /// What values turned out to be in the trials, by value: "on" was "copied".
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub turned_out: BTreeMap<String, String>,
 }
 
 impl GridFactor {

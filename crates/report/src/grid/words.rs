@@ -99,8 +99,13 @@ pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
     }
 }
 
-/// A value of a factor as people write it.
+/// A value of a factor as people write it, with what it turned out to be.
 pub(super) fn level(factor: &GridFactor, value: &str) -> String {
+    let turned_out = factor.turned_out.get(value).map(|got| format!(" ({})", safe(got))).unwrap_or_default();
+    written(factor, value) + &turned_out
+}
+
+fn written(factor: &GridFactor, value: &str) -> String {
     let amount = || value.parse::<f64>().ok();
     let written = match factor.kind {
         LevelKind::Bytes => value.parse().ok().map(|bytes| short(Bytes(bytes))),

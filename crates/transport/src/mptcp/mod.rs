@@ -2,16 +2,18 @@
 //!
 //! Which paths there are is the hosts' choice: `ip mptcp endpoint` and `ip mptcp limits`.
 
+mod fallback;
 mod subflows;
 
 use std::io;
 use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
-use landspeed_record::{Details, Settings};
+use landspeed_record::{Details, NotAsAsked, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::options::{self, Options};
+use crate::settings::TRANSPORT;
 use crate::socket::{self, HeldPort};
 use crate::stream::{self, Kind, Stream, StreamListener};
 use crate::tcp::options::COMMON;
@@ -68,6 +70,12 @@ impl Kind for Mptcp {
 
     fn socket(&self, at: SocketAddr) -> io::Result<Socket> {
         socket::open(at, Type::STREAM, Some(Protocol::MPTCP))
+    }
+
+    fn fell_back(&self, stream: &Stream, _: &Settings) -> Vec<NotAsAsked> {
+        let why = "the peer or a host between does not let Multipath TCP through (net.mptcp.enabled there, a firewall)";
+        let fell_back = fallback::is_tcp(&stream.socket);
+        fell_back.then(|| NotAsAsked::of(TRANSPORT.name, ABOUT.name, "tcp", why)).into_iter().collect()
     }
 
     fn tell(&self, stream: &Stream, details: &mut Details) {

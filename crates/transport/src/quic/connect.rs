@@ -33,7 +33,7 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
             return caller.flow(set_up);
         }
         drop(caller);
-        patience.slice()?.ok_or(Error::NoAnswer { server: call.server })?;
+        patience.slice()?.ok_or(Error::no_datagram(call.server))?;
         std::thread::sleep(AGAIN);
     }
 }
@@ -92,7 +92,7 @@ impl<'a> Caller<'a> {
             if !self.has_room()? {
                 return Ok(None);
             }
-            let slice = patience.slice()?.ok_or(Error::NoAnswer { server })?;
+            let slice = patience.slice()?.ok_or(Error::no_datagram(server))?;
             let until = Instant::now() + slice;
             self.knock_again();
             self.wait(until)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, Settings};
+use landspeed_record::{Details, NotAsAsked, Settings};
 use landspeed_units::{Bytes, Nanos};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
@@ -111,7 +111,7 @@ pub(super) struct QuicFlow {
     /// Bytes that its proof took of what is acknowledged.
     proof: u64,
     ways: Ways,
-    not_as_asked: Vec<String>,
+    not_as_asked: Vec<NotAsAsked>,
     /// Whether its receiver was woken to leave.
     woken: AtomicBool,
 }
@@ -211,8 +211,8 @@ impl Flow for QuicFlow {
         self.set_up
     }
 
-    fn not_as_asked(&self) -> &[String] {
-        &self.not_as_asked
+    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+        self.not_as_asked.clone()
     }
 
     fn adopt(&mut self, settings: &Settings) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, View, each, flip, unless};
-use landspeed_record::Settings;
+use landspeed_record::{NotAsAsked, Settings};
 use landspeed_units::Bytes;
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
@@ -193,7 +193,7 @@ impl Ways {
     }
 
     /// One line for each setting that a connection keeps from its beginning, and that is not as `asked`.
-    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<String> {
+    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<NotAsAsked> {
         let wanted = Ways::of(asked);
         let kept = [
             (&CONGESTION, self.congestion == wanted.congestion),
@@ -202,14 +202,8 @@ impl Ways {
             (&ACK_EVERY, self.ack_every == wanted.ack_every),
         ];
         let differs = kept.into_iter().filter(|(_, same)| !same);
-        let line = |(factor, _): (&Factor, _)| {
-            format!(
-                "{}: asked for {}, but a connection keeps what its listener had",
-                factor.name,
-                factor.of(asked)
-            )
-        };
-        differs.map(line).collect()
+        let (got, why) = ("its listener's", "a connection keeps what its listener had");
+        differs.map(|(factor, _)| NotAsAsked::of(factor.name, factor.of(asked), got, why)).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use landspeed_record::NotAsAsked;
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::PollFlags;
@@ -63,15 +64,15 @@ impl Wire {
         let _ = raw::set::<u32>(&*self.socket, libc::IPPROTO_UDP, libc::UDP_GRO, on.into());
     }
 
-    /// One line for each way that the kernel does not have.
-    pub(super) fn lacks(&self, ways: &Ways) -> Vec<String> {
+    /// Each way that the kernel does not have.
+    pub(super) fn lacks(&self, ways: &Ways) -> Vec<NotAsAsked> {
         let gso = ways.gso && self.state.max_gso_segments() == 1;
         let gro = ways.gro && self.state.gro_segments() == 1;
         let lacking = [(gso, "quic-gso", "UDP_SEGMENT", "4.18"), (gro, "quic-gro", "UDP_GRO", "5.0")];
         let lacking = lacking.into_iter().filter(|(lacks, ..)| *lacks);
         lacking
             .map(|(_, name, option, since)| {
-                format!("{name}: asked for on, got off ({option} came with Linux {since})")
+                NotAsAsked::of(name, "on", "off", &format!("{option} came with Linux {since}"))
             })
             .collect()
     }

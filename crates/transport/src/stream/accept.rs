@@ -1,7 +1,7 @@
 //! Accepting flows and turning strangers away.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,8 @@ pub(crate) struct StreamListener {
     applicants: VecDeque<Applicant>,
     proven: VecDeque<StreamFlow>,
     strangers: u64,
+    /// What the kernel said when it had no room for a connection, the last time.
+    no_room: Option<io::Error>,
 }
 
 /// A connection whose proof is under way. Non-blocking: none holds up another.
@@ -75,6 +77,7 @@ impl StreamListener {
             applicants: VecDeque::new(),
             proven: VecDeque::new(),
             strangers: 0,
+            no_room: None,
         })
     }
 
@@ -94,6 +97,7 @@ impl StreamListener {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(()),
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+                        self.no_room = Some(error);
                         std::thread::sleep(NO_ROOM);
                         return Ok(());
                     }
@@ -178,6 +182,14 @@ impl StreamListener {
         Ok(None)
     }
 
+    /// What kept flows from coming, where the kernel said it.
+    fn why(&mut self, error: Error) -> Error {
+        match (&error, self.no_room.take()) {
+            (Error::NobodyCame { .. }, Some(source)) => Error::refused("accept on", self.at, source),
+            _ => error,
+        }
+    }
+
     fn receive_as(&mut self, number: u32, socket: Socket) -> Result<(), Error> {
         let refused = |source| Error::refused("accept on", self.at, source);
         socket.set_nonblocking(false).map_err(refused)?;
@@ -194,7 +206,8 @@ impl Listener for StreamListener {
             if let Some(flow) = self.proven.pop_front() {
                 return Ok(Box::new(flow));
             }
-            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            let slice = patience.slice_at(self.at, self.strangers).map_err(|error| self.why(error))?;
+            self.wait(slice)?;
             self.take_in()?;
             self.examine()?;
         }

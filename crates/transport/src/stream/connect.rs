@@ -11,7 +11,7 @@ use super::Kind;
 use super::flow::StreamFlow;
 use crate::proof::{self, ANSWER, Proof};
 use crate::transport::{Call, Flow};
-use crate::{Error, Patience, socket};
+use crate::{Error, Patience, ports, socket};
 
 /// Pause before a server that does not listen yet is tried again: short, because both ends of a trial
 /// are started at about the same time and every trial waits for it.
@@ -29,14 +29,14 @@ pub(crate) fn connect(
             return Ok(Box::new(StreamFlow::new(kind, socket, call.number, (call.settings, set_up))));
         }
         drop(socket);
-        pause(call, patience)?;
+        pause(call, patience, false)?;
     }
 }
 
 /// Waits a moment, where there is time left.
-fn pause(call: &Call<'_>, patience: &Patience<'_>) -> Result<(), Error> {
+fn pause(call: &Call<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
     if patience.slice()?.is_none() {
-        return Err(Error::NoAnswer { server: call.server });
+        return Err(Error::no_stream(call.server, refused));
     }
     std::thread::sleep(AGAIN);
     Ok(())
@@ -60,16 +60,25 @@ fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(S
                 socket.set_write_timeout(None).map_err(refused)?;
                 return Ok((socket, set_up));
             }
-            Ok(false) => return Err(Error::NoAnswer { server: call.server }),
+            Ok(false) => return Err(Error::no_stream(call.server, false)),
             Err(Attempt::GaveUp(error)) => return Err(error),
             Err(Attempt::Failed(error))
                 if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) =>
             {
-                pause(call, patience)?;
+                pause(call, patience, true)?;
             }
-            Err(Attempt::Failed(error)) => return Err(refused(error)),
+            Err(Attempt::Failed(error)) => return Err(no_port(call, error).unwrap_or_else(refused)),
         }
     }
+}
+
+/// Says which ports are used up where the kernel found none for the flow; otherwise gives the error back.
+fn no_port(call: &Call<'_>, error: io::Error) -> Result<Error, io::Error> {
+    let is_port = error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && call.source_port == 0;
+    let Some(range) = is_port.then(ports::local_range).flatten() else { return Err(error) };
+    let [first, last] = range.map(u64::from);
+    let (server, held) = (call.server, ports::held_towards(call.server, range));
+    Ok(Error::NoPort { server, held, all: last - first + 1, range, source: error })
 }
 
 enum Attempt {
@@ -131,7 +140,7 @@ fn read_answer(
     let mut got = 0;
     while got < ANSWER {
         let Some(slice) = patience.slice()? else {
-            return Err(Error::NoAnswer { server: call.server });
+            return Err(Error::no_stream(call.server, false));
         };
         let mut ready = [PollFd::new(socket, PollFlags::IN)];
         let waited = socket::wait(&mut ready, slice);

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{Details, Settings};
+use landspeed_record::{Details, NotAsAsked, Settings};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
@@ -24,7 +24,7 @@ pub(crate) struct StreamFlow {
     number: u32,
     set_up: Nanos,
     settings: Settings,
-    not_as_asked: Vec<String>,
+    not_as_asked: Vec<NotAsAsked>,
     /// Whether its receiver was woken: the end of the peer's bytes is not seen any more.
     woken: AtomicBool,
     /// Whether both ends have all: a reset now could reach the peer before it has read that.
@@ -123,8 +123,9 @@ impl Flow for StreamFlow {
         self.set_up
     }
 
-    fn not_as_asked(&self) -> &[String] {
-        &self.not_as_asked
+    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+        let fell_back = self.kind.fell_back(&self.stream, &self.settings);
+        self.not_as_asked.iter().cloned().chain(fell_back).collect()
     }
 
     fn adopt(&mut self, settings: &Settings) {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{Details, Settings};
+use landspeed_record::{Details, NotAsAsked, Settings};
 use landspeed_units::Bytes;
 use socket2::{SockAddr, Socket};
 
@@ -58,6 +58,11 @@ pub(crate) trait Kind: Sync {
 
     /// Adds what only this transport knows of a flow: see [`crate::Flow::tell`].
     fn tell(&self, _stream: &Stream, _details: &mut Details) {}
+
+    /// Settings that are no options of the socket, and not as asked: see [`crate::Flow::not_as_asked`].
+    fn fell_back(&self, _stream: &Stream, _settings: &Settings) -> Vec<NotAsAsked> {
+        Vec::new()
+    }
 
     fn sender<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
         Ok(plain_sender(stream))

@@ -187,7 +187,7 @@ mod tests {
         ]);
         let socket = socket();
         OPTIONS.set(&socket, &settings);
-        assert_eq!(OPTIONS.read_back(&socket, &settings), Vec::<String>::new());
+        assert_eq!(OPTIONS.read_back(&socket, &settings), []);
         assert_eq!(socket.send_buffer_size().expect("readable"), 128 * 1024);
         assert!(zerocopy::SEND.is_on(&settings) && !zerocopy::SEND.is_on(&with(&[])));
     }
@@ -197,7 +197,8 @@ mod tests {
         let settings = asked(&[("rcvbuf", "1099511627776"), ("socket-congestion", "no-such-thing")]);
         let socket = socket();
         OPTIONS.set(&socket, &settings);
-        let lines = OPTIONS.read_back(&socket, &settings);
+        let lines: Vec<String> =
+            OPTIONS.read_back(&socket, &settings).into_iter().map(|one| one.line).collect();
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].starts_with("SO_RCVBUF: asked for 1099511627776, got "), "{lines:?}");
         assert!(lines[0].ends_with("(net.core.rmem_max limits it)"), "{lines:?}");

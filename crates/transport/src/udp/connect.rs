@@ -124,7 +124,7 @@ impl Talk<'_> {
 
     fn nobody(&self) -> Error {
         let server = self.call.server;
-        if self.wrong { Error::Unproven { server } } else { Error::NoAnswer { server } }
+        if self.wrong { Error::Unproven { server } } else { Error::no_datagram(server) }
     }
 }
 

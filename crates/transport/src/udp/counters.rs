@@ -1,6 +1,6 @@
 //! What both halves of a flow count, readable while they work.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Datagrams;
@@ -14,6 +14,8 @@ pub(super) struct Counters {
     /// What the receiver counted, all of one moment.
     arrivals: Mutex<Datagrams>,
     malformed: AtomicU64,
+    /// Whether any call brought several datagrams that the stack had joined.
+    joined: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,14 @@ impl Counters {
 
     pub(super) fn count_malformed(&self) {
         self.malformed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_joined(&self) {
+        self.joined.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_joined(&self) -> bool {
+        self.joined.load(Ordering::Relaxed)
     }
 
     pub(super) fn datagrams(&self) -> Datagrams {

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::Settings;
+use landspeed_record::{NotAsAsked, Settings};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
 
 use super::counters::Counters;
 use super::identity::Identity;
-use super::options::{OPTIONS, Ways};
+use super::options::{OPTIONS, RECEIVE, Receive, Ways};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
 use super::wire::{CONTROL, Feedback, Kind, Pass};
@@ -31,6 +31,8 @@ const SETTLED: Duration = Duration::from_millis(400);
 const MOST_DRAINED: usize = 256;
 /// Time between two words of an end that has finished, each of which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
+/// Datagrams among which some would have been joined if the stack joined any.
+const MANY: u64 = 1000;
 /// How often an end that knows that both have finished says so before it leaves.
 const FAREWELLS: u32 = 3;
 
@@ -42,7 +44,7 @@ pub(super) struct UdpFlow {
     /// Sends that the kernel numbered, because it was lent their memory.
     pub(super) numbers: AtomicU32,
     number: u32,
-    not_as_asked: Vec<String>,
+    not_as_asked: Vec<NotAsAsked>,
     /// Whether its receiver was woken to leave.
     woken: AtomicBool,
     /// Whether a receiver takes the peer's datagrams; else `progress` does.
@@ -86,6 +88,13 @@ impl UdpFlow {
             reported: AtomicU64::new(0),
             heard: Mutex::new(heard),
         })
+    }
+
+    /// Whether datagrams were to be joined, came in numbers, and none was.
+    fn came_apart(&self) -> bool {
+        self.ways.receive == Receive::Gro
+            && !self.counters.has_joined()
+            && self.counters.datagrams().received >= MANY
     }
 
     /// Says to the client that it is proven.
@@ -191,8 +200,16 @@ impl Flow for UdpFlow {
         Nanos(0)
     }
 
-    fn not_as_asked(&self) -> &[String] {
-        &self.not_as_asked
+    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+        let apart = self.came_apart().then(|| {
+            NotAsAsked::of(
+                RECEIVE.name,
+                "gro",
+                "plain",
+                "the stack joined no datagrams: each came in a call of its own",
+            )
+        });
+        self.not_as_asked.iter().cloned().chain(apart).collect()
     }
 
     fn adopt(&mut self, settings: &Settings) {

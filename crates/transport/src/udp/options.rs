@@ -183,9 +183,15 @@ mod tests {
         let settings = crate::settings::with(&[(&ROWS[0].factor, "on")]);
         for domain in [Domain::IPV4, Domain::IPV6] {
             let socket = Socket::new(domain, Type::DGRAM, None).expect("a UDP socket");
-            assert_eq!(OPTIONS.read_back(&socket, &settings), ["SO_NO_CHECK: asked for 1, got 0"]);
+            let before = OPTIONS.read_back(&socket, &settings);
+            let [found] = &before[..] else { panic!("{before:?}") };
+            assert_eq!(found.line, "SO_NO_CHECK: asked for 1, got 0");
+            assert_eq!(
+                (found.setting.as_str(), found.asked.as_str(), found.got.as_str()),
+                ("no-checksum", "on", "0")
+            );
             OPTIONS.set(&socket, &settings);
-            assert_eq!(OPTIONS.read_back(&socket, &settings), Vec::<String>::new());
+            assert_eq!(OPTIONS.read_back(&socket, &settings), []);
         }
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct UdpReceiver<'a> {
     reported: Option<Instant>,
     /// Echo of the datagram that came last.
     echo: u32,
+    /// Whether the stack has joined any datagrams.
+    joined: bool,
 }
 
 impl<'a> UdpReceiver<'a> {
@@ -49,6 +51,7 @@ impl<'a> UdpReceiver<'a> {
             sequence: Sequence::after(arrivals.highest),
             reported: None,
             echo: 0,
+            joined: false,
         })
     }
 
@@ -97,6 +100,10 @@ impl<'a> UdpReceiver<'a> {
     fn take_joined(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
         let (total, each) =
             message::receive_joined(self.flow.socket.as_fd(), &mut [IoSliceMut::new(into)], flags)?;
+        if total > each && !self.joined {
+            self.joined = true;
+            self.flow.counters.note_joined();
+        }
         match into.get(..total) {
             Some(all) if total > 0 => all.chunks(each).for_each(|datagram| self.sort(datagram)),
             _ => self.sort(&[]),

@@ -99,7 +99,7 @@ impl Talk<'_> {
                 Some(reason) => return Err(self.refused("connect to")(io::Error::other(reason))),
             }
             let Some(slice) = self.patience.slice()? else {
-                return Err(Error::NoAnswer { server: self.call.server });
+                return Err(Error::no_datagram(self.call.server));
             };
             channel.sleep(state, slice).map_err(self.refused("wait for"))?;
         }

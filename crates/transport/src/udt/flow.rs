@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, Settings};
+use landspeed_record::{Details, NotAsAsked, Settings};
 use landspeed_udt::{IoError, Reason};
 use landspeed_units::Nanos;
 
@@ -26,7 +26,7 @@ pub(super) struct UdtFlow {
     channel: Channel,
     number: u32,
     set_up: Nanos,
-    not_as_asked: Vec<String>,
+    not_as_asked: Vec<NotAsAsked>,
     /// Whether its receiver was woken to leave.
     woken: AtomicBool,
     /// Whether both ends know that all has arrived.
@@ -97,8 +97,8 @@ impl Flow for UdtFlow {
         self.set_up
     }
 
-    fn not_as_asked(&self) -> &[String] {
-        &self.not_as_asked
+    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+        self.not_as_asked.clone()
     }
 
     /// What the connection began with stays: its rate control, its burst, its buffer, its packets' size.
@@ -106,7 +106,8 @@ impl Flow for UdtFlow {
         OPTIONS.set_accepted(&self.channel.socket, settings);
         self.not_as_asked = OPTIONS.read_back(&self.channel.socket, settings);
         if let Err(error) = self.channel.adopt(Ways::of(settings)) {
-            self.not_as_asked.push(format!("{}: {error}", RECEIVE.name));
+            let why = error.to_string();
+            self.not_as_asked.push(NotAsAsked::of(RECEIVE.name, RECEIVE.of(settings), "as before", &why));
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod common;
 mod datagrams;
+mod fallback;
 mod quic;
 mod relay;
 mod strangers;

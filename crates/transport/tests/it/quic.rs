@@ -212,7 +212,7 @@ fn a_flow_that_adopts_what_its_connection_cannot_says_so() {
     here.adopt(&quic(&[("quic-gso", "off"), ("quic-congestion", "bbr")]));
     assert_eq!(here.not_as_asked().len(), 1, "{:?}", here.not_as_asked());
     assert!(
-        here.not_as_asked()[0].starts_with("quic-congestion: asked for bbr"),
+        here.not_as_asked()[0].line.starts_with("quic-congestion: asked for bbr"),
         "{:?}",
         here.not_as_asked()
     );

@@ -4,17 +4,19 @@
 //! connect, proof of the key both ways (one request and one response), and the end.
 
 use std::io::ErrorKind;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{Amount, Connections, EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
+use landspeed_record::{
+    Amount, Connections, EndpointOutcome, GridFigure, Headline, Misshapen, NotSetUp, Settings, SnmpCounts,
+    TrialSpec,
+};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Call, Delivery, Flow, Listener, Patience};
+use landspeed_transport::{Call, Cancel, Delivery, Flow, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::end::outcome;
+use crate::end::{Found, outcome_of};
 use crate::histogram::Latency;
 use crate::parameter;
 use crate::port::{single_messages, transport};
@@ -37,6 +39,10 @@ static CLOSE: Factor = Factor {
     source: "RFC 9293 section 3.6",
     ..Factor::FLOW
 };
+/// A set-up that takes longer has lost a SYN or its answer.
+const LONG: Duration = Duration::from_secs(1);
+/// Time between two looks whether the last connection is set up.
+const LOOK: Duration = Duration::from_millis(5);
 /// Pause before a client looks again whether the server has ended its part.
 const AGAIN: Duration = Duration::from_micros(20);
 
@@ -57,15 +63,7 @@ impl Runner for Connect {
     }
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
-        &[Headline {
-            name: "connections",
-            about: "set up and closed one after the other, in a second of the client's window",
-            of: |end| {
-                let Some(Connections(made)) = end.details.find()? else { return Ok(None) };
-                let seconds = end.window_ns.as_secs_f64();
-                Ok((seconds > 0.0).then(|| Amount::PerSecond(*made as f64 / seconds)))
-            },
-        }]
+        HEADLINES
     }
 
     fn latency(&self) -> &'static str {
@@ -105,32 +103,105 @@ impl Runner for Connect {
     }
 }
 
+static HEADLINES: &[Headline<EndpointOutcome>] = &[
+    Headline {
+        name: "connections",
+        about: "set up and closed one after the other, in a second of the client's window",
+        of: |end| {
+            let Some(Connections(made)) = end.details.find()? else { return Ok(None) };
+            let seconds = end.window_ns.as_secs_f64();
+            Ok((seconds > 0.0).then(|| Amount::PerSecond(*made as f64 / seconds)))
+        },
+    },
+    Headline {
+        name: "not set up",
+        about: "connections begun within the window that took longer than 8 s, or than a second after its end",
+        of: |end| Ok(end.details.find()?.map(|NotSetUp(count)| (*count).into())),
+    },
+    Headline {
+        name: "SYNs sent again",
+        about: "SYNs and their answers that this host sent again in its window (TcpExt.TCPSynRetrans)",
+        of: |end| counted(end, &["TcpExt.TCPSynRetrans"]),
+    },
+    Headline {
+        name: "SYNs dropped",
+        about: "by this host: full listen queues (TcpExt.ListenDrops), or the tracking of connections (nf_conntrack drop, insert_failed)",
+        of: |end| counted(end, &["TcpExt.ListenDrops", "Conntrack.drop", "Conntrack.insert_failed"]),
+    },
+];
+
+/// How far these counters of the host moved, all together.
+fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<Amount>, Misshapen> {
+    let counts: Option<&SnmpCounts> = end.observed.details.find()?;
+    let of = |counts: &SnmpCounts| names.iter().filter_map(|name| counts.0.get(*name)).sum::<u64>();
+    Ok(counts.map(of).map(Amount::from))
+}
+
+/// The connection that is under way and counts, as the coordinator sees it.
+struct UnderWay {
+    origin: Instant,
+    /// When it began, in nanoseconds from the origin; zero where there is none.
+    began: AtomicU64,
+}
+
+impl UnderWay {
+    fn new() -> Self {
+        UnderWay { origin: Instant::now(), began: AtomicU64::new(0) }
+    }
+
+    fn set(&self, began: Option<Instant>) {
+        let since = |began: Instant| began.saturating_duration_since(self.origin).as_nanos().max(1) as u64;
+        self.began.store(began.map_or(0, since), Ordering::SeqCst);
+    }
+
+    fn since(&self) -> Option<Instant> {
+        let began = self.began.load(Ordering::SeqCst);
+        (began > 0).then(|| self.origin + Duration::from_nanos(began))
+    }
+}
+
+/// What the worker that calls leaves.
+#[derive(Default)]
+struct Left {
+    latency: Option<Latency>,
+    not_set_up: u64,
+    found: Found,
+}
+
+impl Left {
+    /// Set-up of a connection that counts.
+    fn record(&mut self, took: Nanos) {
+        self.latency.get_or_insert_with(Latency::new).record(took);
+    }
+
+    /// One that was not set up, in so long.
+    fn missed(&mut self, waited: Duration) {
+        self.not_set_up += 1;
+        self.record(waited.into());
+    }
+}
+
 fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
-    let counting = AtomicBool::new(false);
-    let latency = Mutex::new(Latency::new());
+    let window = Window { counting: AtomicBool::new(false), under_way: UnderWay::new() };
     let orderly = is_orderly(parts.spec);
-    let task: Task<'_, ()> = Box::new(|station, ()| {
-        let mut latency = latency.try_lock().expect("one worker only");
-        calls(station, (plan, settings), |flow, patience| {
-            if counting.load(Ordering::Relaxed) {
-                latency.record(flow.set_up());
-            }
-            if orderly { end_second(flow, patience) } else { Ok(()) }
-        })
-    });
-    let (mut measured, _) =
-        workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &counting))?;
+    let task: Task<'_, Left> =
+        Box::new(|station, left| calls(station, (plan, settings), (&window, orderly), left));
+    let (mut measured, left) =
+        workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
+    let left = left.into_iter().next().unwrap_or_default();
     let connections = Connections(measured.counts[0]);
-    let latency = vec![latency.into_inner().expect("the worker did not panic").export(Bytes(0))];
-    Ok(EndpointOutcome { latency, ..outcome(&mut measured, &[]) }.with(connections))
+    let latency = vec![left.latency.unwrap_or_else(Latency::new).export(Bytes(0))];
+    let outcome = EndpointOutcome { latency, ..outcome_of(&mut measured, left.found) };
+    Ok(outcome.with(connections).with(NotSetUp(left.not_set_up)))
 }
 
 /// One connection after the other until stopped. The kernel chooses the source ports: one and the same
-/// could be taken again only when the server has seen the close.
+/// could be taken again only when the server has seen the close. Those that begin within the window count, however long they take.
 fn calls(
     station: &Station<'_>,
     (plan, settings): (&ClientPlan, &Settings),
-    mut connected: impl FnMut(&dyn Flow, &Patience<'_>) -> Result<(), Error>,
+    (window, orderly): (&Window, bool),
+    left: &mut Left,
 ) -> Result<(), Error> {
     if !station.begin() {
         return Ok(());
@@ -139,19 +210,46 @@ fn calls(
     let server = plan.towards(transport)?;
     let mut count = 0;
     while !station.stopped() {
-        let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
+        let began = Instant::now();
+        // In this order: where the coordinator finds none under way, none counts that begins later.
+        window.under_way.set(Some(began));
+        let counts = window.counting.load(Ordering::SeqCst);
+        if !counts {
+            window.under_way.set(None);
+        }
+        let patience = Patience { until: began + ONE, cancel: station.stop() };
         let call = Call { server, number: 0, source_port: 0, settings, key: &plan.key };
-        let flow = transport.connect(&call, &patience).map_err(Error::from);
-        match flow.and_then(|flow| connected(flow.as_ref(), &patience)) {
-            Ok(()) => {
+        let called = transport.connect(&call, &patience);
+        window.under_way.set(None);
+        match called {
+            Ok(flow) => {
+                if counts {
+                    left.record(flow.set_up());
+                }
+                left.found.extend(flow.not_as_asked());
+                if let Err(error) = end(flow.as_ref(), orderly, station.stop()) {
+                    return if station.stopped() { Ok(()) } else { Err(error) };
+                }
                 count += 1;
                 station.tally.set(count);
             }
-            Err(_) if station.stopped() => {}
-            Err(error) => return Err(error),
+            Err(_) if station.stopped() && !counts => {}
+            Err(error) if station.stopped() || gave_up(&error) => left.missed(began.elapsed()),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+/// Whether a connection took too long, rather than failed.
+fn gave_up(error: &landspeed_transport::Error) -> bool {
+    matches!(error, landspeed_transport::Error::NoAnswer { .. })
+}
+
+/// Ends a connection as it is to end.
+fn end(flow: &dyn Flow, orderly: bool, cancel: &Cancel) -> Result<(), Error> {
+    let patience = Patience { until: Instant::now() + ONE, cancel };
+    if orderly { end_second(flow, &patience) } else { Ok(()) }
 }
 
 fn is_orderly(spec: &TrialSpec) -> bool {
@@ -184,26 +282,44 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
                     station.tally.set(count);
                 }
                 Err(_) if station.stopped() => {}
+                // A path that lets no SYN through for a while.
+                Err(landspeed_transport::Error::NobodyCame { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     });
-    let counting = AtomicBool::new(false);
+    let window = Window { counting: AtomicBool::new(false), under_way: UnderWay::new() };
     let (mut measured, _) =
-        workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &counting))?;
-    Ok(outcome(&mut measured, &[]))
+        workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
+    Ok(outcome_of(&mut measured, Found::new()))
 }
 
-/// Start, warm-up, window; `counting` is true while the window is open.
-fn timed(mut trial: Trial<'_, '_>, counting: &AtomicBool) -> Result<Measured, Error> {
+/// What coordinator and worker share.
+struct Window {
+    /// Whether it is open.
+    counting: AtomicBool,
+    under_way: UnderWay,
+}
+
+/// Start, warm-up, window.
+fn timed(mut trial: Trial<'_, '_>, window: &Window) -> Result<Measured, Error> {
     let duration = Duration::from(DURATION.time(&trial.spec.workload.parameters));
     trial.workers.start();
     let first = trial.await_first()?;
     trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
     let mark = trial.open();
-    counting.store(true, Ordering::Relaxed);
+    window.counting.store(true, Ordering::SeqCst);
     trial.until(Instant::now() + duration)?;
-    counting.store(false, Ordering::Relaxed);
-    trial.close(&mark)
+    window.counting.store(false, Ordering::SeqCst);
+    trial.close_then(&mark, |trial| settle(trial, &window.under_way))
+}
+
+/// Lets a connection that began within the window come to its end, or to the time that counts as long: to leave it out would show the path
+/// better than it is.
+fn settle(trial: &mut Trial<'_, '_>, under_way: &UnderWay) -> Result<(), Error> {
+    while let Some(began) = under_way.since().filter(|began| began.elapsed() <= LONG) {
+        trial.until((began + LONG + LOOK).min(Instant::now() + LOOK))?;
+    }
+    Ok(())
 }

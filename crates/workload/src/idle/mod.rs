@@ -15,14 +15,14 @@ use landspeed_transport::{Call, Delivery, Flow, Patience};
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::end::outcome;
+use crate::end::{Found, outcome_of};
 use crate::parameter;
 use crate::port::{single_messages, transport};
 use crate::runner::{Needs, Runner};
 use crate::session::More;
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Station, Task};
-use crate::{ClientPlan, Error, TrialEnd, check};
+use crate::{ClientPlan, Error, TrialEnd, check, room};
 
 /// How long all connections may take to open.
 const OPENING: Duration = Duration::from_secs(60);
@@ -120,25 +120,37 @@ impl Runner for Idle {
         let TrialEnd { spec, session, watch, cancel } = end;
         let (settings, strangers) = (self.needs(spec).settings, session.strangers);
         let (mut signals, more) = (session.signals, Mutex::new(Some(session.more)));
+        let wanted = CONNECTIONS.number(&spec.workload.parameters);
+        has_room(wanted, more.lock().expect("not shared yet").as_ref())?;
         let before = memory::kernel()?;
         let parts = Parts { spec, flows: &[], strangers, signals: &mut signals, watch, cancel };
-        let wanted = CONNECTIONS.number(&spec.workload.parameters);
-        let task: Task<'_, ()> = Box::new(|station, ()| {
+        let task: Task<'_, Found> = Box::new(|station, found| {
             let more = more.lock().expect("one worker only").take().expect("taken once");
             if station.begin() {
                 let held = hold(station, more, wanted, &settings)?;
                 station.rest();
+                found.extend(held.iter().flat_map(|flow| flow.not_as_asked()));
                 drop(held);
             }
             Ok(())
         });
-        let ((mut measured, grown), _) = workers::run(&spec.cores, &[], vec![task], |workers| {
+        let ((mut measured, grown), found) = workers::run(&spec.cores, &[], vec![task], |workers| {
             let mut trial = parts.trial(workers);
             opened(&mut trial, wanted)?;
             let grown = Bytes(memory::kernel()?.0.saturating_sub(before.0));
             Ok((window(trial)?, grown))
         })?;
-        Ok(outcome(&mut measured, &[]).with(Held { connections: wanted, kernel_bytes: grown }))
+        let found = found.into_iter().flatten().collect();
+        Ok(outcome_of(&mut measured, found).with(Held { connections: wanted, kernel_bytes: grown }))
+    }
+}
+
+/// Whether this end has what as many connections take.
+fn has_room(wanted: u64, more: Option<&More>) -> Result<(), Error> {
+    room::files(wanted)?;
+    match more {
+        Some(More::Call(plan)) => room::local_ports(wanted, plan.server),
+        _ => Ok(()),
     }
 }
 

@@ -263,8 +263,9 @@ type Both<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
 /// Whether the sending flows have the settings that the run is about, their congestion controls above all.
 fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
-    let refused = flows.iter().find_map(|flow| Some((flow.number(), flow.not_as_asked().first()?)));
-    refused.map_or(Ok(()), |(flow, line)| Err(Error::NotAsAsked { flow, line: line.clone() }))
+    let refused =
+        flows.iter().find_map(|flow| Some((flow.number(), flow.not_as_asked().into_iter().next()?)));
+    refused.map_or(Ok(()), |(flow, found)| Err(Error::NotAsAsked { flow, line: found.line }))
 }
 
 fn sending<'a>(

@@ -1,0 +1,81 @@
+//! What a trial's flows were, where that is not what was asked: the one place that decides what they are called.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{EndpointOutcome, NotAsAsked, Settings, ZeroCopied};
+use landspeed_units::Bytes;
+
+/// Settings that say what was measured: a trial whose flows had another is a trial of something else.
+const DECIDING: [&str; 2] = ["transport", "socket-congestion"];
+
+/// What one end's flows were in place of what was asked, where that makes the trial one of something else.
+pub fn another(end: &EndpointOutcome) -> Option<&NotAsAsked> {
+    end.get::<Vec<NotAsAsked>>().iter().find(|found| DECIDING.contains(&found.setting.as_str()))
+}
+
+/// What settings of a trial's flows turned out to be, by their names, where that is not what `flow` asks.
+pub fn turned_out(flow: &Settings, ends: [&EndpointOutcome; 2]) -> BTreeMap<String, String> {
+    let found = ends.into_iter().flat_map(|end| end.get::<Vec<NotAsAsked>>());
+    let found = found.map(|found| (found.setting.clone(), found.got.clone()));
+    let is_on = |name: &str| flow.get(name).is_some_and(|value| value == "on");
+    let copies = [("zerocopy-send", ends.into_iter().find_map(sent)), ("zerocopy-receive", received(ends))];
+    let copies = copies.into_iter().filter(|(name, _)| is_on(name));
+    found.chain(copies.filter_map(|(name, what)| Some((name.to_owned(), what?.to_owned())))).collect()
+}
+
+/// What became of MSG_ZEROCOPY sends, where the kernel copied them.
+fn sent(end: &EndpointOutcome) -> Option<&'static str> {
+    let ZeroCopied { completions, copied, .. } = *end.get();
+    match copied {
+        0 => None,
+        all if all == completions => Some("copied"),
+        _ => Some("copied in part"),
+    }
+}
+
+/// What became of payload that was to be mapped, where none was.
+fn received(ends: [&EndpointOutcome; 2]) -> Option<&'static str> {
+    let mut receiving = ends.into_iter().filter(|end| end.received_bytes > Bytes(0));
+    let none = |end: &EndpointOutcome| end.get::<ZeroCopied>().mapped_bytes == Bytes(0);
+    receiving.any(none).then_some("copied")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(values: &[(&str, &str)]) -> Settings {
+        values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn end(found: &[(&str, &str, &str)], copied: ZeroCopied) -> EndpointOutcome {
+        let found: Vec<_> =
+            found.iter().map(|(name, asked, got)| NotAsAsked::of(name, asked, got, "why")).collect();
+        EndpointOutcome { received_bytes: Bytes(9), ..EndpointOutcome::default() }.with(found).with(copied)
+    }
+
+    #[test]
+    fn another_transport_or_control_makes_it_another_trial() {
+        let fine = end(&[("rcvbuf", "1G", "212992")], ZeroCopied::default());
+        assert_eq!(another(&fine), None);
+        for (setting, asked, got) in [("transport", "mptcp", "tcp"), ("socket-congestion", "bbr", "cubic")] {
+            let end = end(&[("rcvbuf", "1G", "212992"), (setting, asked, got)], ZeroCopied::default());
+            let line = another(&end).expect("something else").line.clone();
+            assert!(line.starts_with(&format!("{setting}: asked for {asked}, got {got}")), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_was_copied_is_called_so_where_no_copy_was_asked_for() {
+        let (none, asked) = (flow(&[]), flow(&[("zerocopy-send", "on"), ("zerocopy-receive", "on")]));
+        let copied = end(&[], ZeroCopied { completions: 4, copied: 4, mapped_bytes: Bytes(0) });
+        let partly = end(&[], ZeroCopied { completions: 4, copied: 1, mapped_bytes: Bytes(5) });
+        let both =
+            |seen: &EndpointOutcome, flow| turned_out(flow, [seen, seen]).into_values().collect::<Vec<_>>();
+        assert_eq!(both(&copied, &none), Vec::<String>::new());
+        assert_eq!(both(&copied, &asked), ["copied", "copied"]);
+        assert_eq!(both(&partly, &asked), ["copied in part"]);
+        let capped = end(&[("rcvbuf", "1G", "212992")], ZeroCopied::default());
+        assert_eq!(both(&capped, &none), ["212992"]);
+    }
+}

@@ -1,0 +1,55 @@
+//! What values of a grid turned out to be in its trials, where that is not what was asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landspeed_record::{Grid, GridFactor, GridPlace, GridSetting, GridTrial, Settings};
+
+use crate::fallback::turned_out;
+
+/// The grid's factors, with what their values turned out to be.
+pub(super) fn factors(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFactor> {
+    let mut all: Vec<BTreeMap<String, BTreeSet<String>>> = vec![BTreeMap::new(); grid.factors.len()];
+    for (trial, found) in found(grid, trials) {
+        for ((factor, level), words) in grid.factors.iter().zip(grid.levels_of(trial.cell)).zip(&mut all) {
+            let sets = factor.sets.get(level).into_iter().flatten().filter(|one| is_of_flow(one));
+            for (one, got) in sets.filter_map(|one| Some((one, found.get(&one.name)?))) {
+                let word = if one.name == factor.name { got.clone() } else { format!("{} {got}", one.name) };
+                let level = factor.levels.get(level).cloned().unwrap_or_default();
+                words.entry(level).or_default().insert(word);
+            }
+        }
+    }
+    let joined = |words: BTreeSet<String>| words.into_iter().collect::<Vec<_>>().join(", ");
+    let named = |(factor, words): (&GridFactor, BTreeMap<_, _>)| GridFactor {
+        turned_out: words.into_iter().map(|(level, words)| (level, joined(words))).collect(),
+        ..factor.clone()
+    };
+    grid.factors.iter().zip(all).map(named).collect()
+}
+
+/// A line for each setting of all cells that turned out to be something else.
+pub(super) fn of_base(grid: &Grid, trials: &[&GridTrial]) -> BTreeSet<String> {
+    let base = || grid.base.iter().filter(|one| is_of_flow(one));
+    let line = |one: &GridSetting, got: &String| format!("{}={}: it was {got}", one.name, one.value);
+    let lines = found(grid, trials).flat_map(|(_, found)| {
+        base().filter_map(|one| Some(line(one, found.get(&one.name)?))).collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+fn is_of_flow(one: &GridSetting) -> bool {
+    one.place == GridPlace::Flow
+}
+
+/// What the settings of each trial's flows turned out to be.
+fn found<'a>(
+    grid: &'a Grid,
+    trials: &'a [&'a GridTrial],
+) -> impl Iterator<Item = (&'a GridTrial, BTreeMap<String, String>)> {
+    let flow = |trial: &GridTrial| -> Settings {
+        let set = grid.settings_of(trial.cell).filter(|one| is_of_flow(one));
+        set.map(|one| (one.name.clone(), one.value.clone())).collect()
+    };
+    let whole = trials.iter().filter(|trial| trial.failed.is_none());
+    whole.map(move |trial| (*trial, turned_out(&flow(trial), [&trial.a, &trial.b])))
+}

@@ -1,0 +1,29 @@
+//! Whether a connection fell back to TCP (RFC 8684 section 3.7).
+
+use socket2::Socket;
+
+use crate::raw::{self, Plain};
+
+const SOL_MPTCP: i32 = 284;
+const MPTCP_INFO: i32 = 1;
+/// MPTCP_INFO_FLAG_FALLBACK, include/uapi/linux/mptcp.h.
+const FALLBACK: u32 = 1;
+
+/// Whether it did: the kernel then asks the TCP socket below, which has no option of this level.
+pub(super) fn is_tcp(socket: &Socket) -> bool {
+    match raw::get::<Info>(socket, SOL_MPTCP, MPTCP_INFO) {
+        Ok(info) => info.flags & FALLBACK != 0,
+        Err(error) => matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT)),
+    }
+}
+
+/// The beginning of `struct mptcp_info`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Info {
+    counts: [u8; 8],
+    flags: u32,
+}
+
+// SAFETY: integers only, without padding.
+unsafe impl Plain for Info {}

@@ -1,0 +1,78 @@
+//! Whether a host has what many flows take, asked before the first is opened: open files, local ports.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use landspeed_transport::ports;
+use rustix::process::{Resource, getrlimit};
+
+use crate::Error;
+
+/// Files that a trial opens beside its flows: signals, listeners, counters of /proc.
+const BESIDE: u64 = 16;
+
+/// Whether this process may open a file for each of these flows.
+///
+/// # Errors
+/// [`Error::Files`] says how many it may have, and how many it has.
+pub(crate) fn files(flows: u64) -> Result<(), Error> {
+    let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    fits(flows, (open, limit))
+}
+
+fn fits(flows: u64, (open, limit): (u64, u64)) -> Result<(), Error> {
+    let needed = flows.saturating_add(BESIDE);
+    if needed <= limit.saturating_sub(open) {
+        return Ok(());
+    }
+    let remedy = needed.saturating_add(open).next_power_of_two();
+    Err(Error::Files { wanted: counted(flows), needed, limit, open, remedy })
+}
+
+/// Whether the kernel has a local port for each of these flows to `server`. Flows with ports of their own need none.
+///
+/// # Errors
+/// [`Error::Ports`] says how many there are, and how many are held.
+pub(crate) fn local_ports(flows: u64, server: SocketAddr) -> Result<(), Error> {
+    let Some(range) = ports::local_range() else { return Ok(()) };
+    let [first, last] = range.map(u64::from);
+    let (all, held) = (last - first + 1, ports::held_towards(server, range));
+    if flows <= all.saturating_sub(held) {
+        return Ok(());
+    }
+    Err(Error::Ports { wanted: counted(flows), server, range, all, held })
+}
+
+fn counted(flows: u64) -> String {
+    format!("{flows} connection{}", if flows == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_may_open_is_compared_with_what_flows_take() {
+        assert!(fits(256, (40, 1024)).is_ok() && fits(256, (40, u64::MAX)).is_ok());
+        let told = fits(256, (40, 256)).expect_err("too few").to_string();
+        assert_eq!(
+            told,
+            "256 connections need 272 open files, and this process may have 256, of which 40 are open: raise its limit \
+             (ulimit -n 512, or LimitNOFILE= of its service)"
+        );
+        assert!(fits(1, (60, 64)).is_err() && fits(u64::MAX, (1, 1024)).is_err());
+    }
+
+    #[test]
+    fn more_flows_than_local_ports_are_refused() {
+        let server = SocketAddr::from(([127, 0, 0, 1], 9));
+        assert!(local_ports(1, server).is_ok());
+        let told = local_ports(70_000, server).expect_err("more than there are").to_string();
+        assert!(
+            told.starts_with("70000 connections to 127.0.0.1:9 need as many local ports")
+                && told.contains("sysctl -w"),
+            "{told}"
+        );
+    }
+}
