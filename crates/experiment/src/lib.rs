@@ -20,6 +20,7 @@ mod reach;
 mod record_run;
 mod recovery;
 mod sink;
+mod stall;
 mod trial;
 mod tune;
 

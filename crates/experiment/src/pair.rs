@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use landspeed_factor::PathView;
 use landspeed_record::{
-    Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
+    Broken, Cell, EndpointOutcome, Misshapen, PATIENCE, PathFacts, Program, Restored, Role, Settings, Side,
+    TrialSpec, Workload,
 };
 use landspeed_session::{Reply, Request, SessionKey};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
@@ -28,6 +29,8 @@ pub struct Wishes {
     /// Addresses of B worth trying first: how the user's own machine resolves its name, or what the
     /// lab gave it.
     pub hints: Vec<IpAddr>,
+    /// How long a silent path is waited for at most; zero for [`landspeed_record::PATIENCE`].
+    pub patience: Nanos,
 }
 
 /// What is watched while a workload runs, beyond the usual.
@@ -39,6 +42,10 @@ pub struct Watching {
     pub interval: Nanos,
     /// Time between two words of how far the run has come; zero for none.
     pub progress: Nanos,
+    /// Whether a run whose path broke, or carried nothing, is an outcome rather than an error.
+    pub keeps_broken: bool,
+    /// How long a silent path is waited for at most; zero for as long as the pair waits.
+    pub patience: Nanos,
 }
 
 pub struct Pair {
@@ -51,6 +58,8 @@ pub struct Pair {
     address: IpAddr,
     key: SessionKey,
     source_port: u16,
+    /// How long a silent path is waited for at most.
+    patience: Nanos,
     /// Where it is among the hosts that run a program.
     stage: Stage,
 }
@@ -80,6 +89,10 @@ pub fn set_stage(pairs: &mut [Pair]) {
     }
 }
 
+/// A run waits as long as a silent path is waited for at most three times: for its flows, for their first data, and for the word
+/// that the peer's window is closed.
+const PATIENT_PHASES: u32 = 3;
+
 /// First source port of the pair's flows: both arms of a block use the same ones, so that RSS and
 /// the like treat them alike. Outside the default ephemeral range (32768 up), so that no other
 /// program is given one of them meanwhile.
@@ -106,7 +119,8 @@ impl Pair {
                     let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
                     let source_port = SOURCE_PORTS;
                     let stage = Stage::default();
-                    let mut pair = Pair { a, b, path, ports, address, key, source_port, stage };
+                    let patience = if wishes.patience == Nanos(0) { PATIENCE } else { wishes.patience };
+                    let mut pair = Pair { a, b, path, ports, address, key, source_port, patience, stage };
                     pair.path.rtt_ns = pair.idle_rtt()?;
                     set_stage(std::slice::from_mut(&mut pair));
                     return Ok(pair);
@@ -122,6 +136,11 @@ impl Pair {
             Side::A => &mut self.a,
             Side::B => &mut self.b,
         }
+    }
+
+    /// Whether its addresses are of IPv6.
+    pub(crate) fn is_ipv6(&self) -> bool {
+        self.address.is_ipv6()
     }
 
     /// The slower of both links' speeds, as far as they tell any: virtual ones do not.
@@ -250,8 +269,10 @@ impl Pair {
         watching: &Watching,
         follow: &Follow<'_>,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        let limit =
-            Duration::from(lasts(&workload, warm_up) + warm_up) + self.a.patience().min(self.b.patience());
+        let patience = if watching.patience == Nanos(0) { self.patience } else { watching.patience };
+        let limit = Duration::from(lasts(&workload, warm_up) + warm_up)
+            + self.a.patience().min(self.b.patience())
+            + PATIENT_PHASES * Duration::from(patience);
         let links = [self.a.link(), self.b.link()];
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
@@ -264,13 +285,29 @@ impl Pair {
             interval_ns: watching.interval,
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
+            patience_ns: patience,
         };
         let at = self.at(transports(&spec(Vec::new(), Role::Client)))?;
         let server = self.b.start(&self.request(Role::Server, at, spec(server, Role::Server)))?;
         let client = self.a.start(&self.request(Role::Client, at, spec(client, Role::Client)))?;
         let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
-        Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
+        let seen = [outcome(&self.a, a)?, outcome(&self.b, b)?];
+        if watching.keeps_broken {
+            return Ok(Some(seen));
+        }
+        self.unbroken(&seen).map(|()| Some(seen))
+    }
+
+    /// Refuses a run whose path broke, or carried nothing: no figure of it is whole.
+    fn unbroken(&self, seen: &[EndpointOutcome; 2]) -> Result<(), Error> {
+        let broken = seen.iter().map(|end| end.get::<Broken>()).find(|broken| broken.is_so());
+        broken.map_or(Ok(()), |broken| {
+            Err(Error::Other(format!(
+                "the path carried nothing for {}; `landspeed explain` says why",
+                broken.waited_ns
+            )))
+        })
     }
 
     /// What services that outlive a trial live through from now on: a block.

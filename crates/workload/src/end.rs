@@ -42,6 +42,12 @@ pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> Endpo
         details: std::mem::take(&mut measured.details),
         ..EndpointOutcome::default()
     };
+    if let Some(silences) = measured.silences.take() {
+        outcome.details.put(silences);
+    }
+    if let Some(broken) = measured.broken.take() {
+        outcome.details.put(broken);
+    }
     if !measured.datagrams.is_empty() {
         outcome.details.put(std::mem::take(&mut measured.datagrams));
     }

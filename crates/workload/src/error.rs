@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use landspeed_record::Broken;
 use landspeed_units::{Nanos, did_you_mean};
 
 /// A trial that did not come to its end.
@@ -31,8 +32,11 @@ pub enum Error {
     PeerGone { phase: &'static str },
     #[error("the peer said nothing for {waited}, {phase}; check that it is not overloaded or stopped")]
     PeerSilent { phase: &'static str, waited: Nanos },
-    #[error("nothing was acknowledged for {waited}: traffic stopped; check the path and the peer")]
-    FeedbackLost { waited: Nanos },
+    #[error(
+        "nothing came from the peer for {}, and {} time-outs in a row: the path broke; --patience waits longer",
+        .0.waited_ns, .0.timeouts
+    )]
+    PathBroke(Broken),
     #[error("a worker thread failed")]
     Worker,
     #[error("{0}")]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::Settings;
+use landspeed_record::{Details, Parted, Settings};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
@@ -48,6 +48,8 @@ pub(super) struct UdpFlow {
     /// Whether a receiver takes the peer's datagrams; else `progress` does.
     receiving: AtomicBool,
     reported: AtomicU64,
+    /// Whether its segments went one by one in the end.
+    parted: AtomicBool,
     heard: Mutex<Heard>,
 }
 
@@ -84,6 +86,7 @@ impl UdpFlow {
             woken: AtomicBool::new(false),
             receiving: AtomicBool::new(false),
             reported: AtomicU64::new(0),
+            parted: AtomicBool::new(false),
             heard: Mutex::new(heard),
         })
     }
@@ -146,6 +149,17 @@ impl UdpFlow {
 
     pub(super) fn peer_has_ended(&self) -> bool {
         matches!(self.last_heard(), Some(Kind::End | Kind::BothEnd))
+    }
+
+    /// Bytes that the peer said it has.
+    pub(super) fn arrived(&self) -> u64 {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.feedback.map_or(0, |feedback| feedback.received_bytes)
+    }
+
+    /// Its segments do not fit the path any more.
+    pub(super) fn was_parted(&self) {
+        self.parted.store(true, Ordering::Relaxed);
     }
 
     /// There is no receiver any more.
@@ -233,6 +247,12 @@ impl Flow for UdpFlow {
 
     fn datagrams(&self) -> Option<Datagrams> {
         Some(Datagrams { overflowed: self.overflowed(), ..self.counters.datagrams() })
+    }
+
+    fn tell(&self, details: &mut Details) {
+        if self.parted.load(Ordering::Relaxed) {
+            details.get_mut::<Parted>().0 += 1;
+        }
     }
 
     fn wake_receiver(&self) {
