@@ -51,7 +51,7 @@ setup:
 # at the page with a browser. Debian's libudt is what our UDT talks to.
 setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux \
-		sudo script:bsdutils strip:binutils openssl fish g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
+		sudo script:bsdutils strip:binutils openssl fish nft:nftables g++ /usr/include/udt/udt.h:libudt-dev
 
 test: setup-test check
 	$(CARGO) run --quiet --locked -p xtask -- test
@@ -128,6 +128,14 @@ budgets: setup-test
 faults: build
 	$(CARGO) build --release --quiet --locked -p xtask
 	$(SUDO) target/release/xtask faults
+
+# Streams over paths that are lossy, slow, or down for a while, and paths that carry nothing: a figure each time, or the cause named
+# (under two hours; RUNS=3 takes a quarter of one).
+RUNS ?= 30
+.PHONY: stalls
+stalls: build
+	@.ci/install nft:nftables ethtool ip:iproute2
+	$(SUDO) .ci/stalls target/release/landspeed $(RUNS)
 
 # SIGKILLs at random moments, on hosts and in labs: 200 of one process or two, 200 of everything, 200 of parts of a lab
 # (twenty minutes); make test does 20, 8 and 8.

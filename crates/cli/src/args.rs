@@ -157,6 +157,15 @@ pub(crate) struct HostArgs {
     /// QUIC N+2, and Multipath TCP takes TCP port N+1. The first host opens all connections.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=65_533), help_heading = "Path")]
     pub(crate) data_port: Option<u16>,
+    /// Wait this long at most for a silent path
+    ///
+    /// A path counts as broken once its transport has sent again seven times in a row, or after this time. A run whose path breaks
+    /// ends early, prints what it measured until then, and fails.
+    #[arg(
+        long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", hide_short_help = true,
+        help_heading = "Path"
+    )]
+    pub(crate) patience: Nanos,
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
     pub ipv4: bool,

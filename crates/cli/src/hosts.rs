@@ -13,6 +13,7 @@ use landspeed_session::{LineSink, Options};
 use landspeed_topology::{self as topology, Hosts, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
+use landspeed_units::Nanos;
 
 use crate::args::{FlowArgs, HostArgs};
 use crate::labs;
@@ -65,12 +66,13 @@ impl NamedHosts {
             keep_agent: args.keep_agent,
             ssh_options: args.ssh_option.clone(),
             tokens: args.token_file.clone(),
-            options: Options { notices: LineSink::stderr(), ..Options::default() },
+            options: options(args.patience, tune),
             ..Reaching::default()
         };
         let notices = reaching.options.notices.clone();
-        let data_port = args.data_port.unwrap_or(0);
-        let wishes = Wishes { address: args.address.clone(), ipv6, hints: Vec::new(), notices, data_port };
+        let (data_port, patience) = (args.data_port.unwrap_or(0), args.patience);
+        let wishes =
+            Wishes { address: args.address.clone(), ipv6, hints: Vec::new(), notices, data_port, patience };
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
@@ -194,6 +196,17 @@ impl NamedHosts {
         Ok(Pair::join(a, b, &wishes)?)
     }
 }
+
+/// A session may take the path that is measured: where no setting is turned, which a silent controller gives back soon, it
+/// outlives a silence of the path.
+fn options(patience: Nanos, tune: bool) -> Options {
+    let usual = Options::default();
+    let lease = if tune { usual.lease } else { usual.lease.max(patience + usual.lease).min(LONGEST_LEASE) };
+    Options { notices: LineSink::stderr(), lease, ..usual }
+}
+
+/// Agents take no longer one.
+const LONGEST_LEASE: Nanos = Nanos::secs(120);
 
 /// Addresses of a host to try first: its own where the topology knows them, else the one in its agent's line, or the one at
 /// which ssh reached it and what its name means here.

@@ -22,6 +22,7 @@ mod reach;
 mod record_run;
 mod recovery;
 mod sink;
+mod stall;
 mod trial;
 mod tune;
 mod ways;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use landspeed_analysis::figures;
+use landspeed_analysis::verdict::stalls;
 use landspeed_observer::observer;
 use landspeed_record::{
     Amount, EndpointOutcome, Figure, Headline, MEASURE_FORMAT, MeasureReport, Measured, PartFigures,
@@ -16,7 +17,7 @@ use landspeed_workload::{check_hosts, find, lasts};
 
 use crate::answers::Follow;
 use crate::pair::Watching;
-use crate::{Error, Pair};
+use crate::{Error, Pair, stall};
 
 #[derive(Debug, Clone)]
 pub struct Measurement {
@@ -59,16 +60,22 @@ pub fn measure(
         host.can_watch(&what.watch)?;
     }
     let outcomes = run_all(pairs, what, tell)?;
+    let stalled = pairs.iter().zip(&outcomes).find_map(|(pair, seen)| Some((pair, stall::broken(seen)?)));
+    let probe = stalled.map(|(pair, broken)| stall::probe(pair, broken));
     let mut report = one(first, what, &outcomes[0], !others.is_empty());
     for (pair, outcome) in others.iter().zip(&outcomes[1..]) {
         let other = one(pair, what, outcome, true);
         report.streams.extend(other.streams);
+        report.silences.extend(other.silences);
+        report.partial = report.partial.or(other.partial);
         report.latency.extend(other.latency);
         report.tcp.extend(other.tcp);
         report.figures.extend(other.figures);
         report.observed.extend(other.observed);
         report.notes.extend(other.notes);
     }
+    report.causes = probe.as_ref().map(stalls).unwrap_or_default();
+    report.probe = probe;
     if !report.streams.is_empty() && others.is_empty() {
         let [a, b] = &outcomes[0];
         let cost = figures(a, b, (&first.a.facts, &first.b.facts), None).bytes_per_cpu_s;
@@ -133,7 +140,13 @@ fn watching(what: &Measurement) -> Watching {
     let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
     let interval = if what.watch.is_empty() { Nanos(0) } else { interval };
-    Watching { observers: what.watch.clone(), interval, progress: what.interval }
+    Watching {
+        observers: what.watch.clone(),
+        interval,
+        progress: what.interval,
+        keeps_broken: true,
+        ..Watching::default()
+    }
 }
 
 /// Every pair's outcome. The first pair that fails ends the others, and says why.

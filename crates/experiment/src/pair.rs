@@ -8,7 +8,8 @@ use std::time::Duration;
 use landspeed_analysis::fallback;
 use landspeed_factor::PathView;
 use landspeed_record::{
-    Cell, EndpointOutcome, Misshapen, PathFacts, Program, Restored, Role, Settings, Side, TrialSpec, Workload,
+    Broken, Cell, EndpointOutcome, Misshapen, PATIENCE, PathFacts, Program, Restored, Role, Settings, Side,
+    TrialSpec, Workload,
 };
 use landspeed_session::{LineSink, Reply, Request, SessionKey, Zoned, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
@@ -36,6 +37,8 @@ pub struct Wishes {
     pub notices: LineSink,
     /// Port of B that data flows go to; zero lets B choose.
     pub data_port: u16,
+    /// How long a silent path is waited for at most; zero for [`landspeed_record::PATIENCE`].
+    pub patience: Nanos,
 }
 
 /// What is watched while a workload runs, beyond the usual.
@@ -47,6 +50,10 @@ pub struct Watching {
     pub interval: Nanos,
     /// Time between two words of how far the run has come; zero for none.
     pub progress: Nanos,
+    /// Whether a run whose path broke, or carried nothing, is an outcome rather than an error.
+    pub keeps_broken: bool,
+    /// How long a silent path is waited for at most; zero for as long as the pair waits.
+    pub patience: Nanos,
 }
 
 pub struct Pair {
@@ -61,6 +68,8 @@ pub struct Pair {
     source_port: u16,
     /// Port of B that the user chose; zero where B chooses.
     data_port: u16,
+    /// How long a silent path is waited for at most.
+    patience: Nanos,
     /// Where it is among the hosts that run a program.
     stage: Stage,
 }
@@ -90,6 +99,10 @@ pub fn set_stage(pairs: &mut [Pair]) {
     }
 }
 
+/// A run waits as long as a silent path is waited for at most three times: for its flows, for their first data, and for the word
+/// that the peer's window is closed.
+const PATIENT_PHASES: u32 = 3;
+
 /// First source port of the pair's flows: both arms of a block use the same ones, so that RSS and
 /// the like treat them alike. Outside the default ephemeral range (32768 up), so that no other
 /// program is given one of them meanwhile.
@@ -111,7 +124,8 @@ impl Pair {
         };
         let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
         let (source_port, data_port, stage) = (SOURCE_PORTS, wishes.data_port, Stage::default());
-        let mut pair = Pair { a, b, path, ports, way, key, source_port, data_port, stage };
+        let patience = if wishes.patience == Nanos(0) { PATIENCE } else { wishes.patience };
+        let mut pair = Pair { a, b, path, ports, way, key, source_port, data_port, patience, stage };
         pair.observe([source, way.ip])?;
         pair.a.begin()?;
         pair.b.begin()?;
@@ -136,6 +150,11 @@ impl Pair {
             Side::A => &mut self.a,
             Side::B => &mut self.b,
         }
+    }
+
+    /// Whether its addresses are of IPv6.
+    pub(crate) fn is_ipv6(&self) -> bool {
+        self.address.is_ipv6()
     }
 
     /// The slower of both links' speeds, as far as they tell any: virtual ones do not.
@@ -267,8 +286,10 @@ impl Pair {
         watching: &Watching,
         follow: &Follow<'_>,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        let limit =
-            Duration::from(lasts(&workload, warm_up) + warm_up) + self.a.patience().min(self.b.patience());
+        let patience = if watching.patience == Nanos(0) { self.patience } else { watching.patience };
+        let limit = Duration::from(lasts(&workload, warm_up) + warm_up)
+            + self.a.patience().min(self.b.patience())
+            + PATIENT_PHASES * Duration::from(patience);
         let links = [self.a.link(), self.b.link()];
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
@@ -281,6 +302,7 @@ impl Pair {
             interval_ns: watching.interval,
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
+            patience_ns: patience,
         };
         self.carries_program(&workload.name)?;
         let port = self.port(transports(&spec(Vec::new(), Role::Client)))?;
@@ -290,6 +312,9 @@ impl Pair {
         let Some([a, b]) = answers else { return Ok(None) };
         let ends = [outcome(&self.a, a)?, outcome(&self.b, b)?];
         [&self.a, &self.b].into_iter().zip(&ends).try_for_each(|(host, end)| is_as_asked(host, end))?;
+        if !watching.keeps_broken {
+            unbroken(&ends)?;
+        }
         Ok(Some(ends))
     }
 
@@ -367,6 +392,17 @@ impl Pair {
 /// Flow settings for the idle probe under a cell: its transport and placement, and nothing of its bulk settings.
 pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
+}
+
+/// Refuses a run whose path broke, or carried nothing: no figure of it is whole.
+fn unbroken(ends: &[EndpointOutcome; 2]) -> Result<(), Error> {
+    let broken = ends.iter().map(|end| end.get::<Broken>()).find(|broken| broken.is_so());
+    broken.map_or(Ok(()), |broken| {
+        Err(Error::Other(format!(
+            "the path carried nothing for {}; `landspeed explain` says why",
+            broken.waited_ns
+        )))
+    })
 }
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {

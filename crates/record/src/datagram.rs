@@ -50,6 +50,10 @@ impl DatagramCounts {
     }
 }
 
+/// Flows whose segments (UDP_SEGMENT) stopped fitting the path, so that their datagrams went one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Parted(pub u64);
+
 /// What a reader must know of an outcome's datagrams, one line each: without it a rate looks like all
 /// that was sent.
 pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
@@ -60,6 +64,13 @@ pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
     let LostRounds(rounds) = *outcome.get();
     if rounds > 0 {
         notes.push(format!("{rounds} rounds were given up: message or answer was lost"));
+    }
+    let Parted(parted) = *outcome.get();
+    if parted > 0 {
+        notes.push(format!(
+            "the path's MTU became smaller than a segment: {parted} flows sent one by one from then on (try a smaller \
+             --set write-size)"
+        ));
     }
     let malformed: u64 = flows.iter().map(|counts| counts.malformed).sum();
     if malformed > 0 {

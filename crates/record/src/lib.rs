@@ -34,6 +34,7 @@ mod pieces;
 mod reader;
 mod record_run;
 mod sequence;
+mod silence;
 mod summary;
 mod trial;
 mod unknown;
@@ -48,15 +49,15 @@ pub use compare::{
     RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study, StudyPath,
     StudyRun,
 };
-pub use datagram::DatagramCounts;
+pub use datagram::{DatagramCounts, Parted};
 pub use details::{Detail, Details, Misshapen};
 pub use explain::{
-    Binding, CannotTell, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT,
+    Binding, CannotTell, Cause, ClassSamples, CostClass, CostFigure, CostProfile, Cut, EXPLAIN_FORMAT,
     ExplainReport, ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FurtherPacket, Hop,
     HopLatency, HostLimits, LayerCost, LimitStep, LinkSettings, ListenerWatch, MemoryKernel, PacketRate,
-    Pass, PathTrace, PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol, QdiscWatch, Remedy,
-    SizeAnswer, SizePoint, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict,
-    WatchTarget, WindowFigure, WindowRule,
+    Pass, PathProbe, PathTrace, PcieLink, PerPacket, PerPacketFit, ProbedSize, ProcessWatch, Protocol,
+    QdiscWatch, Remedy, SizeAnswer, SizePoint, SocketState, StackSamples, StreamRate, SymbolSamples,
+    TcpState, Verdict, WatchTarget, WindowFigure, WindowRule,
 };
 pub use figure::{Amount, Figure, Headline, Measured, PartFigures};
 pub use grid::{
@@ -68,7 +69,9 @@ pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};
 pub use line::{Carrier, Header, Line, PathFacts, Restored, StepLine, VerdictLine};
-pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
+pub use measure::{
+    HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
+};
 pub use observe::{
     Controls, CoreClasses, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts, SoftnetCounts,
     TcpSample, Throttling,
@@ -82,11 +85,14 @@ pub use picture::{NoPng, Png};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use sequence::{Sequence, newest_first};
+pub use silence::{Broken, Silences};
 pub use summary::{
     Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, ProgramOf, ProgramWork,
     SUMMARY_FORMAT, StepSummary, TuneSummary,
 };
-pub use trial::{Arm, LatencyHistogram, Program, Progress, Role, TcpProgress, Trial, TrialSpec, Workload};
+pub use trial::{
+    Arm, LatencyHistogram, PATIENCE, Program, Progress, Role, TcpProgress, Trial, TrialSpec, Workload,
+};
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 

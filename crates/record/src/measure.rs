@@ -4,8 +4,9 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Controls, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations,
-    PartFigures, PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram, unknown,
+    Broken, Controls, CpuUsage, DatagramCounts, EndpointOutcome, Finding, HostFacts, LatencyHistogram,
+    Observations, PartFigures, PathFacts, PathProbe, Side, Silences, SweepPoint, TcpSample, WanReport,
+    Workload, ZeroCopied, datagram, unknown,
 };
 
 pub const MEASURE_FORMAT: u32 = 3;
@@ -52,6 +53,18 @@ pub struct MeasureReport {
     pub observed: Vec<PartFigures>,
     #[serde(default)]
     pub wan: Option<WanReport>,
+    /// Times in which nothing came, by sending host.
+    #[serde(default)]
+    pub silences: Vec<SilenceFigure>,
+    /// Why the figures are not those of the whole run; `None` where they are.
+    #[serde(default)]
+    pub partial: Option<String>,
+    /// What was sent to find out why nothing came.
+    #[serde(default)]
+    pub probe: Option<PathProbe>,
+    /// What that says.
+    #[serde(default)]
+    pub causes: Vec<Finding>,
     pub notes: Vec<String>,
     pub record: Option<String>,
 }
@@ -70,6 +83,16 @@ pub struct StreamFigure {
     /// Payload that came within the window.
     pub received_bytes: Bytes,
     pub window_ns: Nanos,
+}
+
+/// Times in which nothing came of a stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SilenceFigure {
+    /// The host that sends.
+    pub sender: Side,
+    /// All of them together.
+    pub total_ns: Nanos,
+    pub longest_ns: Nanos,
 }
 
 /// Round trips of one message size. A percentile is there only with ten samples or more beyond it.
@@ -213,6 +236,8 @@ impl MeasureReport {
     pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
         self.streams =
             [(Side::A, b), (Side::B, a)].into_iter().filter_map(|(from, to)| stream(from, to)).collect();
+        self.silences = [(Side::A, b), (Side::B, a)].into_iter().filter_map(silence).collect();
+        self.partial = [a, b].into_iter().find_map(partial);
         self.sweep = [b, a].map(|end| end.get::<Vec<SweepPoint>>().as_slice()).concat();
         self.latency = [a, b].iter().flat_map(|end| end.latency.iter().map(LatencyFigure::of)).collect();
         let ends = [(Side::A, a), (Side::B, b)];
@@ -257,6 +282,25 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     };
     let received_bytes = receiver.received_bytes;
     Some(StreamFigure { sender, between: None, rate_bps, flow_rate_bps, received_bytes, window_ns: window })
+}
+
+fn silence((sender, receiver): (Side, &EndpointOutcome)) -> Option<SilenceFigure> {
+    let silences = receiver.get::<Silences>();
+    let (total_ns, longest_ns) = (silences.total(), silences.longest());
+    (total_ns > Nanos(0)).then_some(SilenceFigure { sender, total_ns, longest_ns })
+}
+
+/// Why an end's figures are not those of a whole run.
+fn partial(end: &EndpointOutcome) -> Option<String> {
+    let broken = end.get::<Broken>();
+    let timer = match broken.timeouts {
+        0 => String::new(),
+        times => format!(
+            "; the sender's timer went off {times} times in a row and waits {} now",
+            broken.timeout_ns
+        ),
+    };
+    broken.is_so().then(|| format!("nothing came for {}{timer}", broken.waited_ns))
 }
 
 fn notes<'a>(side: Side, asked: &'a [String], seen: &'a Observations) -> impl Iterator<Item = String> + 'a {

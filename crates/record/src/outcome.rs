@@ -4,7 +4,7 @@ use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;
-use crate::{DatagramCounts, Detail, Details, LatencyHistogram, Observations, Png};
+use crate::{Broken, DatagramCounts, Detail, Details, LatencyHistogram, Observations, Parted, Png, Silences};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -115,6 +115,9 @@ details!(KNOWN {
     "lost_rounds" => LostRounds;
     "connections" => Connections;
     "not_set_up" => NotSetUp;
+    "silences" => Silences;
+    "broken" => Broken;
+    "parted" => Parted;
     "zerocopy" => ZeroCopied, formerly "completions" = "zerocopy_completions", "copied" = "zerocopy_copied",
         "mapped_bytes" = "zerocopy_mapped_bytes";
 });

@@ -68,6 +68,9 @@ impl std::fmt::Debug for Program {
     }
 }
 
+/// How long a run waits for a silent path or peer where it is not told otherwise.
+pub const PATIENCE: Nanos = Nanos::secs(30);
+
 /// What an agent is asked to run: its end of one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialSpec {
@@ -85,9 +88,19 @@ pub struct TrialSpec {
     /// Time between two words of how far this end has come; zero for none.
     #[serde(default)]
     pub progress_ns: Nanos,
+    /// How long a silent path or peer is waited for at most; zero for [`PATIENCE`].
+    #[serde(default)]
+    pub patience_ns: Nanos,
     /// The program, where the workload is an application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
+}
+
+impl TrialSpec {
+    /// How long a silent path or peer is waited for at most.
+    pub fn patience(&self) -> Nanos {
+        if self.patience_ns == Nanos(0) { PATIENCE } else { self.patience_ns }
+    }
 }
 
 /// How far one end of a run has come, told while it goes on. All but the round trip and the window are sums since the

@@ -1,14 +1,18 @@
 //! The result of `landspeed measure`.
 
-use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint, TcpFigure};
+use landspeed_analysis::verdict;
+use landspeed_record::{
+    Finding, HostCpu, LatencyFigure, MeasureReport, Side, SilenceFigure, StreamFigure, SweepPoint, TcpFigure,
+};
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
-use crate::block::{Block, Cell, Column, Document, Head, Section, Seen, Table, Text};
+use crate::block::{Block, Cell, Column, Document, Head, Manner, Section, Seen, Table, Text};
 use crate::words::number;
 use crate::{observed, remarks, safe, wan};
 
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
+        stalled(report),
         streams(report),
         Section::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
         Section::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
@@ -46,6 +50,29 @@ fn head(report: &MeasureReport) -> Head {
     }
 }
 
+/// Why the figures are not those of the whole run, as far as can be told.
+fn stalled(report: &MeasureReport) -> Section {
+    let partial =
+        report.partial.as_ref().map(|why| format!("PARTIAL: the run did not come to its end: {}", safe(why)));
+    let causes = report.causes.iter().flat_map(cause);
+    Section::new("stalled", "Why it is partial")
+        .all(partial.map(|line| Block::Paragraph(Manner::Bad, line.into())))
+        .all(causes)
+}
+
+fn cause(finding: &Finding) -> Vec<Block> {
+    let line = |line: &String| Block::text(format!("  {}", safe(line)));
+    let said = format!("{}: {}", verdict::cause(finding.cause), safe(&finding.summary));
+    let said = Block::Paragraph(Manner::Bad, said.into());
+    std::iter::once(said).chain(finding.evidence.iter().map(line)).collect()
+}
+
+/// "A to B: silent for 1.6 s in all, longest 1.2 s".
+fn silence(figure: &SilenceFigure) -> Block {
+    let SilenceFigure { sender, total_ns, longest_ns } = figure;
+    Block::text(format!("{}  silent for {total_ns} in all, longest {longest_ns}", direction(*sender)))
+}
+
 fn streams(report: &MeasureReport) -> Section {
     let all: f64 = report.streams.iter().map(|s| s.rate_bps.0).sum();
     let sum = (report.streams.len() > 1)
@@ -60,7 +87,12 @@ fn streams(report: &MeasureReport) -> Section {
     let cost =
         report.bytes_per_cpu_s.map(|cost| Block::text(format!("cost  {cost}, processor time of both hosts")));
     let before = report.connections_per_s.map(|n| Block::text(format!("connections  {n:.0} per second")));
-    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(before)
+    Section::new("streams", "Goodput")
+        .minor()
+        .all(table.some())
+        .all(report.silences.iter().map(silence))
+        .all(cost)
+        .all(before)
 }
 
 fn stream(figure: &StreamFigure) -> [Cell; 4] {

@@ -98,7 +98,7 @@ pub trait Port: Send + Sync {
 /// A listening port; dropping it stops listening.
 pub trait Listener: Send {
     /// The next flow that proves the key. Others are turned away meanwhile, each after one second at
-    /// most, and none of them holds up the rest.
+    /// most where it says nothing that needs the key, and none of them holds up the rest.
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 
     /// How many were turned away so far: connections, or datagrams.
@@ -223,6 +223,11 @@ pub struct Progress {
     pub outstanding: bool,
     /// Smoothed round-trip time.
     pub rtt: Nanos,
+    /// How long the transport waits for an acknowledgement before it sends again. It waits twice as long after each
+    /// time in a row; this is the first one. Zero where the transport does not tell.
+    pub timeout: Nanos,
+    /// How often that time has run out in a row.
+    pub timeouts: u32,
 }
 
 /// What became of sends whose memory the kernel reads after the call.

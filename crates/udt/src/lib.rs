@@ -19,7 +19,8 @@ mod sender;
 pub mod seq;
 
 pub use connection::{
-    Config, Connection, Counts, Event, Identity, IoError, PathFigures, Progress, Reason, Transmit,
+    Config, Connection, Counts, Event, FIRST_TIMEOUT, Identity, IoError, PathFigures, Progress, Reason,
+    Transmit,
 };
 pub use handshake::{Answer, Listener, Request};
 pub use packet::{HANDSHAKE, HEADER, SocketType};

@@ -88,6 +88,7 @@ mod tests {
             interval_ns,
             observers: vec![],
             progress_ns: Nanos(0),
+            patience_ns: Nanos(0),
             program: None,
         }
     }

@@ -51,6 +51,12 @@ pub(crate) fn outcome_of(measured: &mut Measured, not_as_asked: Found) -> Endpoi
     if !not_as_asked.is_empty() {
         outcome.details.put(not_as_asked.into_iter().collect::<Vec<_>>());
     }
+    if let Some(silences) = measured.silences.take() {
+        outcome.details.put(silences);
+    }
+    if let Some(broken) = measured.broken.take() {
+        outcome.details.put(broken);
+    }
     if !measured.datagrams.is_empty() {
         outcome.details.put(std::mem::take(&mut measured.datagrams));
     }

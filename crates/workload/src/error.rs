@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use landspeed_record::Broken;
 use landspeed_units::{Nanos, did_you_mean};
 
 /// A trial that did not come to its end.
@@ -32,8 +33,6 @@ pub enum Error {
     PeerGone { phase: &'static str },
     #[error("the peer said nothing for {waited}, {phase}; check that it is not overloaded or stopped")]
     PeerSilent { phase: &'static str, waited: Nanos },
-    #[error("nothing was acknowledged for {waited}: traffic stopped; check the path and the peer")]
-    FeedbackLost { waited: Nanos },
     #[error(
         "{wanted} need {needed} open files, and this process may have {limit}, of which {open} are open: raise its limit (ulimit -n {remedy}, or LimitNOFILE= of its service)"
     )]
@@ -45,6 +44,11 @@ pub enum Error {
         range[1]
     )]
     Ports { wanted: String, server: SocketAddr, range: [u16; 2], all: u64, held: u64 },
+    #[error(
+        "nothing came from the peer for {}, and {} time-outs in a row: the path broke; --patience waits longer",
+        .0.waited_ns, .0.timeouts
+    )]
+    PathBroke(Broken),
     #[error("a worker thread failed")]
     Worker,
     #[error("{0}")]

@@ -22,6 +22,7 @@ mod idle;
 mod parameter;
 pub mod pingpong;
 mod port;
+mod quiet;
 pub mod reference;
 mod room;
 mod runner;
@@ -34,9 +35,12 @@ mod trial;
 mod watch;
 mod workers;
 
+use std::time::{Duration, Instant};
+
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::Cancel;
+use landspeed_transport::Patience;
 use landspeed_units::Nanos;
 
 pub use application::{applications, load, program_of, text_of};
@@ -61,7 +65,8 @@ pub static WORKLOADS: &[&dyn Runner] = &[
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
 ///
 /// Blocks the calling thread, which coordinates; worker threads generate the traffic. Returns within
-/// one second of `cancel`, and of the last acknowledgement of a peer that went silent.
+/// one second of `cancel`. A silent path is waited for while its transport's timers run, and no longer than
+/// [`TrialSpec::patience`].
 ///
 /// # Errors
 /// [`Error`] names what failed. All flows are closed and all threads ended by then.
@@ -72,7 +77,7 @@ pub fn run_client(
     cancel: &Cancel,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
-    let session = session::call(&runner.needs(spec), plan, cancel)?;
+    let session = session::call(&runner.needs(spec), plan, &patience(spec, cancel))?;
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
@@ -85,8 +90,13 @@ pub fn run_server(
     cancel: &Cancel,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
-    let session = session::answer(&runner.needs(spec), port, cancel)?;
+    let session = session::answer(&runner.needs(spec), port, &patience(spec, cancel))?;
     runner.run(TrialEnd::new(spec, session, watch, cancel))
+}
+
+/// How long an end waits for the other.
+fn patience<'a>(spec: &TrialSpec, cancel: &'a Cancel) -> Patience<'a> {
+    Patience { until: Instant::now() + Duration::from(spec.patience()), cancel }
 }
 
 /// The workload called `name`: one of the table, or an application.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
-use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
+use landspeed_transport::{Call, Flow, Listener, Patience};
 
 use crate::application::Living;
 use crate::port::{SIGNALS, plain, transport};
@@ -14,9 +13,6 @@ use crate::runner::Needs;
 use crate::signal::Signals;
 use crate::{ClientPlan, DataPort, Error, room};
 
-/// How long the ends wait for each other. They are started by one controller at about the same time;
-/// what lies between is its round trip.
-const MEET: Duration = Duration::from_secs(10);
 /// Flows that are opened at once: fewer than a listener has at their proof at a time.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
@@ -50,19 +46,17 @@ impl Session {
 
 /// The client's part: the signal flow first, then the others many at once, so that a long path costs few
 /// round trips and not two for each flow.
-pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<Session, Error> {
+pub(crate) fn call(needs: &Needs, plan: &ClientPlan, patience: &Patience<'_>) -> Result<Session, Error> {
     room::files(needs.flows.into())?;
     if plan.source_port == 0 {
         room::local_ports(u64::from(needs.flows) + 1, plan.server)?;
     }
-    let patience = Patience { until: Instant::now() + MEET, cancel };
-    let signals = open(plan, SIGNAL_FLOW, needs.flows, &plain(), &patience)?;
+    let signals = open(plan, SIGNAL_FLOW, needs.flows, &plain(), patience)?;
     let numbers: Vec<u32> = (0..needs.flows).collect();
     let mut flows = Vec::with_capacity(numbers.len());
     for numbers in numbers.chunks(AT_ONCE) {
-        flows.extend(open_all(numbers, |number| {
-            open(plan, number, number, needs.calling(number), &patience)
-        })?);
+        flows
+            .extend(open_all(numbers, |number| open(plan, number, number, needs.calling(number), patience))?);
     }
     Ok(Session {
         flows,
@@ -137,9 +131,8 @@ fn has_control(flow: &dyn Flow) -> Result<(), Error> {
 }
 
 /// The server's part: takes flows in whatever order they come until all are there.
-pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<Session, Error> {
+pub(crate) fn answer(needs: &Needs, port: &DataPort, patience: &Patience<'_>) -> Result<Session, Error> {
     room::files(needs.flows.into())?;
-    let patience = Patience { until: Instant::now() + MEET, cancel };
     let mut places = Places { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
     // Where the signals' port is open, the data's are.
     let transports = needs.transports();
@@ -149,11 +142,11 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<
     if !transports.contains(SIGNALS) {
         let mut signals = port.listen_for_signals()?;
         while places.signals.is_none() {
-            places.take(signals.accept(&patience)?, needs);
+            places.take(signals.accept(patience)?, needs);
         }
         strangers += signals.strangers();
     }
-    accept_all(&mut data, &transports, (needs, &mut places), &patience)?;
+    accept_all(&mut data, &transports, (needs, &mut places), patience)?;
     strangers += data.iter().map(|listener| listener.strangers()).sum::<u64>();
     let signals = Signals::new(places.signals.expect("the loop ends with it"));
     let flows: Vec<_> = places.flows.into_iter().flatten().collect();

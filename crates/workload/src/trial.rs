@@ -3,11 +3,12 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{DatagramCounts, Details, Observations, Progress, TrialSpec};
-use landspeed_transport::{Cancel, Datagrams, Flow};
+use landspeed_record::{Broken, DatagramCounts, Details, Observations, Progress, Silences, TrialSpec};
+use landspeed_transport::{self as transport, Cancel, Datagrams, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::check::MOST_SAMPLES;
+use crate::quiet::Quiet;
 use crate::signal::{Signal, Signals};
 use crate::workers::Workers;
 use crate::{Error, Watch, Watched};
@@ -16,13 +17,15 @@ use crate::{Error, Watch, Watched};
 const TICK: Duration = Duration::from_millis(50);
 /// How often it looks for the first data.
 const FIRST_TICK: Duration = Duration::from_micros(500);
-/// How long it waits for first data, and for the peer to say what comes next.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the workers of a peer that ends may take to leave; longer than their grace.
 const LEAVING: Duration = Duration::from_millis(500);
-/// Traffic stops this long after the last acknowledgement of new data, a tick and the workers' way out
-/// not counted: within a second in all. Paths with longer round trips are not for this program.
-const FEEDBACK: Duration = Duration::from_millis(800);
+/// So often a transport's timer may go off in a row, each time after twice the time, before its path counts as broken.
+/// A path that loses a fifth of its packets each way makes it go off six times in a row in one of 500 stalls.
+const TIMEOUTS: u32 = 7;
+/// A timer is taken for no shorter than this: Linux' least (TCP_RTO_MIN).
+const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
+/// A path that answers once in a long time is waited for this many times as long.
+const USUAL_WAITS: u32 = 4;
 
 /// One end of a trial as its coordinator sees it.
 pub(crate) struct Trial<'c, 'p> {
@@ -31,6 +34,7 @@ pub(crate) struct Trial<'c, 'p> {
     parts: Parts<'p>,
     clock: Clock,
     feedback: Feedback,
+    quiet: Quiet,
     peer_closed: bool,
     /// How many tasks, the first ones, receive payload; `None` where nothing is told while the trial goes on.
     receiving: Option<usize>,
@@ -73,6 +77,10 @@ pub(crate) struct Measured {
     pub(crate) details: Details,
     /// What was watched.
     pub(crate) observed: Observations,
+    /// Times without payload, at an end that receives.
+    pub(crate) silences: Option<Silences>,
+    /// Why the run ended before its time, where it did.
+    pub(crate) broken: Option<Broken>,
 }
 
 /// What an end of a trial is made of, beside the workers.
@@ -88,14 +96,14 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// The trial that these workers run.
     pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> Trial<'c, 'a> {
-        let now = Instant::now();
-        let feedback = Feedback { heard: 0, since: now, due: now };
+        let feedback = Feedback::new(self.spec.patience().into());
         Trial {
             workers,
             spec: self.spec,
             parts: self,
             clock: Clock::default(),
             feedback,
+            quiet: Quiet::new(),
             peer_closed: false,
             receiving: None,
             told: None,
@@ -122,11 +130,26 @@ impl Trial<'_, '_> {
         if !self.started() && self.workers.tallies.iter().any(|tally| tally.get() > 0) {
             self.clock.first = Some(now);
         }
+        self.listen(now)?;
         let until_sample = self.sample_if_due(now);
         self.tell_if_due(now);
         let said = self.parts.signals.receive(at_most.min(TICK).min(until_sample))?;
         self.peer_closed |= said == Some(Signal::Closed);
         Ok(said)
+    }
+
+    /// Notes whether payload came, where this end receives.
+    fn listen(&mut self, now: Instant) -> Result<(), Error> {
+        if self.receiving.is_none_or(|tasks| tasks == 0) || !self.started() {
+            return Ok(());
+        }
+        self.quiet.look(now, self.received());
+        let most = Duration::from(self.spec.patience());
+        let waited_ns = Nanos::from(self.quiet.lasts());
+        if self.quiet.lasts() < most {
+            return Ok(());
+        }
+        Err(Error::PathBroke(Broken { waited_ns, ..Broken::default() }))
     }
 
     pub(crate) fn started(&self) -> bool {
@@ -198,16 +221,22 @@ impl Trial<'_, '_> {
 
     /// Waits for the first data of any flow.
     pub(crate) fn await_first(&mut self) -> Result<Instant, Error> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        let patience = self.patience();
+        self.first()?.ok_or(Error::silent("while the first data was awaited", patience))
+    }
+
+    /// The same; `None` where none came before the peer's window was closed, or for as long as a path is waited for.
+    pub(crate) fn first(&mut self) -> Result<Option<Instant>, Error> {
+        let deadline = Instant::now() + self.patience();
+        while !self.started() && !self.peer_closed && Instant::now() <= deadline {
             self.tick(FIRST_TICK)?;
-            if let Some(first) = self.clock.first {
-                return Ok(first);
-            }
-            if Instant::now() > deadline {
-                return Err(Error::silent("while the first data was awaited", PATIENCE));
-            }
         }
+        Ok(self.clock.first)
+    }
+
+    /// How long it waits for a silent path or peer at most.
+    pub(crate) fn patience(&self) -> Duration {
+        self.spec.patience().into()
     }
 
     pub(crate) fn until(&mut self, deadline: Instant) -> Result<(), Error> {
@@ -230,13 +259,14 @@ impl Trial<'_, '_> {
         phase: &'static str,
         pick: impl Fn(Signal) -> Option<T>,
     ) -> Result<T, Error> {
-        let deadline = Instant::now() + PATIENCE;
+        let patience = self.patience();
+        let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Some(found) = self.tick(TICK)?.and_then(&pick) {
                 return Ok(found);
             }
         }
-        Err(Error::silent(phase, PATIENCE))
+        Err(Error::silent(phase, patience))
     }
 
     pub(crate) fn open(&mut self) -> Mark {
@@ -247,6 +277,7 @@ impl Trial<'_, '_> {
         self.parts.watch.open(&Watched { threads: &self.workers.threads, sockets: &sockets, programs });
         let at = Instant::now();
         let (counts, datagrams) = (self.counts(), self.datagrams());
+        self.quiet.begin(at, self.received());
         if self.spec.progress_ns > Nanos(0) && self.receiving.is_some() {
             let next = at + Duration::from(self.spec.progress_ns);
             self.told = Some(Told { opened: at, next, before: self.received() });
@@ -263,8 +294,16 @@ impl Trial<'_, '_> {
         Mark { counts: vec![0; mark.counts.len()], ..mark }
     }
 
+    /// Opens the window where it should have been open since `since`: a run that never came so far.
+    pub(crate) fn open_late(&mut self, since: Instant) -> Mark {
+        let mark = self.open_from_start();
+        self.quiet.begin(since, 0);
+        Mark { at: since, datagrams: vec![Datagrams::default(); mark.datagrams.len()], ..mark }
+    }
+
     /// Closes the window now, and stays until the peer's is closed too: until then each end keeps
-    /// sending and taking, so that both windows are full to their ends.
+    /// sending and taking, so that both windows are full to their ends. A path that breaks after its window costs
+    /// no figures.
     pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
         self.close_then(mark, |_| Ok(()))
     }
@@ -275,8 +314,26 @@ impl Trial<'_, '_> {
         mark: &Mark,
         then: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<Measured, Error> {
-        let window = Nanos::from(mark.at.elapsed());
-        let counts = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
+        let mut measured = self.measured(mark);
+        match then(self).and_then(|()| self.part()) {
+            Err(Error::PathBroke(broken)) => measured.broken = Some(broken),
+            parted => parted?,
+        }
+        Ok(measured)
+    }
+
+    /// Closes the window before its time, with what was measured until now.
+    pub(crate) fn break_off(&mut self, mark: &Mark, broken: Broken) -> Measured {
+        let measured = self.measured(mark);
+        // The peer may hear it, over a path that is broken one way.
+        let _ = self.say(Signal::Closed);
+        Measured { broken: Some(broken), ..measured }
+    }
+
+    fn measured(&mut self, mark: &Mark) -> Measured {
+        let now = Instant::now();
+        let window = Nanos::from(now - mark.at);
+        let counts: Vec<u64> = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
         let datagrams =
             self.datagrams().iter().zip(&mark.datagrams).map(|(now, then)| now.since(then)).collect();
         let mut details = Details::default();
@@ -287,9 +344,14 @@ impl Trial<'_, '_> {
         }
         self.clock.next_sample = None;
         self.told = None;
-        then(self)?;
-        self.part()?;
-        Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, details, observed })
+        let receiving = self.receiving.unwrap_or_default();
+        let came: u64 = counts[..receiving].iter().sum();
+        self.quiet.look(now, self.received());
+        let silences = (receiving > 0).then(|| self.quiet.end().beyond(Bytes(came), window));
+        let nothing = Broken { waited_ns: window, ..Broken::default() };
+        let broken = (receiving > 0 && came == 0).then_some(nothing);
+        let strangers = self.parts.strangers;
+        Measured { window, counts, datagrams, strangers, details, observed, silences, broken }
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -301,18 +363,18 @@ impl Trial<'_, '_> {
     }
 
     /// Tells the peer that this end has what it wants, and hears the same. A peer that has closed all
-    /// its flows has closed its window before, and needs not say so.
+    /// its flows has closed its window before, and needs not say so; nor does one whose word is stuck on the way.
     fn part(&mut self) -> Result<(), Error> {
         if self.say(Signal::Closed).is_err() {
             return Ok(());
         }
-        let deadline = Instant::now() + PATIENCE;
-        while !self.peer_closed {
+        // What comes now is not measured; a silence that lasts already counts as waiting.
+        let receives = self.receiving.take().is_some_and(|tasks| tasks > 0);
+        let since = if receives { self.quiet.since() } else { Instant::now() };
+        let deadline = since + self.patience();
+        while !self.peer_closed && Instant::now() < deadline {
             match self.tick(TICK) {
-                Ok(_) if Instant::now() < deadline => {}
-                Ok(_) => {
-                    return Err(Error::silent("while the end of its window was awaited", PATIENCE));
-                }
+                Ok(_) => {}
                 Err(Error::PeerGone { .. } | Error::Worker) => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -322,15 +384,24 @@ impl Trial<'_, '_> {
 }
 
 /// Whether sent data is still acknowledged, in order or not: on a long path repairing one loss takes longer than
-/// traffic may go on without a word, and selective acknowledgements come all the while.
+/// some timers, and selective acknowledgements come all the while.
 struct Feedback {
     heard: u64,
     since: Instant,
+    /// The longest time that lay between two words of the peer.
+    longest: Duration,
+    /// The most that is waited.
+    most: Duration,
     /// When the sockets are asked again: each asking takes their locks, which the workers want too.
     due: Instant,
 }
 
 impl Feedback {
+    fn new(most: Duration) -> Self {
+        let now = Instant::now();
+        Feedback { heard: 0, since: now, longest: Duration::ZERO, most, due: now }
+    }
+
     fn check(&mut self, flows: &[Box<dyn Flow>]) -> Result<(), Error> {
         let now = Instant::now();
         if now < self.due {
@@ -341,10 +412,30 @@ impl Feedback {
         // A flow that has ended says nothing; that it has is seen elsewhere.
         let progress: Vec<_> = flows.iter().filter_map(|flow| flow.progress().ok()).collect();
         let heard = progress.iter().map(|p| p.acked.0 + p.delivered).sum();
-        if heard != self.heard || !progress.iter().any(|p| p.outstanding) {
+        if heard != self.heard {
+            self.longest = self.longest.max(now - self.since);
             (self.heard, self.since) = (heard, now);
         }
+        let waiting: Vec<_> = progress.into_iter().filter(|flow| flow.outstanding).collect();
+        if waiting.is_empty() {
+            self.since = now;
+        }
         let waited = now - self.since;
-        if waited > FEEDBACK { Err(Error::FeedbackLost { waited: waited.into() }) } else { Ok(()) }
+        if waited <= self.patience(&waiting) { Ok(()) } else { Err(broke(waited, &waiting)) }
     }
+
+    /// Several time-outs of the transport, and several times what the path takes between two words, within what the user
+    /// allows.
+    fn patience(&self, waiting: &[transport::Progress]) -> Duration {
+        let first = waiting.iter().map(|flow| Duration::from(flow.timeout)).max().unwrap_or_default();
+        let backed_off = first.max(LEAST_TIMEOUT) * ((1 << TIMEOUTS) - 1);
+        backed_off.max(USUAL_WAITS * self.longest).min(self.most)
+    }
+}
+
+/// The flow whose timer went off most often tells how it stands.
+fn broke(waited: Duration, waiting: &[transport::Progress]) -> Error {
+    let worst = waiting.iter().max_by_key(|flow| flow.timeouts).copied().unwrap_or_default();
+    let timeout_ns = Nanos(worst.timeout.0 << worst.timeouts.min(16));
+    Error::PathBroke(Broken { waited_ns: waited.into(), timeout_ns, timeouts: worst.timeouts })
 }

@@ -28,6 +28,7 @@ pub(crate) fn run(role: Role, port: u16, key: &SessionKey, workload: Workload) -
         interval_ns: Nanos::millis(20),
         observers: vec![],
         progress_ns: Nanos(0),
+        patience_ns: Nanos(0),
         program: None,
     };
     let at = SocketAddr::new(HERE, port);

@@ -25,7 +25,7 @@ use view::EndView;
 
 use landspeed_record::{CannotTell, Verdict};
 
-pub use causes::CAUSES;
+pub use causes::{CAUSES, stalls};
 pub use glance::{Glance, glance};
 pub use judge::{Judge, Need};
 pub use scene::{HostView, Scene};
@@ -66,7 +66,7 @@ fn missing(scene: &Scene<'_>, view: &View<'_>) -> Option<CannotTell> {
     let moved = scene.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
     // Connections that a full backlog drops never become flows.
-    if causes::backlog_overflows(view) || (moved && flows().next().is_none()) {
+    if scene.probe.is_some() || causes::backlog_overflows(view) || (moved && flows().next().is_none()) {
         return None;
     }
     let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();

@@ -1,6 +1,6 @@
 //! What a verdict is about.
 
-use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, Settings};
+use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PathProbe, Settings};
 use landspeed_units::{BitRate, Nanos};
 
 #[derive(Debug, Clone, Copy)]
@@ -39,4 +39,6 @@ pub struct Scene<'a> {
     pub goodput: Option<BitRate>,
     /// Settings of the flow where landspeed sends it itself. A flow of another program has none that landspeed could change.
     pub own: Option<&'a Settings>,
+    /// What was sent to find out what the path carries, where it carried nothing.
+    pub probe: Option<&'a PathProbe>,
 }

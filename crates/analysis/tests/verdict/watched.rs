@@ -234,13 +234,27 @@ impl Watched {
 
     /// From one end alone, without an idle round trip.
     pub(crate) fn from(&self, side: usize) -> Verdict {
-        judge(&Scene { a: self.host(side), b: None, rtt: None, goodput: None, own: Some(&NOTHING) })
+        judge(&Scene {
+            a: self.host(side),
+            b: None,
+            rtt: None,
+            goodput: None,
+            own: Some(&NOTHING),
+            probe: None,
+        })
     }
 
     /// Of a flow that another program sends, on hosts that have this set.
     pub(crate) fn of_a_program(&self, set: &Settings) -> Verdict {
         let host = |side| HostView { set, ..self.host(side) };
-        judge(&Scene { a: host(0), b: Some(host(1)), rtt: Some(self.rtt), goodput: None, own: None })
+        judge(&Scene {
+            a: host(0),
+            b: Some(host(1)),
+            rtt: Some(self.rtt),
+            goodput: None,
+            own: None,
+            probe: None,
+        })
     }
 
     fn host(&self, side: usize) -> HostView<'_> {

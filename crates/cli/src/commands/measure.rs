@@ -12,6 +12,7 @@ use landspeed_transport::settings::FLOWS;
 use landspeed_units::Nanos;
 
 use crate::args::{FanArg, MeasureArgs};
+use crate::exit::Exit;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{Doing, present};
 use crate::stop::Stop;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     drop(joined);
     let document = landspeed_report::measure(&report);
     present(&document, || landspeed_report::json(&report), &args.output.form, Detail::Brief)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(report.partial.map_or(Exit::Done, |_| Exit::Failed).into())
 }
 
 /// Between two lines on a terminal.

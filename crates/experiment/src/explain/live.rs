@@ -73,7 +73,7 @@ pub fn explain_live(
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
         seen.push(Seen { name, facts, observed, limits: None, set: host.values() });
     }
-    let mut material = Material { seen, rtt: None, goodput: None, tracer_effect: None };
+    let mut material = Material { seen, rtt: None, goodput: None, tracer_effect: None, probe: None };
     if let Some(why) = material.judged(options).cannot_tell {
         return Err(nothing(hosts, options, why));
     }

@@ -5,7 +5,7 @@ use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
-    Observations, Settings, Verdict, WatchTarget,
+    Observations, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -45,6 +45,8 @@ pub(super) struct Material {
     pub(super) goodput: Option<BitRate>,
     /// What following packets costs.
     pub(super) tracer_effect: Option<Estimate>,
+    /// What was sent to find out why the flow stalled.
+    pub(super) probe: Option<PathProbe>,
 }
 
 impl Material {
@@ -68,6 +70,7 @@ impl Material {
             unjudged: verdict.unjudged,
             windows: busiest(&self.seen.iter().map(Seen::watched).collect::<Vec<_>>(), self.rtt, WINDOWS),
             tracer_effect: self.tracer_effect,
+            probe: self.probe,
             hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
             ..ExplainReport::default()
         }
@@ -78,7 +81,7 @@ impl Material {
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(Seen::view), self.rtt, self.goodput);
-        judge(&Scene { a: a.view(), b, rtt, goodput, own })
+        judge(&Scene { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
     }
 }
 

@@ -8,7 +8,7 @@ use landspeed_workload::{lasts, stream};
 use super::effect::{self, Traced, trace};
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
 use crate::pair::Watching;
-use crate::{Error, Host, Pair};
+use crate::{Error, Host, Pair, stall};
 
 /// Sends a stream over `pair`, watches it from both ends, and says what holds it back.
 pub fn explain(
@@ -23,7 +23,7 @@ pub fn explain(
         }
         false => Vec::new(),
     };
-    let [mut a, b] = match &options.program {
+    let seen_both = match &options.program {
         None => {
             progress(&format!("watching a stream for {}", options.time));
             watched_stream(pair, &options.flow, options.time)?
@@ -33,7 +33,12 @@ pub fn explain(
             watched_program(pair, &options.flow, program)?
         }
     };
-    let traced = match options.trace && options.program.is_none() {
+    let probe = stall::broken(&seen_both).map(|broken| {
+        progress("sending packets of several sizes, because the stream stalled");
+        stall::probe(pair, broken)
+    });
+    let [mut a, b] = seen_both;
+    let traced = match options.trace && options.program.is_none() && probe.is_none() {
         true => {
             progress("following packets through the kernel");
             Some(trace(pair, &options.flow)?)
@@ -51,7 +56,7 @@ pub fn explain(
         seen(&pair.b, name(&pair.b), b, (path_b, limits.next())),
     ];
     let rtt = Some(pair.path.rtt_ns);
-    let report = Material { seen, rtt, goodput, tracer_effect: effect }.report(options);
+    let report = Material { seen, rtt, goodput, tracer_effect: effect, probe }.report(options);
     Ok(ExplainReport { notes: remarks(&pair.path), ..report })
 }
 
@@ -68,7 +73,12 @@ pub(crate) fn watched_stream(
     flow: &Settings,
     time: Nanos,
 ) -> Result<[EndpointOutcome; 2], Error> {
-    let watching = Watching { observers: observers(false), interval: INTERVAL, ..Watching::default() };
+    let watching = Watching {
+        observers: observers(false),
+        interval: INTERVAL,
+        keeps_broken: true,
+        ..Watching::default()
+    };
     pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
 }
 

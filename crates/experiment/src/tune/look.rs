@@ -58,5 +58,5 @@ fn judged(pair: &Pair, own: Option<&Settings>, [a, b]: [&EndpointOutcome; 2], fi
         limits: None,
         set: &unread,
     });
-    judge(&Scene { a, b: Some(b), rtt, goodput, own })
+    judge(&Scene { a, b: Some(b), rtt, goodput, own, probe: None })
 }

@@ -5,6 +5,7 @@ mod cost;
 mod flow;
 mod limits;
 mod path;
+mod probe;
 mod report;
 mod sizes;
 mod target;
@@ -18,6 +19,7 @@ pub use flow::{
 };
 pub use limits::{HostLimits, MemoryKernel, PacketRate, Pass, PcieLink, StreamRate};
 pub use path::{Hop, HopLatency, PathTrace};
+pub use probe::{Cut, PathProbe, ProbedSize};
 pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
 pub use sizes::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
 pub use target::WatchTarget;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::{CannotTell, Finding, FlowWindow, HostLimits, PerPacket, SizeAnswer};
+use super::{CannotTell, Finding, FlowWindow, HostLimits, PathProbe, PerPacket, SizeAnswer};
 use crate::{HostFacts, Observations, WanReport};
 
 pub const EXPLAIN_FORMAT: u32 = 1;
@@ -77,6 +77,9 @@ pub struct ExplainReport {
     pub staircase: Vec<LimitStep>,
     /// The window model held against the flows that moved most, the busiest first.
     pub windows: Vec<FlowWindow>,
+    /// What was sent to find out what a path carries that carried nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<PathProbe>,
     pub wan: Option<WanReport>,
     /// Bytes per processor second with the path tracer over without: ratio and 95 % interval, where it
     /// was attached.

@@ -37,6 +37,12 @@ pub enum Cause {
     WindowBelowBdp,
     /// Packets above some size vanish, or the two ends disagree on the MTU.
     MtuBlackHole,
+    /// A router on the way has a smaller MTU, and its ICMP messages do not arrive.
+    IcmpBlocked,
+    /// Packets that are cut into fragments vanish.
+    FragmentsDropped,
+    /// Nothing passes, or nothing did for long.
+    PathDown,
     /// An offload of the link is off: segmentation (TSO, GSO), or reassembly (GRO).
     OffloadsOff,
     /// The processor sums the payload, which the link could do.

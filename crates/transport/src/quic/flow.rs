@@ -12,7 +12,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
 use super::halves::{QuicReceiver, QuicSender};
-use super::link::{Goodbye, Link, Lost};
+use super::link::{ACK_DELAY, Goodbye, Link, Lost};
 use super::options::{OPTIONS, Ways};
 use super::told;
 use crate::transport::{Flow, Progress, Receiver, Sender};
@@ -240,6 +240,9 @@ impl Flow for QuicFlow {
             resent: stats.path.lost_packets,
             outstanding: link.broken().is_none() && link.written() > link.acked(),
             rtt: stats.path.rtt.into(),
+            // The probe timeout (RFC 9002 section 6.2.1), with the variance of a path that varies as much as it can.
+            timeout: (3 * stats.path.rtt + ACK_DELAY).into(),
+            ..Progress::default()
         })
     }
 

@@ -26,7 +26,7 @@ use crate::proof;
 /// Receive calls of one turn: a peer that sends without end must not keep this end from answering.
 const TURN: usize = 4;
 /// The longest that an acknowledgement waits for another packet to acknowledge (max_ack_delay, RFC 9000 section 18.2).
-const ACK_DELAY: Duration = Duration::from_millis(25);
+pub(super) const ACK_DELAY: Duration = Duration::from_millis(25);
 /// Bytes that one write takes.
 const MOST: usize = 128 << 10;
 

@@ -16,8 +16,10 @@ use crate::proof::{Greeting, Step};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
-/// How long a connection may take over its proof.
+/// How long a connection may take until it has said that it holds the key.
 const PROOF_TIME: Duration = Duration::from_secs(1);
+/// How long it may take from then on: its last word may get lost several times, and its client takes the flow for proven.
+const LAST_WORD: Duration = Duration::from_secs(30);
 /// Connections that may be at their proof at once; one more turns the oldest away that has not greeted yet.
 const MOST_APPLICANTS: usize = 256;
 /// The same for connections of one address: a trial opens 32 flows at a time.
@@ -170,7 +172,7 @@ impl StreamListener {
     /// Lets one go on as far as it can; `None` where it has come to an end.
     fn advance(&mut self, mut applicant: Applicant) -> Result<Option<Applicant>, Error> {
         match applicant.step(&self.key) {
-            Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => return Ok(Some(applicant)),
+            Standing::Waiting if applicant.is_in_time() => return Ok(Some(applicant)),
             Standing::Waiting => self.turn_away(&applicant),
             Standing::Stranger => {
                 self.strangers += 1;
@@ -221,6 +223,11 @@ impl Listener for StreamListener {
 impl Applicant {
     fn has_greeted(&self) -> bool {
         self.greeting.has_greeted()
+    }
+
+    fn is_in_time(&self) -> bool {
+        let time = if self.has_greeted() { LAST_WORD } else { PROOF_TIME };
+        self.since.elapsed() < time
     }
 
     /// Reads what has come and answers it.

@@ -17,8 +17,14 @@ pub(super) fn progress(socket: &Socket) -> io::Result<Progress> {
         resent: info.total_retrans.into(),
         outstanding: info.unacked > 0 || info.notsent_bytes > 0,
         rtt: Nanos::micros(info.rtt_us.into()),
+        // tcpi_rto is backed off already.
+        timeout: Nanos(Nanos::micros(info.times_and_sizes[0].into()).0 >> info.flags[BACKOFF].min(31)),
+        timeouts: info.flags[BACKOFF].into(),
     })
 }
+
+/// Where `tcpi_backoff` is among the bytes at the beginning.
+const BACKOFF: usize = 4;
 
 /// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is used here; libc's ends
 /// before the fields that are. What an older kernel does not fill (`delivered` came with Linux 4.18) is zero.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_record::{Details, NotAsAsked, Parted, Settings};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
@@ -50,6 +50,8 @@ pub(super) struct UdpFlow {
     /// Whether a receiver takes the peer's datagrams; else `progress` does.
     receiving: AtomicBool,
     reported: AtomicU64,
+    /// Whether its segments went one by one in the end.
+    parted: AtomicBool,
     heard: Mutex<Heard>,
 }
 
@@ -86,6 +88,7 @@ impl UdpFlow {
             woken: AtomicBool::new(false),
             receiving: AtomicBool::new(false),
             reported: AtomicU64::new(0),
+            parted: AtomicBool::new(false),
             heard: Mutex::new(heard),
         })
     }
@@ -155,6 +158,17 @@ impl UdpFlow {
 
     pub(super) fn peer_has_ended(&self) -> bool {
         matches!(self.last_heard(), Some(Kind::End | Kind::BothEnd))
+    }
+
+    /// Bytes that the peer said it has.
+    pub(super) fn arrived(&self) -> u64 {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.feedback.map_or(0, |feedback| feedback.received_bytes)
+    }
+
+    /// Its segments do not fit the path any more.
+    pub(super) fn was_parted(&self) {
+        self.parted.store(true, Ordering::Relaxed);
     }
 
     /// There is no receiver any more.
@@ -250,6 +264,12 @@ impl Flow for UdpFlow {
 
     fn datagrams(&self) -> Option<Datagrams> {
         Some(Datagrams { overflowed: self.overflowed(), ..self.counters.datagrams() })
+    }
+
+    fn tell(&self, details: &mut Details) {
+        if self.parted.load(Ordering::Relaxed) {
+            details.get_mut::<Parted>().0 += 1;
+        }
     }
 
     fn wake_receiver(&self) {

@@ -2,7 +2,7 @@
 //!
 //! A flow is a connected socket at each end, so that the kernel drops what is of no flow. It is proven
 //! over its own four-tuple before either end sends data (`wire.rs`, `listen.rs`), every datagram of it
-//! carries its tag and number, and its receiver sends feedback, without which the sender stops.
+//! carries its tag and number, and its receiver sends feedback, without which the sender holds back.
 
 mod connect;
 mod counters;
@@ -14,6 +14,7 @@ mod outgoing;
 mod pacer;
 mod probe;
 mod receive;
+mod restraint;
 mod ring;
 mod send;
 mod sequence;

@@ -131,7 +131,49 @@ impl Ways {
     }
 }
 
-static ROWS: &[SocketOption] = &[SocketOption {
+static ROWS: &[SocketOption] = &[NO_CHECKSUM, DONT_FRAGMENT];
+
+/// What DONT_FRAGMENT takes, and what the kernel calls it (include/uapi/linux/in.h). Those of IPv6 have the same numbers.
+const DISCOVERIES: [(&str, i32); 2] = [("off", libc::IP_PMTUDISC_DONT), ("on", libc::IP_PMTUDISC_PROBE)];
+
+const DONT_FRAGMENT: SocketOption = SocketOption {
+    factor: Factor {
+        name: "dont-fragment",
+        system: System::Socket("IP_MTU_DISCOVER"),
+        persist: &[Persist::Application("setsockopt(IPPROTO_IP, IP_MTU_DISCOVER)")],
+        about: "whether packets may be cut: as the kernel finds the path's MTU to be, off (routers may cut them), or on (the \
+                kernel cuts none either, whatever it has found)",
+        domain: Domain::OneOf(&["kernel", "off", "on"]),
+        default: "kernel",
+        interacts: &["mtu", "write-size"],
+        source: "ip(7); RFC 1191; RFC 4821",
+        ..Factor::FLOW
+    },
+    hint: "",
+    asked: |value| {
+        let known = DISCOVERIES.iter().find(|(name, _)| *name == value);
+        known.map(|(_, number)| Value::Number(*number as u64))
+    },
+    set: |socket, value| {
+        let (level, name) = discovery(socket)?;
+        raw::set::<u32>(socket, level, name, value.size() as u32)
+    },
+    get: |socket| {
+        let (level, name) = discovery(socket)?;
+        raw::get::<u32>(socket, level, name).map(|way| Value::Number(way.into()))
+    },
+};
+
+fn discovery(socket: &Socket) -> io::Result<(i32, i32)> {
+    let is_v6 = socket.domain()? == socket2::Domain::IPV6;
+    Ok(if is_v6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)
+    })
+}
+
+const NO_CHECKSUM: SocketOption = SocketOption {
     factor: Factor {
         name: "no-checksum",
         system: System::Socket("SO_NO_CHECK"),
@@ -154,7 +196,7 @@ static ROWS: &[SocketOption] = &[SocketOption {
         let (level, name, _) = checksum_option(socket)?;
         raw::get::<u32>(socket, level, name).map(|on| Value::Number(on.into()))
     },
-}];
+};
 
 /// The option that switches the checksum off, and in IPv6 the one that lets a datagram without in:
 /// RFC 6935 forbids both unless the program asks.

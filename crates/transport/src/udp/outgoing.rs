@@ -28,6 +28,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) flow: &'a UdpFlow,
     /// Those of one call; where memory is lent, those of each slot.
     pub(super) headers: Headers,
+    /// Segments do not fit the path any more.
+    parted: bool,
 }
 
 #[derive(Default)]
@@ -36,7 +38,20 @@ pub(super) struct Headers(Vec<Place>);
 impl<'a> Outgoing<'a> {
     pub(super) fn new(flow: &'a UdpFlow) -> Self {
         let places = if flow.ways.lend { zerocopy::SLOTS as usize * TOGETHER } else { SEGMENTS };
-        Outgoing { flow, headers: Headers(vec![Place([0; HEADER]); places]) }
+        Outgoing { flow, headers: Headers(vec![Place([0; HEADER]); places]), parted: false }
+    }
+
+    /// How they go: as the settings have it, but for segments that do not fit.
+    pub(super) fn way(&self) -> Send {
+        if self.parted { Send::Batch } else { self.flow.ways.send }
+    }
+
+    /// Segments go one by one from now on.
+    pub(super) fn part(&mut self) {
+        if self.flow.ways.send == Send::Gso && !self.parted {
+            self.parted = true;
+            self.flow.was_parted();
+        }
     }
 
     /// Hands over `count` datagrams, the header of each where `place` says; how many were taken.
@@ -47,10 +62,10 @@ impl<'a> Outgoing<'a> {
         place: impl Fn(usize) -> usize,
         flags: i32,
     ) -> io::Result<usize> {
-        let flow = self.flow;
+        let (flow, way) = (self.flow, self.way());
         let parts = self.gathered(message, count, place);
         let (fd, parts) = (flow.socket.as_fd(), &parts[..2 * count]);
-        match (count, flow.ways.send) {
+        match (count, way) {
             (1, _) => message::send(fd, parts, (flags, None)).map(|()| 1),
             (_, Send::Gso) => message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count),
             _ => message::send_many(fd, (parts, 2), flags),

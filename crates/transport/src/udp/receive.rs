@@ -16,8 +16,11 @@ use crate::transport::Receiver;
 use crate::{Datagrams, raw};
 
 /// Time between two feedbacks: often enough that a few may be lost within the second after which a
-/// sender without feedback stops.
+/// sender without feedback holds back.
 const REPORT: Duration = Duration::from_millis(100);
+/// While nothing comes each takes twice as long as the one before, so often: a path may be slow enough for feedback alone
+/// to fill it.
+const SLOWER: u32 = 5;
 /// Where the batch's places in memory begin: not all on one line of the cache.
 const LINE: usize = 64;
 
@@ -29,6 +32,8 @@ pub(super) struct UdpReceiver<'a> {
     arrivals: Datagrams,
     sequence: Sequence,
     reported: Option<Instant>,
+    /// How often it has reported since data came.
+    silent: u32,
     /// Echo of the datagram that came last.
     echo: u32,
     /// Whether the stack has joined any datagrams.
@@ -50,6 +55,7 @@ impl<'a> UdpReceiver<'a> {
             arrivals,
             sequence: Sequence::after(arrivals.highest),
             reported: None,
+            silent: 0,
             echo: 0,
             joined: false,
         })
@@ -139,6 +145,7 @@ impl<'a> UdpReceiver<'a> {
     /// Data came: notes when, and tells the peer now and then.
     fn came(&mut self) {
         let now = Instant::now();
+        self.silent = 0;
         self.arrivals.last = Some(now);
         self.arrivals.first.get_or_insert(now);
         self.arrivals.highest = self.sequence.highest();
@@ -147,8 +154,10 @@ impl<'a> UdpReceiver<'a> {
     }
 
     fn report_if_due(&mut self, now: Instant) {
-        if self.reported.is_none_or(|then| now - then >= REPORT) {
+        let pause = REPORT * (1 << self.silent.saturating_sub(1).min(SLOWER));
+        if self.reported.is_none_or(|then| now - then >= pause) {
             self.reported = Some(now);
+            self.silent += 1;
             self.flow.report(&self.arrivals);
         }
     }

@@ -10,6 +10,7 @@ use super::options::Send;
 use super::outgoing::{Outgoing, TOGETHER, lendable};
 use super::pacer::Pacer;
 use super::probe;
+use super::restraint::Restraint;
 use super::ring::Ring;
 use super::wire::{HEADER, LARGEST};
 use crate::message::{BATCH, SEGMENTS};
@@ -27,6 +28,7 @@ pub(super) struct UdpSender<'a> {
     lent: Option<Lent<'a>>,
     ring: Option<Ring>,
     pacer: Option<Pacer>,
+    restraint: Restraint,
 }
 
 impl<'a> UdpSender<'a> {
@@ -40,21 +42,21 @@ impl<'a> UdpSender<'a> {
         let lent =
             (flow.ways.lend && !by_ring).then(|| Lent::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
         let pacer = flow.ways.pace.map(Pacer::new);
-        Ok(UdpSender { outgoing: Outgoing::new(flow), lent, ring, pacer })
+        Ok(UdpSender { outgoing: Outgoing::new(flow), lent, ring, pacer, restraint: Restraint::default() })
     }
 
     /// How many datagrams the next call hands over.
     fn count(&self, message: &[u8], times: u64) -> io::Result<usize> {
         let size = message.len();
         let ways = &self.outgoing.flow.ways;
-        let mut most = match ways.send {
+        let mut most = match self.outgoing.way() {
             Send::Plain => 1,
             Send::Batch | Send::Uring => BATCH,
             Send::Gso => (LARGEST / size).clamp(1, SEGMENTS),
         };
         if ways.lend {
             let fit = lendable(message)?;
-            most = if ways.send == Send::Gso { most.min(fit) } else { most };
+            most = if self.outgoing.way() == Send::Gso { most.min(fit) } else { most };
         }
         let paced = self.pacer.as_ref().map_or(u64::MAX, |pacer| pacer.burst(size));
         Ok((most as u64).min(times).min(paced).max(1) as usize)
@@ -68,7 +70,7 @@ impl<'a> UdpSender<'a> {
         }
         let Some(lent) = lent else { return outgoing.hand_over(message, count, |at| at, 0) };
         // What goes as one packet comes back as one.
-        if outgoing.flow.ways.send == Send::Gso {
+        if outgoing.way() == Send::Gso {
             return lent.send(1, |slots| {
                 let first = slots[0] * TOGETHER;
                 Ok((1, outgoing.hand_over(message, count, |at| first + at, libc::MSG_ZEROCOPY)?))
@@ -81,15 +83,31 @@ impl<'a> UdpSender<'a> {
         })
     }
 
-    /// An error, or [`ErrorKind::Interrupted`] for what passes: a full device queue, and the news of a
-    /// smaller path MTU, which the next datagram is cut for. Segments are not: they must fit.
-    fn told(&self, error: io::Error) -> io::Error {
-        let cuts = self.outgoing.flow.ways.send != Send::Gso;
+    /// An error, or [`ErrorKind::Interrupted`] for what passes: a full device queue, a link that is down, and the news of a
+    /// smaller path MTU, which the next datagram is cut for. Segments must fit: they go one by one from now on.
+    fn told(&mut self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
-            Some(libc::EMSGSIZE) if cuts => ErrorKind::Interrupted.into(),
+            Some(libc::EMSGSIZE) => {
+                self.outgoing.part();
+                ErrorKind::Interrupted.into()
+            }
+            Some(libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH) => {
+                std::thread::sleep(Restraint::PAUSE);
+                ErrorKind::Interrupted.into()
+            }
             _ => error,
         }
+    }
+
+    /// Whether the peer says nothing new; waits before the datagram that may go out all the same.
+    fn holds_back(&mut self) -> bool {
+        let flow = self.outgoing.flow;
+        let holds = self.restraint.holds(flow.counters.sent(), || flow.arrived());
+        if holds {
+            std::thread::sleep(Restraint::PAUSE);
+        }
+        holds
     }
 }
 
@@ -113,7 +131,7 @@ impl Sender for UdpSender<'_> {
         if let Some(pacer) = &mut self.pacer {
             pacer.wait()?;
         }
-        let count = self.count(message, times)?;
+        let count = if self.holds_back() { 1 } else { self.count(message, times)? };
         let taken = self.hand_over(message, count).map_err(|error| self.told(error))?;
         let counters = &self.outgoing.flow.counters;
         counters.set_sent(counters.sent() + taken as u64);

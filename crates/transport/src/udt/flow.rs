@@ -130,6 +130,8 @@ impl Flow for UdtFlow {
             resent: counts.sent_again,
             outstanding: !progress.is_all,
             rtt: connection.path().map_or(Nanos(0), |path| path.round_trip.mean),
+            timeout: landspeed_udt::FIRST_TIMEOUT,
+            ..Progress::default()
         })
     }
 

@@ -22,6 +22,7 @@ use landspeed_units::Nanos;
 pub use self::config::{Config, Identity};
 pub use self::figures::{Counts, PathFigures, Progress};
 pub use self::outcome::{Event, IoError, Reason, Transmit};
+pub use self::timers::MIN_EXP as FIRST_TIMEOUT;
 
 use self::link::Link;
 use crate::handshake::Connector;

@@ -4,8 +4,8 @@ use landspeed_units::Nanos;
 
 use crate::history::SYN;
 
-/// The EXP timer does not go off sooner (libudt 4.11).
-const MIN_EXP: Nanos = Nanos::millis(300);
+/// The EXP timer does not go off sooner (libudt 4.11), and waits so much longer each time in a row.
+pub const MIN_EXP: Nanos = Nanos::millis(300);
 /// So often it goes off before the peer is given up (draft-gg-udt-03 section 5.3).
 const MAX_EXP: u32 = 16;
 /// No peer is given up sooner.

@@ -18,8 +18,6 @@ use crate::workers::{self, Task};
 
 /// How often the coordinator looks whether a size is done, once its time is over.
 const LOOK: Duration = Duration::from_millis(1);
-/// How much longer than its time a size may take: its last round must come to its end.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Between coordinator and worker: sizes one way, histograms the other.
 struct Channels {
@@ -80,7 +78,9 @@ fn lead(mut trial: Trial<'_, '_>, plan: &Plan, channels: Channels) -> Result<(Me
 }
 
 fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Error> {
-    let deadline = Instant::now() + PATIENCE;
+    // Its last round must come to its end.
+    let patience = trial.patience();
+    let deadline = Instant::now() + patience;
     loop {
         match channels.done.try_recv() {
             Ok(done) => return Ok(done),
@@ -88,7 +88,7 @@ fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Er
             Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
         }
         if Instant::now() > deadline {
-            return Err(Error::silent("while the last answer was awaited", PATIENCE));
+            return Err(Error::silent("while the last answer was awaited", patience));
         }
         trial.tick(LOOK)?;
     }

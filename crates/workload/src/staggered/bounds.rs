@@ -89,6 +89,7 @@ mod tests {
             interval_ns: Nanos::secs(1),
             observers: vec![],
             progress_ns: Nanos(0),
+            patience_ns: Nanos(0),
             program: None,
         }
     }

@@ -2,7 +2,7 @@
 
 mod worker;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
@@ -14,7 +14,7 @@ use crate::end::{outcome, sum, zero_copied};
 use crate::parameter;
 use crate::runner::{Needs, Runner};
 use crate::session::flows;
-use crate::trial::{Measured, Parts, Trial};
+use crate::trial::{Mark, Measured, Parts, Trial};
 use crate::workers::{self, Task};
 use crate::{Error, TrialEnd};
 
@@ -84,13 +84,26 @@ impl Runner for Stream {
     }
 }
 
+/// A path that breaks leaves what was measured until then.
 fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error> {
+    let begun = Instant::now();
     trial.workers.start();
-    let first = trial.await_first()?;
+    let mut mark = None;
+    let ran = pass(&mut trial, duration, &mut mark);
+    let mark = mark.unwrap_or_else(|| trial.open_late(begun));
+    match ran {
+        Ok(()) => trial.close(&mark),
+        Err(Error::PathBroke(broken)) => Ok(trial.break_off(&mark, broken)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lets the warm-up and the window pass; there is no mark where nothing comes.
+fn pass(trial: &mut Trial<'_, '_>, duration: Duration, mark: &mut Option<Mark>) -> Result<(), Error> {
+    let Some(first) = trial.first()? else { return Ok(()) };
     trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
-    let mark = trial.open();
-    trial.until(std::time::Instant::now() + duration)?;
-    trial.close(&mark)
+    *mark = Some(trial.open());
+    trial.until(Instant::now() + duration)
 }
 
 /// What one end does with each flow.

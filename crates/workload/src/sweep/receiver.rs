@@ -16,8 +16,6 @@ use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 use crate::{Error, check};
 
-/// How long the last bytes of a size are waited for.
-const LIMIT: Duration = Duration::from_secs(10);
 /// Datagrams that did not come so long after the peer said that it has sent all, and after the last one,
 /// are lost. Queues that hold more than this are not for a sweep.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -182,11 +180,12 @@ fn last_arrival(trial: &Trial<'_, '_>) -> Option<Instant> {
 
 /// Waits until everything that was sent has come, or what has not is lost.
 fn drain(trial: &mut Trial<'_, '_>, end: u64) -> Result<(), Error> {
-    let limit = Instant::now() + LIMIT;
+    let patience = trial.patience();
+    let limit = Instant::now() + patience;
     let mut silence = Silence::new(trial);
     while count(trial) < end && !silence.is_the_end(trial) {
         if Instant::now() > limit {
-            return Err(Error::silent("while its last bytes were awaited", LIMIT));
+            return Err(Error::silent("while its last bytes were awaited", patience));
         }
         trial.tick(LOOK)?;
     }

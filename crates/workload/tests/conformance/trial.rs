@@ -89,6 +89,7 @@ pub(crate) fn trial(
         interval_ns: if length == Length::Short { Nanos::millis(50) } else { Nanos(0) },
         observers: vec![],
         progress_ns: Nanos(0),
+        patience_ns: Nanos(0),
         program: None,
     };
     let cold = TrialSpec { warm_up_ns: Nanos(0), ..spec.clone() };

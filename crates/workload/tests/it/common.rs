@@ -49,6 +49,7 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
         interval_ns: Nanos::millis(20),
         observers: vec![],
         progress_ns: Nanos(0),
+        patience_ns: Nanos(0),
         program: None,
     }
 }

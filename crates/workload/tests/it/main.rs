@@ -5,4 +5,5 @@ mod datagrams;
 mod loopback;
 mod paths;
 mod staggered;
+mod stalls;
 mod trouble;

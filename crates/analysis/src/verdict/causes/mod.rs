@@ -5,11 +5,13 @@ pub(super) mod limits;
 mod path;
 mod processors;
 mod programs;
+mod stall;
 mod windows;
 
 use landspeed_record::{Cause, Finding};
 
 pub(super) use programs::backlog_overflows;
+pub use stall::stalls;
 
 use super::judge::Judge;
 use super::judge::Need::{
@@ -21,7 +23,7 @@ type Find = fn(&View<'_>) -> Option<Finding>;
 
 /// The one table of causes, each with what its judge looks at. Its order decides nothing: findings are ordered by weight.
 #[rustfmt::skip]
-pub const CAUSES: [Judge; 29] = [
+pub const CAUSES: [Judge; 32] = [
     // Time that the sender waited for the peer's window, its size, and how full the receive queue was.
     row(Cause::ReceiveBuffer, &[AnyTcp], windows::receive_buffer, windows::receive_buffer_next),
     // Windows at the end of their scale, or large ones on a path that holds more.
@@ -51,7 +53,13 @@ pub const CAUSES: [Judge; 29] = [
     // A full congestion window, or a pacing rate below it, without loss, queue or load.
     row(Cause::CongestionControl, &[SenderTcp], path::congestion_control, path::congestion_control_next),
     // A flow that stalls on full-sized segments, the kernel's own probing, and MTUs of both ends.
-    row(Cause::MtuBlackHole, &[AnyTcp], path::mtu_black_hole, unseen),
+    row(Cause::MtuBlackHole, &[], path::mtu_black_hole, unseen),
+    // A packet that vanishes whole and arrives in pieces.
+    row(Cause::IcmpBlocked, &[], |view| stall::icmp_blocked(view.probe?), unseen),
+    // Packets that the sender cuts and that vanish, while whole ones arrive.
+    row(Cause::FragmentsDropped, &[], |view| stall::fragments_dropped(view.probe?), unseen),
+    // Packets of every size that vanish, or did for long.
+    row(Cause::PathDown, &[], |view| stall::path_down(view.probe?), unseen),
     // Segmentation and receive offloads that are off, where a processor is full.
     row(Cause::OffloadsOff, &[Settings, Cores], processors::offloads_off, processors::offloads_off_next),
     // Checksum offload that is off, where a processor is full, and what the sums cost.

@@ -203,7 +203,12 @@ pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
     waiting >= 0.3 && through <= mss
 }
 
+/// Packets that were sent to find out say more than the flow that stalled.
 pub(super) fn mtu_black_hole(view: &View<'_>) -> Option<Finding> {
+    view.probe.map_or_else(|| of_flow(view), super::stall::black_hole)
+}
+
+fn of_flow(view: &View<'_>) -> Option<Finding> {
     let mtus = mtus(view);
     let flow = view.sender.as_ref().and_then(EndView::main);
     let stall = flow.is_some_and(|flow| stalled(flow) && !carried(flow));

@@ -7,8 +7,8 @@ mod loss;
 mod window;
 
 use landspeed_record::{
-    CpuUsage, FlowWatch, HostFacts, LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch,
-    SnmpCounts,
+    CpuUsage, FlowWatch, HostFacts, LinkSettings, Observations, PathProbe, ProcessWatch, Protocol,
+    QdiscWatch, SnmpCounts,
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -46,6 +46,8 @@ pub struct View<'a> {
     pub(super) window_limit: Option<WindowLimit>,
     /// Both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
+    /// What was sent over a path that had carried nothing.
+    pub(super) probe: Option<&'a PathProbe>,
 }
 
 impl<'a> View<'a> {
@@ -68,6 +70,7 @@ impl<'a> View<'a> {
             rtt,
             window,
             one_machine,
+            probe: scene.probe,
         };
         view.window_limit = window::limit(&view);
         view

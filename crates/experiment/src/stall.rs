@@ -1,0 +1,107 @@
+//! What a path carries that carried nothing: packets of several sizes, whole and in pieces, over proven flows.
+
+use landspeed_record::{
+    Broken, Cut, DatagramCounts, EndpointOutcome, LatencyHistogram, PathProbe, ProbedSize, Settings,
+    SweepDatagrams, SweepPoint, Workload,
+};
+use landspeed_transport::settings::{TRANSPORT, with};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{pingpong, sweep};
+
+use crate::Error;
+use crate::pair::{Pair, Watching};
+
+/// Sizes of IP packets that paths are known to carry at most: tunnels, PPPoE, Ethernet, jumbo frames.
+const SIZES: [u64; 22] = [
+    128, 576, 1000, 1200, 1280, 1320, 1360, 1380, 1400, 1420, 1436, 1450, 1460, 1472, 1480, 1492, 1500, 2000,
+    4000, 6000, 8000, 9000,
+];
+/// Packets of each size: all of them get lost by chance once in 3,000 times where a fifth is lost.
+const EACH: u64 = 5;
+/// A size takes no longer.
+const LONGEST: Nanos = Nanos::secs(2);
+/// How long such packets' flows wait for a silent path.
+const PATIENCE: Nanos = Nanos::secs(4);
+/// More than the link's MTU, so that the sender cuts it.
+const BEYOND: Bytes = Bytes(1200);
+/// Messages to and fro where datagrams cannot be had.
+const ROUNDS: Nanos = Nanos::millis(300);
+
+/// How the flow of a run stood whose path broke, or carried nothing.
+pub(crate) fn broken(seen: &[EndpointOutcome; 2]) -> Option<Broken> {
+    let broken = seen.iter().map(|end| end.get::<Broken>()).filter(|broken| broken.is_so());
+    broken.max_by_key(|broken| broken.timeouts).cloned()
+}
+
+/// Sends such packets over `pair`.
+pub(crate) fn probe(pair: &Pair, stalled: Broken) -> PathProbe {
+    let mtu = Bytes(pair.a.link().mtu_bytes.into());
+    let mut probe = PathProbe { over: "UDP".to_owned(), mtu_bytes: mtu, stalled, ..PathProbe::default() };
+    let headers = Bytes(if pair.is_ipv6() { 48 } else { 28 });
+    let whole: Vec<Bytes> = SIZES.into_iter().map(Bytes).filter(|size| *size < mtu).chain([mtu]).collect();
+    let pieces = [Bytes(SIZES[0]), mtu, mtu + BEYOND];
+    for (dont, sizes) in [("on", &whole[..]), ("off", &pieces[..])] {
+        match datagrams(pair, dont, sizes, headers) {
+            Ok(sizes) => probe.sizes.extend(sizes.into_iter().map(|size| cut(size, dont, mtu))),
+            Err(error) => {
+                probe.failed.push(format!("datagrams could not be sent: {error}"));
+                break;
+            }
+        }
+    }
+    if probe.sizes.is_empty() {
+        messages(pair, &mut probe);
+    }
+    probe
+}
+
+/// Datagrams in packets of these sizes, counted where they arrive.
+fn datagrams(pair: &Pair, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result<Vec<ProbedSize>, Error> {
+    let payloads: Vec<Bytes> = sizes.iter().map(|size| *size - headers).collect();
+    let mut flow = with(&[(&TRANSPORT, "udp")]);
+    flow.insert("dont-fragment".to_owned(), dont.to_owned());
+    let [_, b] = run(pair, sweep::within(LONGEST, EACH, &payloads), &flow)?;
+    let counts = &b.get::<SweepDatagrams>().0;
+    let size = |(point, counts): (&SweepPoint, &DatagramCounts)| ProbedSize {
+        packet_bytes: point.size_bytes + headers,
+        cut: Cut::Never,
+        sent: counts.sent,
+        arrived: counts.received,
+    };
+    Ok(b.get::<Vec<SweepPoint>>().iter().zip(counts).map(size).collect())
+}
+
+/// Who may cut a packet of this size.
+fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
+    let cut = match dont {
+        "on" => Cut::Never,
+        _ if size.packet_bytes > mtu => Cut::AtOnce,
+        _ => Cut::OnTheWay,
+    };
+    ProbedSize { cut, ..size }
+}
+
+/// Messages over TCP, each in one packet.
+fn messages(pair: &Pair, probe: &mut PathProbe) {
+    // IP, TCP and timestamps.
+    let headers = Bytes(if pair.is_ipv6() { 72 } else { 52 });
+    probe.over = "TCP".to_owned();
+    for packet_bytes in [Bytes(SIZES[0]), Bytes(1200), probe.mtu_bytes] {
+        let message = pingpong::spec(&(packet_bytes - headers).0.to_string(), ROUNDS);
+        match run(pair, message, &with(&[])) {
+            Ok([a, _]) => {
+                let arrived = a.latency.iter().map(LatencyHistogram::count).sum::<u64>();
+                probe.sizes.push(ProbedSize { packet_bytes, cut: Cut::Never, sent: arrived.max(1), arrived });
+            }
+            Err(error) if probe.sizes.is_empty() => {
+                return probe.failed.push(format!("messages could not be sent: {error}"));
+            }
+            Err(_) => probe.sizes.push(ProbedSize { packet_bytes, sent: 1, ..ProbedSize::default() }),
+        }
+    }
+}
+
+fn run(pair: &Pair, workload: Workload, flow: &Settings) -> Result<[EndpointOutcome; 2], Error> {
+    let watching = Watching { patience: PATIENCE, keeps_broken: true, ..Watching::default() };
+    pair.run_watched(workload, flow, Nanos(0), &watching)
+}

@@ -1,0 +1,114 @@
+//! Paths that are silent for a while: a silence is measured, and ends nothing.
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use landspeed_record::{Broken, EndpointOutcome, Silences, TrialSpec};
+use landspeed_topology::{Lab, LabHost, find, with_namespace};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Unwatched, run_client, run_server, stream};
+
+use crate::common::{KEY, set, spec};
+
+fn lab(test: &str, word: &str) -> Option<Lab> {
+    let topology = find(&[word.to_owned()]).expect("a lab of this kind");
+    if let Err(reason) = topology.can_run() {
+        println!("SKIP {test}: {reason}");
+        return None;
+    }
+    Some(Lab::open(word).expect("a lab"))
+}
+
+fn run(words: &str) {
+    let (program, words) = words.split_once(' ').expect("words");
+    let status = Command::new(program).args(words.split(' ')).status().expect("iproute2 is installed");
+    assert!(status.success(), "{program} {words}");
+}
+
+fn streaming(transport: &str, time: Nanos) -> TrialSpec {
+    let mut spec = spec(stream::spec(time));
+    set(&mut spec, &[("transport", transport), ("write-size", "1472")]);
+    spec
+}
+
+/// Runs both ends of a trial between two hosts: what each end saw.
+fn between([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
+    let (tell, port) = mpsc::channel();
+    let cancel = &Cancel::new();
+    let at: IpAddr = b.v4.into();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(move || {
+            with_namespace(&b.netns, move || {
+                let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
+                tell.send(data.port()).expect("the client listens");
+                run_server(spec, &data, &mut Unwatched, cancel)
+            })
+        });
+        let client = with_namespace(&a.netns, move || {
+            let server = (at, port.recv().expect("a port")).into();
+            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, &mut Unwatched, cancel)
+        });
+        let client = client.expect("namespace a");
+        if client.is_err() {
+            cancel.cancel();
+        }
+        let server = serving.join().expect("no panic").expect("namespace b");
+        [client.expect("client"), server.expect("server")]
+    })
+}
+
+#[test]
+fn a_link_that_is_down_for_a_while_is_a_silence_of_every_transport() {
+    let Some(lab) = lab("a_link_that_is_down_for_a_while", "lab:back-to-back") else { return };
+    let [a, b] = lab.hosts() else { panic!("two hosts") };
+    let each = ["tcp", "udp", "udt", "quic"].map(|transport| streaming(transport, Nanos::secs(4)));
+    let seen: Vec<_> = std::thread::scope(|scope| {
+        let trials: Vec<_> = each.iter().map(|spec| scope.spawn(move || between([a, b], spec))).collect();
+        std::thread::sleep(Duration::from_millis(1_000));
+        run(&format!("ip -n {} link set {} down", b.netns, b.device));
+        std::thread::sleep(Duration::from_millis(1_500));
+        run(&format!("ip -n {} link set {} up", b.netns, b.device));
+        trials.into_iter().map(|trial| trial.join().expect("no panic")).collect()
+    });
+    for (spec, [client, server]) in each.iter().zip(seen) {
+        let name = TRANSPORT.of(&spec.flow);
+        let silences = server.get::<Silences>();
+        assert!(!client.get::<Broken>().is_so() && !server.get::<Broken>().is_so(), "{name}: it is whole");
+        assert!(server.received_bytes > Bytes::kib(64), "{name}: {}", server.received_bytes);
+        assert!(silences.longest() >= Nanos::millis(1_300), "{name}: {silences:?}");
+        assert!(silences.total() < server.window_ns, "{name}: {silences:?}");
+    }
+}
+
+#[test]
+fn lossy_long_paths_give_a_figure_each_time() {
+    let word = "lab:wan:rate=20M,rtt=200ms,loss=5%";
+    let Some(lab) = lab("lossy_long_paths_give_a_figure_each_time", word) else { return };
+    let [a, b, ..] = lab.hosts() else { panic!("two hosts") };
+    let stream = streaming("tcp", Nanos::secs(3));
+    let seen: Vec<_> = std::thread::scope(|scope| {
+        let trials: Vec<_> = (0..4).map(|_| scope.spawn(|| between([a, b], &stream))).collect();
+        trials.into_iter().map(|trial| trial.join().expect("no panic")).collect()
+    });
+    for [client, server] in seen {
+        assert!(!client.get::<Broken>().is_so() && server.received_bytes > Bytes(0), "{:?}", client.details);
+    }
+}
+
+#[test]
+fn a_slow_link_is_no_silent_one() {
+    let Some(lab) = lab("a_slow_link_is_no_silent_one", "lab:back-to-back") else { return };
+    let [a, b] = lab.hosts() else { panic!("two hosts") };
+    for host in [a, b] {
+        // A full packet takes 1.25 s.
+        let shaper = "root tbf rate 9600bit burst 1600 limit 15000";
+        run(&format!("tc -n {} qdisc replace dev {} {shaper}", host.netns, host.device));
+        run(&format!("ip netns exec {} ethtool -K {} tso off gso off", host.netns, host.device));
+    }
+    let [client, server] = between([a, b], &streaming("tcp", Nanos::secs(5)));
+    assert!(!client.get::<Broken>().is_so() && server.received_bytes > Bytes(0), "{:?}", server.details);
+    assert_eq!(server.get::<Silences>().total(), Nanos(0), "it is as usual");
+}
