@@ -109,8 +109,12 @@ pub(super) fn another(key: &Key, n: u64) -> Option<Value> {
 
 /// What somebody else, or a write that drags it along, can set: not what the kernel makes itself.
 pub(super) fn settable() -> Vec<Key> {
-    initial_items().into_keys().filter(|key| !is_automatic(key)).collect()
+    let later = LATER.map(|name| Key::Feature(name.into()));
+    initial_items().into_keys().filter(|key| !is_automatic(key)).chain(later).collect()
 }
+
+/// Features that are off at first: a look finds nothing of them.
+const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 
 fn is_automatic(key: &Key) -> bool {
     (0..4).any(|nth| routes(nth, 0, true).0 == *key)

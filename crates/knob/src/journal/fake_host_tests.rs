@@ -70,6 +70,8 @@ struct Stage {
     host: FakeHost,
     ledger: Option<Ledger>,
     without_us: State,
+    /// Whether somebody else has set anything.
+    is_touched: bool,
 }
 
 impl Stage {
@@ -92,7 +94,7 @@ impl Stage {
         };
         let host = FakeHost(Arc::new(Mutex::new(world)));
         let ledger = Ledger::on(file, lookup, Box::new(host.clone()), Contents::default());
-        Stage { host, ledger: Some(ledger), without_us: State::new() }
+        Stage { host, ledger: Some(ledger), without_us: State::new(), is_touched: false }
     }
 
     fn ledger(&mut self) -> &mut Ledger {
@@ -128,6 +130,7 @@ impl Stage {
         if is_seen && !is_as_ours && !(is_file && (value.is_none() || !now.items.contains_key(key))) {
             self.host.lock().state = with_it;
             self.without_us.set(key, value.as_ref());
+            self.is_touched = true;
         }
     }
 
@@ -146,6 +149,7 @@ impl Stage {
         if *value != now && !is_as_ours && !takes_away {
             self.host.lock().state.set_knob(knob, value);
             self.without_us.set_knob(knob, value);
+            self.is_touched = true;
         }
     }
 
@@ -206,12 +210,14 @@ fn play(folder: &Path, story: &Story) -> Result<(), TestCaseError> {
         prop_assert!(same(is, should), "{key:?} is {is:?}, without us {should:?}: {report:?}");
     }
     let first = stage.ledger().firsts_on(INDEX).next().cloned();
+    let notes = report.notes.clone();
     let says_as_before = report.into_restored().restored;
     let is_as_before = first.is_none_or(|first| {
         let is_the_same = |(key, value): (&_, &Value)| same(state.items.get(key), Some(value));
         first.items().all(is_the_same)
     });
     prop_assert!(is_as_before || !says_as_before, "it says that all is as before");
+    prop_assert!(says_as_before || stage.is_touched, "our own write is taken for somebody else's: {notes:?}");
     stage.ledger().file.remove().unwrap();
     Ok(())
 }
