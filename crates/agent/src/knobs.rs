@@ -84,7 +84,7 @@ impl Knobs {
         let turner = lock(&self.turner).take();
         match turner {
             Some(turner) => turner.restore_all(),
-            None => Restored { restored: true, notes: Vec::new() },
+            None => Restored::untouched(),
         }
     }
 
