@@ -55,7 +55,9 @@ impl Drop for Neighbour {
 /// Prints a row a pair; fails where a run does, or where too little is left.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = built::landspeed()?;
-    println!("| pair | alone: rate | bytes per CPU-second | beside: rate | bytes per CPU-second | left of the rate |");
+    println!(
+        "| pair | alone: rate | bytes per CPU-second | beside: rate | bytes per CPU-second | left of the rate |"
+    );
     println!("|---|---|---|---|---|---|");
     let mut left = Vec::new();
     for pair in 0..options.pairs {

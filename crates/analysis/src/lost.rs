@@ -51,21 +51,31 @@ struct Price {
     /// ln of the figure, per ln of the time.
     likely: f64,
     most: f64,
+    /// Of what the blocks of the run differed in by it between their arms: the sum of the squares, and their number.
+    squares: f64,
+    blocks: f64,
 }
 
 impl Default for Price {
     fn default() -> Self {
-        Price { slope: Slope::default(), likely: 0.0, most: MOST }
+        Price { slope: Slope::default(), likely: 0.0, most: MOST, squares: 0.0, blocks: 0.0 }
     }
 }
 
 impl Price {
     /// Of figures with above zero better, so time that was lost has a slope below zero.
-    fn learn(&mut self, losses: &[f64], figures: &[f64]) {
+    fn learn(&mut self, losses: &[f64], figures: &[f64], difference: f64) {
         self.slope.add(losses, figures);
+        self.squares += difference * difference;
+        self.blocks += 1.0;
         self.likely = self.slope.value().map_or(0.0, |value| (-value).clamp(0.0, MOST));
         let most = self.slope.low(ERROR).map_or(MOST, |low| (-low).min(MOST));
         self.most = self.likely.max(most).max(LEAST);
+    }
+
+    /// The variance that it gives a block's log ratio.
+    fn sway(&self) -> f64 {
+        self.likely.powi(2) * self.squares / self.blocks.max(1.0)
     }
 }
 
@@ -76,7 +86,7 @@ impl Toll {
             let Some(figures) = block.within(|trial| metric.better_ln(trial)) else { continue };
             for (price, way) in self.0[metric as usize].iter_mut().zip(&WAYS) {
                 let losses = block.within(|trial| Some(way.loss(trial))).unwrap_or_default();
-                price.learn(&losses, &figures);
+                price.learn(&losses, &figures, block.more(|trial| way.loss(trial)));
             }
         }
     }
@@ -89,6 +99,11 @@ impl Toll {
     /// The most that it took.
     pub(crate) fn most(&self, metric: Metric, trial: &Figures) -> f64 {
         self.prices(metric).map(|(price, way)| price.most * way.loss(trial)).sum()
+    }
+
+    /// The variance that it gives a block's log ratio.
+    pub(crate) fn sway(&self, metric: Metric) -> f64 {
+        self.prices(metric).map(|(price, _)| price.sway()).sum()
     }
 
     /// How many times the blocks a comparison needs, for what time lost to the hypervisor adds to its interval.

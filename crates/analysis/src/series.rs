@@ -69,6 +69,7 @@ impl Block {
             ln_ratio,
             freed: ln_ratio + self.more(likely),
             drawn: self.more(|trial| toll.most(metric, trial)),
+            sway: toll.sway(metric),
             candidate_first: self.candidate_first,
             within: self.in_time_order(around).collect::<Option<Vec<f64>>>()?,
             counts,
@@ -76,7 +77,7 @@ impl Block {
     }
 
     /// How much more of something the candidate's trials have than the incumbent's.
-    fn more(&self, of: impl Fn(&Figures) -> f64) -> f64 {
+    pub(crate) fn more(&self, of: impl Fn(&Figures) -> f64) -> f64 {
         mean(&self.candidate, &of) - mean(&self.incumbent, &of)
     }
 

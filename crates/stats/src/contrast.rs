@@ -24,6 +24,8 @@ pub struct Contrast {
     pub freed: f64,
     /// What that lost time may explain of it at most; above zero where the candidate lost more.
     pub drawn: f64,
+    /// The variance that lost time gives `ln_ratio` by chance, as far as more trials than this comparison's tell.
+    pub sway: f64,
     /// Whether the candidate's trial came first.
     pub candidate_first: bool,
     /// How far each trial's log, freed likewise, is from the mean of its own arm in this block, in time order.
@@ -35,7 +37,7 @@ pub struct Contrast {
 impl Contrast {
     /// A block that counts and lost no time.
     pub fn new(ln_ratio: f64, candidate_first: bool, within: Vec<f64>) -> Self {
-        Contrast { ln_ratio, freed: ln_ratio, drawn: 0.0, candidate_first, within, counts: true }
+        Contrast { ln_ratio, freed: ln_ratio, drawn: 0.0, sway: 0.0, candidate_first, within, counts: true }
     }
 }
 
@@ -53,6 +55,8 @@ pub struct Fit {
     pub freed: f64,
     /// What lost time may explain of it at most, in either direction.
     pub slack: f64,
+    /// Of the mean as it was measured.
+    pub whole: f64,
     /// Of what lost time does not explain.
     pub error: f64,
     /// The error's degrees of freedom.
@@ -99,34 +103,48 @@ impl Fit {
     /// Of blocks; `None` of fewer than three, or two of one order.
     pub fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Fit> {
         let Parts { equal, variance, freedom, implied, .. } = Parts::of(blocks)?;
-        let mean = |of: fn(&Contrast) -> f64| {
-            let groups = groups(blocks, of);
-            groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64
-        };
+        let mean =
+            |groups: Vec<Group>| groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64;
+        let measured = groups(blocks, |block| block.ln_ratio);
+        let squares: f64 = measured.iter().map(|group| group.squares).sum();
+        let error = (variance / equal).sqrt().max(FLOOR * (implied / equal).sqrt());
+        let swayed = (error * error + mean(groups(blocks, |block| block.sway)) / equal).sqrt();
         Some(Fit {
-            value: mean(|block| block.ln_ratio),
-            freed: mean(|block| block.freed),
-            slack: mean(|block| block.drawn).abs(),
-            error: (variance / equal).sqrt().max(FLOOR * (implied / equal).sqrt()),
+            value: mean(measured),
+            freed: mean(groups(blocks, |block| block.freed)),
+            slack: mean(groups(blocks, |block| block.drawn)).abs(),
+            whole: swayed.max((squares / freedom / equal).sqrt()),
+            error,
             freedom,
             blocks: equal,
         })
     }
 
-    /// The end of the interval that a useless change passes with probability `error` on one side, whatever lost time
-    /// explains.
+    /// The end of the interval that a useless change passes with probability `error` on one side: one that is useless as
+    /// time is lost here, or one to which lost time gives all that it seems to be worth.
     pub fn low(&self, error: f64) -> f64 {
-        self.value - self.slack - self.half(error)
+        self.value - self.reach(error)
     }
 
     /// The other side's.
     pub fn high(&self, error: f64) -> f64 {
-        self.value + self.slack + self.half(error)
+        self.value + self.reach(error)
     }
 
-    /// How far the ends lie from the mean for chance alone.
+    /// How far the ends lie from the mean.
+    fn reach(&self, error: f64) -> f64 {
+        let quantile = known_quantile(self.freedom, error);
+        (quantile * self.whole).max(self.slack + quantile * self.error)
+    }
+
+    /// How far the ends lie from the freed mean.
     pub(crate) fn half(&self, error: f64) -> f64 {
         known_quantile(self.freedom, error) * self.error
+    }
+
+    /// The low end were nothing due to lost time but its chance.
+    pub(crate) fn low_unexplained(&self, error: f64) -> f64 {
+        self.value - known_quantile(self.freedom, error) * self.whole
     }
 }
 
@@ -280,8 +298,24 @@ mod tests {
         // Three eighths of a fifth are lost on average.
         assert!((hit.value - (plain.value - 0.1125)).abs() < 1e-12 && (hit.slack - 0.15).abs() < 1e-12);
         assert_eq!((hit.error, hit.freed), (plain.error, plain.freed));
-        assert!((hit.low(0.05) - (plain.low(0.05) - 0.2625)).abs() < 1e-12);
-        assert!((hit.high(0.05) - (plain.high(0.05) + 0.0375)).abs() < 1e-12);
+        // What is left of it as measured, and what is left beyond the slack.
+        assert!(
+            (hit.low(0.05) - (hit.value - 1.9432 * hit.whole)).abs() < 1e-4 && hit.whole > 3.0 * hit.error
+        );
+        let steady = Contrast { drawn: 0.3, ..Contrast::new(0.5, false, Vec::new()) };
+        let steady = Fit::of(&vec![steady; 8]).unwrap();
+        assert!((steady.low(0.05) - 0.2).abs() < 1e-12 && (steady.high(0.05) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bursts_that_these_blocks_were_spared_are_expected_all_the_same() {
+        let spared = blocks(&[0.1, 0.12, 0.11, 0.09]);
+        let swayed: Vec<Contrast> = spared.iter().map(|b| Contrast { sway: 0.04, ..b.clone() }).collect();
+        let (spared, swayed) = (Fit::of(&spared).unwrap(), Fit::of(&swayed).unwrap());
+        assert!(
+            (swayed.whole.powi(2) - spared.whole.powi(2) - 0.01).abs() < 1e-12
+                && swayed.error == spared.error
+        );
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn ratio_of_totals(blocks: &[[Sums; 2]]) -> Option<Fit> {
         value,
         freed: value,
         slack: 0.0,
+        whole: error,
         error,
         freedom: n - 1.0,
         blocks: n,

@@ -100,7 +100,7 @@ impl Design {
     /// Why blocks that lie above the least effect at the design's error, those that count and as they were measured, do not
     /// show that for all that; `None` where they do not lie there.
     pub fn but(&self, blocks: &[Contrast]) -> Option<But> {
-        let shows = |fit: Fit| fit.value - fit.half(self.alpha) > self.least_effect_ln;
+        let shows = |fit: Fit| fit.low_unexplained(self.alpha) > self.least_effect_ln;
         let both = Opinions::of(blocks).filter(|both| shows(both.counted))?;
         Some(if shows(both.all) { But::Lost } else { But::Discarded })
     }
@@ -171,7 +171,7 @@ fn at_look(design: &Design, blocks: &[Contrast], look: Option<Look>) -> Verdict 
 /// least effect: the mean of the blocks to come is taken from what the blocks so far say of it, their deviation as it is.
 fn prospect(design: &Design, fit: &Fit) -> f64 {
     let all = f64::from(design.max_blocks()).max(fit.blocks);
-    let deviation = fit.error * fit.blocks.sqrt();
+    let deviation = fit.whole * fit.blocks.sqrt();
     let bound = known_quantile(all - 2.0, design.alpha);
     let needed = design.least_effect_ln + bound * deviation / all.sqrt();
     let spread = deviation * (1.0 / fit.blocks - 1.0 / all).max(0.0).sqrt();

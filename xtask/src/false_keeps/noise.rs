@@ -257,7 +257,7 @@ fn steal(trial: &mut Trial, depth: f64) {
     trial.fixed = [SENSITIVITY * lost, 0.3 * lost, -lost];
 }
 
-/// Bursts of a third of a second to three seconds, in which a trial loses a tenth to a half; `share` of all time on average.
+/// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; `share` of all time on average.
 /// The candidate's trials lose `times` as much, and are worth so much more that nothing is left of it in the mean.
 fn stolen_in_bursts(
     state: &mut State,
@@ -265,8 +265,8 @@ fn stolen_in_bursts(
     dice: &mut Dice,
     (share, times): (f64, f64),
 ) -> Vec<Trial> {
-    const MOST_MORE: f64 = 20.0;
-    const LEAST: u32 = 2;
+    const MOST_MORE: f64 = 6.0;
+    const LEAST: u32 = 1;
     let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
     let within = share / depth;
     let length = f64::from(LEAST) + (MOST_MORE - 1.0) / 2.0;
