@@ -184,10 +184,19 @@ placebos: build
 	$(SUDO) target/release/xtask placebos --decisions $(DECISIONS)
 
 # Does it keep what it must not keep, and find what it must find? Whole runs on simulated trials, a row for each kind of
-# noise (ten minutes on two cores).
+# noise (twenty minutes on two cores).
 RUNS ?= 2000
 false-keeps: setup
 	$(CARGO) run --release --quiet --locked -p xtask -- false-keeps --runs $(RUNS)
+
+# Does tune come as far beside a program that takes 15 % of each core in bursts as it comes alone? Five pairs of runs by turns, and
+# what is left of the gain (an hour and a quarter, on a machine left alone).
+PAIRS ?= 5
+.PHONY: stolen
+stolen: build
+	@.ci/install stress-ng
+	$(CARGO) build --release --locked -p xtask
+	$(SUDO) target/release/xtask stolen --pairs $(PAIRS)
 
 # Do a grid's intervals hold the truth, and how wide are they? Simulated grids, a row for each kind.
 GRIDS ?= 4000

@@ -18,6 +18,7 @@ mod incoming;
 mod notices;
 mod phrases;
 mod placebos;
+mod stolen;
 mod stop;
 mod test;
 mod transports;
@@ -56,6 +57,8 @@ enum Task {
     Placebos(placebos::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
     FalseKeeps(false_keeps::Options),
+    /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
+    Stolen(stolen::Options),
     /// Does `explain` name what was done to a path?
     Faults(faults::Options),
     /// Every experiment that ships, in its short version.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::BenchUdp(options) => bench::udp::run(&options),
         Task::Placebos(options) => placebos::run(&options),
+        Task::Stolen(options) => stolen::run(&options),
         Task::FalseKeeps(options) => false_keeps::run(&options),
         Task::Faults(options) => faults::run(&options),
         Task::Experiments(options) => experiments::run(root, &options),

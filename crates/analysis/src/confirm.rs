@@ -71,7 +71,7 @@ impl Confirm {
     }
 
     pub fn pair(&self) -> Pair {
-        let block = self.judged.attempts;
+        let block = self.judged.blocks.len() as u32;
         let candidate_first = self.orders.get(block as usize).copied().unwrap_or_default();
         Pair { candidate_first, block, ..self.pair.clone() }
     }
@@ -91,8 +91,8 @@ impl Confirm {
 /// What the blocks of a confirmation say together.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    counted: Vec<(Nanos, Block)>,
-    attempts: u32,
+    /// Each with when it began and whether it counts.
+    blocks: Vec<(Nanos, Block, bool)>,
     steals: Steals,
     began: Option<Nanos>,
     last: Nanos,
@@ -102,21 +102,19 @@ impl Judged {
     pub(crate) fn add(&mut self, block: Block, at: Nanos, goal: Goal) {
         let stolen = self.steals.stands_out(block.steal, Rules::default().steal_limit);
         self.last = at.saturating_sub(*self.began.get_or_insert(at));
-        self.attempts += 1;
-        if !stolen && block.ln_ratio(goal.primary()).is_some() {
-            self.counted.push((self.last, block));
-        }
+        let counts = !stolen && block.ln_ratio(goal.primary()).is_some();
+        self.blocks.push((self.last, block, counts));
     }
 
     /// `None` where there is no block.
     pub(crate) fn found(&self, goal: Goal) -> Option<Confirmation> {
         self.began?;
-        let counted = self.counted.len() as u32;
+        let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
         let primary = goal.primary();
         Some(Confirmation {
             over_ns: self.last,
             blocks: counted,
-            discarded: self.attempts - counted,
+            discarded: self.blocks.len() as u32 - counted,
             gain: Gain {
                 rate: self.estimate(Metric::Rate, 1.0),
                 cost: self.estimate(Metric::Cost, 1.0),
@@ -130,12 +128,17 @@ impl Judged {
     }
 
     /// The mean over the time, where `sign` is 1; over its blocks the mean would be of the first minutes, in which most lie.
+    /// Its interval holds that with the discarded blocks put back, too.
     fn estimate(&self, metric: Metric, sign: f64) -> Option<Estimate> {
-        let measured =
-            self.counted.iter().filter_map(|(at, block)| Some((*at, block.ln_ratio(metric)? * sign)));
-        let (times, lns): (Vec<Nanos>, Vec<f64>) = measured.unzip();
-        let parts: Vec<(f64, f64)> = spans(&times).into_iter().zip(lns).collect();
-        (!parts.is_empty()).then(|| landspeed_stats::weighted_estimate(&parts, CONFIDENCE))
+        let of = |discarded: bool| {
+            let blocks = self.blocks.iter().filter(|(.., counts)| *counts || discarded);
+            let measured = blocks.filter_map(|(at, block, _)| Some((*at, block.ln_ratio(metric)? * sign)));
+            let (times, lns): (Vec<Nanos>, Vec<f64>) = measured.unzip();
+            let parts: Vec<(f64, f64)> = spans(&times).into_iter().zip(lns).collect();
+            (!parts.is_empty()).then(|| landspeed_stats::weighted_estimate(&parts, CONFIDENCE))
+        };
+        let (counted, all) = (of(false)?, of(true)?);
+        Some(Estimate { low: counted.low.min(all.low), high: counted.high.max(all.high), ..counted })
     }
 }
 

@@ -25,6 +25,7 @@ mod figures;
 pub mod fit;
 pub mod grid;
 mod ladder;
+mod lost;
 mod metric;
 pub mod paths;
 mod series;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use landspeed_record::{Estimate, Figures};
 use landspeed_stats::Sums;
+use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// What a run tunes for: its primary statistic.
@@ -154,6 +155,19 @@ impl Metric {
     /// ln of a trial's figure, above zero better; `None` where it was not measured.
     pub(crate) fn better_ln(self, trial: &Figures) -> Option<f64> {
         Some(self.of(trial)?.ln() * self.sign())
+    }
+
+    /// A trial whose figure is better by a factor of which `ln` is given.
+    pub(crate) fn bettered(self, trial: &Figures, ln: f64) -> Figures {
+        let (factor, mut trial) = (ln.exp(), *trial);
+        match (self, &mut trial.program) {
+            (Metric::Rate, Some(work)) => *work = work.with_better(work.better() * factor),
+            (Metric::Cost, Some(work)) => work.per_cpu_s *= factor,
+            (Metric::Rate, None) => trial.rate_bps.0 *= factor,
+            (Metric::Cost, None) => trial.bytes_per_cpu_s.0 *= factor,
+            (Metric::Latency, _) => trial.latency_ns = Nanos((trial.latency_ns.0 as f64 / factor) as u64),
+        }
+        trial
     }
 
     fn mean_ln(self, trials: &[Figures]) -> Option<f64> {

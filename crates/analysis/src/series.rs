@@ -5,6 +5,7 @@ use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
+use crate::lost::{Toll, Way};
 use crate::steal::steal;
 
 /// Confidence of every interval that no stopping rule shaped.
@@ -56,28 +57,44 @@ impl Block {
         metric.ln_ratio(&self.candidate, &self.incumbent)
     }
 
-    /// The same beside what the trials say of its error, above zero better.
-    fn contrast(&self, metric: Metric) -> Option<Contrast> {
+    /// The same beside what the trials say of its error, above zero better, freed of the `toll` of lost time.
+    fn contrast(&self, metric: Metric, toll: &Toll, counts: bool) -> Option<Contrast> {
         let ln_ratio = self.ln_ratio(metric)? * metric.sign();
-        let around = |trial: &Figures, arm| metric.ln_ratio(std::slice::from_ref(trial), self.arm(arm));
-        let within = self.in_time_order(around).collect::<Option<Vec<f64>>>()?;
-        Some(Contrast { ln_ratio, candidate_first: self.candidate_first, within })
+        let likely = |trial: &Figures| toll.likely(metric, trial);
+        let around = |trial: &Figures, arm| {
+            let measured = metric.ln_ratio(std::slice::from_ref(trial), self.arm(arm))? * metric.sign();
+            Some(measured + likely(trial) - mean(self.arm(arm), likely))
+        };
+        Some(Contrast {
+            ln_ratio,
+            freed: ln_ratio + self.more(likely),
+            drawn: self.more(|trial| toll.most(metric, trial)),
+            sway: toll.sway(metric),
+            candidate_first: self.candidate_first,
+            within: self.in_time_order(around).collect::<Option<Vec<f64>>>()?,
+            counts,
+        })
+    }
+
+    /// How much more of something the candidate's trials have than the incumbent's.
+    pub(crate) fn more(&self, of: impl Fn(&Figures) -> f64) -> f64 {
+        mean(&self.candidate, &of) - mean(&self.incumbent, &of)
+    }
+
+    /// How far each trial's value is from the mean of its own arm, in time order; `None` where a trial has none.
+    pub(crate) fn within(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Vec<f64>> {
+        let finite = |trial: &Figures| of(trial).filter(|value| value.is_finite());
+        if self.incumbent.iter().chain(&self.candidate).any(|trial| finite(trial).is_none()) {
+            return None;
+        }
+        let value = |trial: &Figures| finite(trial).unwrap_or_default();
+        Some(self.in_time_order(|trial, arm| value(trial) - mean(self.arm(arm), value)).collect())
     }
 
     /// How much more processor time the candidate's trials lost than the incumbent's, as a share.
-    fn loss(&self, lost: fn(&Figures) -> f64) -> Contrast {
-        let mean = |arm| {
-            let trials = self.arm(arm);
-            trials.iter().map(lost).sum::<f64>() / trials.len().max(1) as f64
-        };
-        let [incumbent, candidate] = [Arm::Incumbent, Arm::Candidate].map(mean);
-        let around =
-            |trial: &Figures, arm| lost(trial) - if arm == Arm::Candidate { candidate } else { incumbent };
-        Contrast {
-            ln_ratio: candidate - incumbent,
-            candidate_first: self.candidate_first,
-            within: self.in_time_order(around).collect(),
-        }
+    fn loss(&self, way: &Way) -> Contrast {
+        let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
+        Contrast::new(self.more(way.share), self.candidate_first, within)
     }
 
     fn in_time_order<T>(&self, of: impl Fn(&Figures, Arm) -> T) -> impl Iterator<Item = T> {
@@ -89,51 +106,53 @@ impl Block {
         })
     }
 
-    /// What each arm gained and spent.
-    fn sums(&self, metric: Metric) -> Option<[Sums; 2]> {
-        Some([metric.sums(&self.incumbent)?, metric.sums(&self.candidate)?])
+    /// What each arm gained and spent, freed of the `toll` of lost time.
+    fn sums(&self, metric: Metric, toll: &Toll) -> Option<[Sums; 2]> {
+        let freed = |trial: &Figures| metric.bettered(trial, toll.likely(metric, trial));
+        let sums = |arm: &[Figures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());
+        Some([sums(&self.incumbent)?, sums(&self.candidate)?])
     }
 }
 
-/// The blocks of one comparison, counted and discarded.
+fn mean(trials: &[Figures], of: impl Fn(&Figures) -> f64) -> f64 {
+    trials.iter().map(of).sum::<f64>() / trials.len().max(1) as f64
+}
+
+/// The blocks of one comparison in the order of time, each with whether it counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
-    counted: Vec<Block>,
-    discarded: Vec<Block>,
+    blocks: Vec<(Block, bool)>,
 }
 
 impl Series {
     /// Adds a block; says whether it counts. It does not where it was `stolen`, or where `primary` was not measured.
     pub(crate) fn add(&mut self, block: Block, stolen: bool, primary: Metric) -> bool {
         let counts = !stolen && block.ln_ratio(primary).is_some();
-        if counts {
-            self.counted.push(block)
-        } else {
-            self.discarded.push(block)
-        }
+        self.blocks.push((block, counts));
         counts
     }
 
     pub(crate) fn counted(&self) -> u32 {
-        self.counted.len() as u32
+        self.of_counted().count() as u32
     }
 
     /// Blocks that do not.
     pub(crate) fn discarded(&self) -> u32 {
-        self.discarded.len() as u32
+        self.attempts() - self.counted()
     }
 
     pub(crate) fn attempts(&self) -> u32 {
-        self.counted() + self.discarded()
+        self.blocks.len() as u32
     }
 
-    pub(crate) fn discarded_share(&self) -> f64 {
-        f64::from(self.discarded()) / f64::from(self.attempts().max(1))
+    /// Blocks in which a figure was not measured.
+    pub(crate) fn unmeasured(&self, metric: Metric) -> u32 {
+        self.all().filter(|block| block.ln_ratio(metric).is_none()).count() as u32
     }
 
     /// ln(candidate / incumbent) by block, where measured.
     pub(crate) fn ln_ratios(&self, metric: Metric) -> Vec<f64> {
-        self.counted.iter().filter_map(|b| b.ln_ratio(metric)).collect()
+        self.of_counted().filter_map(|b| b.ln_ratio(metric)).collect()
     }
 
     /// The same with above zero better.
@@ -141,47 +160,53 @@ impl Series {
         self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
     }
 
-    /// The blocks that count, for a judgement.
-    pub(crate) fn contrasts(&self, metric: Metric) -> Vec<Contrast> {
-        self.counted.iter().filter_map(|b| b.contrast(metric)).collect()
-    }
-
-    /// All blocks, the discarded ones put back.
-    pub(crate) fn contrasts_of_all(&self, metric: Metric) -> Vec<Contrast> {
-        self.all().filter_map(|b| b.contrast(metric)).collect()
+    /// All blocks, for a judgement.
+    pub(crate) fn contrasts(&self, metric: Metric, toll: &Toll) -> Vec<Contrast> {
+        self.blocks.iter().filter_map(|(block, counts)| block.contrast(metric, toll, *counts)).collect()
     }
 
     /// What the arms gained and spent, block by block.
-    pub(crate) fn sums(&self, metric: Metric) -> Vec<[Sums; 2]> {
-        self.counted.iter().filter_map(|b| b.sums(metric)).collect()
+    pub(crate) fn sums(&self, metric: Metric, toll: &Toll) -> Vec<[Sums; 2]> {
+        self.of_counted().filter_map(|b| b.sums(metric, toll)).collect()
     }
 
-    /// How many of each arm's trials (incumbent's, candidate's) were worse than twice as bad as the incumbent's median.
-    pub(crate) fn bad_trials(&self, metric: Metric) -> [usize; 2] {
-        let of = |arm| self.trials(arm).filter_map(|trial| metric.better_ln(trial));
+    /// How many of each arm's trials (incumbent's, candidate's) were worse than twice as bad as the incumbent's median, were
+    /// no time lost.
+    pub(crate) fn bad_trials(&self, metric: Metric, toll: &Toll) -> [usize; 2] {
+        let freed = |trial| Some(metric.better_ln(trial)? + toll.likely(metric, trial));
+        let of = |arm| self.trials(arm).filter_map(freed);
         let Some(usual) = median(of(Arm::Incumbent).collect::<Vec<_>>()) else { return [0; 2] };
         let bad = |arm| of(arm).filter(|better| *better < usual - std::f64::consts::LN_2).count();
         [bad(Arm::Incumbent), bad(Arm::Candidate)]
     }
 
     pub(crate) fn trials(&self, arm: Arm) -> impl Iterator<Item = &Figures> {
-        self.counted.iter().flat_map(move |block| block.arm(arm))
+        self.of_counted().flat_map(move |block| block.arm(arm))
     }
 
     /// How much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None` of too
     /// few.
-    pub(crate) fn loss(&self, lost: fn(&Figures) -> f64) -> Option<Fit> {
-        Fit::of(&self.all().map(|block| block.loss(lost)).collect::<Vec<_>>())
+    pub(crate) fn loss(&self, way: &Way) -> Option<Fit> {
+        Fit::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }
 
     fn all(&self) -> impl Iterator<Item = &Block> {
-        self.counted.iter().chain(&self.discarded)
+        self.blocks.iter().map(|(block, _)| block)
     }
 
-    /// Candidate over incumbent with its fixed-sample interval; `None` where never measured.
+    fn of_counted(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter(|(_, counts)| *counts).map(|(block, _)| block)
+    }
+
+    /// Candidate over incumbent with its fixed-sample interval, which holds that with the discarded blocks put back, too; `None`
+    /// where never measured.
     pub(crate) fn estimate(&self, metric: Metric) -> Option<Estimate> {
         let ratios = self.ln_ratios(metric);
-        (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
+        if ratios.is_empty() {
+            return None;
+        }
+        let (counted, all) = (estimate(&ratios, CONFIDENCE), self.estimate_of_all(metric));
+        Some(Estimate { low: counted.low.min(all.low), high: counted.high.max(all.high), ..counted })
     }
 
     /// The same with the discarded blocks in.
@@ -237,8 +262,7 @@ impl Series {
             let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));
             Some(lns.sum::<Option<f64>>()? / trials.len() as f64)
         };
-        self.counted
-            .iter()
+        self.of_counted()
             .filter_map(|block| Some([mean(&block.incumbent)?, mean(&block.candidate)?]))
             .collect()
     }
@@ -279,12 +303,18 @@ mod tests {
 
     #[test]
     fn trials_are_told_apart_from_their_own_arm_in_time_order() {
-        let block = Block::new(&[1.0, 2.0, 8.0, 4.0].map(rate), true).contrast(Metric::Rate).unwrap();
+        let block = Block::new(&[1.0, 2.0, 8.0, 4.0].map(rate), true)
+            .contrast(Metric::Rate, &Toll::default(), true)
+            .unwrap();
         // BAAB: the candidate has 1 and 4, the incumbent 2 and 8.
         assert!((block.ln_ratio + 2.0_f64.ln()).abs() < 1e-12 && block.candidate_first);
         let expected = [0.5_f64, 0.5, 2.0, 2.0].map(f64::ln);
         assert!(block.within.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{block:?}");
-        assert_eq!(Block::new(&[rate(1.0); 4], false).contrast(Metric::Cost), None, "not measured");
+        assert_eq!(
+            Block::new(&[rate(1.0); 4], false).contrast(Metric::Cost, &Toll::default(), true),
+            None,
+            "not measured"
+        );
     }
 
     #[test]
@@ -292,8 +322,8 @@ mod tests {
         let mut series = Series::default();
         series.add(Block::new(&[1.0, 0.4, 1.0, 1.1].map(rate), false), false, Metric::Rate);
         series.add(Block::new(&[0.45, 1.0, 1.0, 1.0].map(rate), true), false, Metric::Rate);
-        assert_eq!(series.bad_trials(Metric::Rate), [0, 2]);
-        assert_eq!(series.bad_trials(Metric::Cost), [0, 0], "not measured");
+        assert_eq!(series.bad_trials(Metric::Rate, &Toll::default()), [0, 2]);
+        assert_eq!(series.bad_trials(Metric::Cost, &Toll::default()), [0, 0], "not measured");
     }
 
     #[test]
@@ -303,7 +333,7 @@ mod tests {
         for _ in 0..4 {
             series.add(Block::new(&[0.0, 0.2, 0.2, 0.0].map(stolen), false), true, Metric::Rate);
         }
-        let loss = series.loss(|trial| trial.steal).unwrap();
+        let loss = series.loss(&crate::lost::WAYS[0]).unwrap();
         assert!((loss.value - 0.2).abs() < 1e-12 && loss.low(0.05) > 0.19, "{loss:?}");
     }
 
@@ -333,6 +363,38 @@ mod tests {
         // A trial that carried nothing leaves the medians.
         series.add(Block::new(&[0.0, 2e9, 2e9, 1e9].map(rate), false), false, Metric::Rate);
         assert_eq!(series.centers().0.rate_bps, BitRate(1e9));
+    }
+
+    #[test]
+    fn an_estimate_holds_what_the_discarded_blocks_say() {
+        let mut series = Series::default();
+        for (rates, stolen) in
+            [([1.0, 2.0, 2.0, 1.0], false), ([1.0, 2.1, 2.1, 1.0], false), ([1.0, 4.0, 4.0, 1.0], true)]
+        {
+            series.add(Block::new(&rates.map(rate), false), stolen, Metric::Rate);
+        }
+        let (found, all) = (series.estimate(Metric::Rate).unwrap(), series.estimate_of_all(Metric::Rate));
+        assert!((found.ratio - 4.2_f64.sqrt()).abs() < 1e-12, "by what counts: {found:?}");
+        assert!(found.high >= all.high && found.low <= all.low, "{found:?} {all:?}");
+    }
+
+    #[test]
+    fn a_block_is_freed_of_what_lost_time_did() {
+        let trial = |steal: f64| Figures { steal, ..rate(1e9 * (1.0 - steal)) };
+        let mut toll = Toll::default();
+        for steals in [[0.0, 0.3, 0.0, 0.1], [0.2, 0.0, 0.3, 0.0], [0.0, 0.1, 0.2, 0.4], [0.3, 0.0, 0.0, 0.1]]
+        {
+            toll.learn(&Block::new(&steals.map(trial), false));
+        }
+        let hit = Block::new(&[0.0, 0.5, 0.5, 0.0].map(trial), false);
+        let contrast = hit.contrast(Metric::Rate, &toll, true).unwrap();
+        assert!(
+            (contrast.ln_ratio - 0.5_f64.ln()).abs() < 1e-9 && contrast.freed.abs() < 1e-9,
+            "{contrast:?}"
+        );
+        assert!((contrast.drawn - 2.0_f64.ln()).abs() < 1e-6, "{contrast:?}");
+        let [usual, own] = hit.sums(Metric::Rate, &toll).unwrap();
+        assert!((usual.gained / own.gained - 1.0).abs() < 1e-9, "{usual:?} {own:?}");
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! What the hypervisor took from blocks, and which of them are discarded for it.
 
 use landspeed_record::Figures;
-use landspeed_stats::median;
+use landspeed_stats::{mean_and_deviation, quantile};
 
-/// A block is discarded that lost this many times what blocks of its run usually lose.
+/// A block is discarded that lost this many times what the worst blocks of its run usually lose ...
 const FACTOR: f64 = 2.0;
+/// ... these are the worst tenth ...
+const USUAL: f64 = 0.9;
+/// ... of this many blocks or more.
+const LEAST_BLOCKS: usize = 4;
 
 /// The share of processor time that the hypervisor took from a block's trials: what a block is discarded by. Blind to
 /// the arm by construction.
@@ -14,9 +18,9 @@ pub(crate) fn steal(trials: &[Figures]) -> f64 {
 
 /// What the blocks of a run lost, in any order of comparisons.
 ///
-/// Interleaved trials share what is stolen from their block: it makes the block vary more, not err to one side. So on a
-/// machine whose neighbours always take their part the blocks are as good as they get there, and only one that stands
-/// out is discarded. A change that draws steal itself is told by comparing the arms, see `ladder::guards`.
+/// Interleaved trials share what is stolen from their block: it makes the block vary more, not err to one side. So where bursts
+/// are usual, blocks with a burst are as good as they get there, and only one that stands out is discarded. An answer needs
+/// both, the blocks that count and all of them. A change that draws steal itself is told by comparing the arms, see `lost`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steals {
     seen: Vec<f64>,
@@ -24,15 +28,17 @@ pub(crate) struct Steals {
 
 impl Steals {
     /// Takes in what the run's next block lost. Whether that stands out: it is more than `least`, and more than twice
-    /// the median so far.
+    /// what nine in ten of the blocks before it lost at most.
     pub(crate) fn stands_out(&mut self, steal: f64, least: f64) -> bool {
+        let usual = quantile(&self.seen, USUAL).filter(|_| self.seen.len() >= LEAST_BLOCKS);
         self.seen.push(steal);
-        steal > least && steal > FACTOR * self.median()
+        steal > least && usual.is_some_and(|usual| steal > FACTOR * usual)
     }
 
-    /// What a block usually lost; zero of none.
-    pub(crate) fn median(&self) -> f64 {
-        median(&self.seen).unwrap_or_default()
+    /// What the blocks lost on average, and whether that came in bursts; `None` of too few.
+    pub(crate) fn usual(&self) -> Option<(f64, bool)> {
+        let (mean, deviation) = mean_and_deviation(&self.seen);
+        (self.seen.len() >= LEAST_BLOCKS).then_some((mean, 2.0 * deviation > mean))
     }
 }
 
@@ -58,18 +64,35 @@ mod tests {
 
     #[test]
     fn on_a_quiet_machine_a_burst_stands_out_and_a_little_never() {
-        assert_eq!(out(&[0.0, 0.0, 0.04, 0.06, 0.0, 0.2]), [false, false, false, true, false, true]);
+        assert_eq!(out(&[0.0, 0.0, 0.04, 0.0, 0.2, 0.0]), [false, false, false, false, true, false]);
         assert_eq!(out(&[0.049; 9]), [false; 9]);
+        let mut rare = [0.0; 40];
+        (9..40).step_by(15).for_each(|at| rare[at] = 0.2);
+        assert_eq!(out(&rare).iter().filter(|out| **out).count(), 3);
     }
 
     #[test]
     fn where_neighbours_always_take_a_quarter_only_twice_that_stands_out() {
-        assert_eq!(out(&[0.25, 0.2, 0.3, 0.25, 0.6, 0.28]), [false, false, false, false, true, false]);
+        assert_eq!(out(&[0.25, 0.2, 0.3, 0.25, 0.7, 0.28]), [false, false, false, false, true, false]);
     }
 
     #[test]
-    fn the_first_block_has_nothing_to_stand_out_from() {
-        assert_eq!(out(&[0.5, 0.0, 0.5, 0.0, 0.0]), [false, false, false, false, false]);
-        assert_eq!(out(&[0.5, 0.0, 0.0, 0.0, 0.5]), [false, false, false, false, true]);
+    fn where_bursts_are_usual_they_do_not_stand_out() {
+        let bursty: Vec<f64> =
+            (0..40).map(|at| if at % 5 < 2 { 0.1 + 0.02 * f64::from(at % 7) } else { 0.0 }).collect();
+        assert_eq!(out(&bursty).iter().filter(|out| **out).count(), 0);
+    }
+
+    #[test]
+    fn the_first_blocks_have_nothing_to_stand_out_from() {
+        assert_eq!(out(&[0.0, 0.0, 0.0, 0.5, 0.5]), [false; 5]);
+    }
+
+    #[test]
+    fn bursts_are_told_from_what_is_always_taken() {
+        let of = |steals: &[f64]| Steals { seen: steals.to_vec() }.usual();
+        assert_eq!(of(&[0.2; 3]), None);
+        assert_eq!(of(&[0.25; 4]), Some((0.25, false)));
+        assert_eq!(of(&[0.0, 0.5, 0.0, 0.5]), Some((0.25, true)));
     }
 }

@@ -6,6 +6,7 @@
 //! With one two-valued regressor that is the mean of the two orders' means (Kutner et al., Applied Linear Statistical
 //! Models, section 8.3).
 
+use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -17,12 +18,27 @@ use crate::ratio_of;
 /// One block's outcome, above zero better.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
-    /// ln(candidate / incumbent).
+    /// ln(candidate / incumbent), as measured.
     pub ln_ratio: f64,
+    /// The same, freed of what processor time lost to others did to its trials.
+    pub freed: f64,
+    /// What that lost time may explain of it at most; above zero where the candidate lost more.
+    pub drawn: f64,
+    /// The variance that lost time gives `ln_ratio` by chance, as far as more trials than this comparison's tell.
+    pub sway: f64,
     /// Whether the candidate's trial came first.
     pub candidate_first: bool,
-    /// How far each trial's log is from the mean of its own arm in this block, in time order.
+    /// How far each trial's log, freed likewise, is from the mean of its own arm in this block, in time order.
     pub within: Vec<f64>,
+    /// Whether the block counts, or was discarded and is put back for a second opinion.
+    pub counts: bool,
+}
+
+impl Contrast {
+    /// A block that counts and lost no time.
+    pub fn new(ln_ratio: f64, candidate_first: bool, within: Vec<f64>) -> Self {
+        Contrast { ln_ratio, freed: ln_ratio, drawn: 0.0, sway: 0.0, candidate_first, within, counts: true }
+    }
 }
 
 /// The part of the error that the trials' spread within their blocks implies which the error has at least. Few blocks can
@@ -33,8 +49,15 @@ const FLOOR: f64 = 0.7;
 /// The mean of some blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// The mean log ratio.
+    /// The mean log ratio, as measured.
     pub value: f64,
+    /// The same, freed of what lost time did.
+    pub freed: f64,
+    /// What lost time may explain of it at most, in either direction.
+    pub slack: f64,
+    /// Of the mean as it was measured.
+    pub whole: f64,
+    /// Of what lost time does not explain.
     pub error: f64,
     /// The error's degrees of freedom.
     pub freedom: f64,
@@ -45,11 +68,9 @@ pub struct Fit {
 /// What blocks say of their variance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts {
-    /// The mean log ratio.
-    value: f64,
     /// As if of so many blocks of both orders in equal number.
     equal: f64,
-    /// The variance of a block's log ratio, the order's part taken out.
+    /// The variance of a block's log ratio, what lost time did and the order's part taken out.
     pub(crate) variance: f64,
     /// Its degrees of freedom, one at least.
     pub(crate) freedom: f64,
@@ -60,19 +81,17 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Of blocks; `None` of fewer than three, or two of one order.
-    pub(crate) fn of(blocks: &[Contrast]) -> Option<Parts> {
-        let groups = [false, true].map(|first| Group::of(blocks, first));
-        let used: Vec<&Group> = groups.iter().filter(|group| group.n > 0.0).collect();
-        let (count, n) = (used.len() as f64, blocks.len() as f64);
+    pub(crate) fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Parts> {
+        let groups = groups(blocks, |block| block.freed);
+        let (count, n) = (groups.len() as f64, blocks.len() as f64);
         let freedom = n - count;
         if freedom < 1.0 {
             return None;
         }
         let (implied, implied_freedom) = implied(blocks);
         Some(Parts {
-            value: used.iter().map(|group| group.mean).sum::<f64>() / count,
-            equal: count * count / used.iter().map(|group| 1.0 / group.n).sum::<f64>(),
-            variance: used.iter().map(|group| group.squares).sum::<f64>() / freedom,
+            equal: count * count / groups.iter().map(|group| 1.0 / group.n).sum::<f64>(),
+            variance: groups.iter().map(|group| group.squares).sum::<f64>() / freedom,
             freedom,
             implied,
             implied_freedom,
@@ -82,30 +101,81 @@ impl Parts {
 
 impl Fit {
     /// Of blocks; `None` of fewer than three, or two of one order.
-    pub fn of(blocks: &[Contrast]) -> Option<Fit> {
-        let Parts { value, equal, variance, freedom, implied, .. } = Parts::of(blocks)?;
+    pub fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Fit> {
+        let Parts { equal, variance, freedom, implied, .. } = Parts::of(blocks)?;
+        let mean =
+            |groups: Vec<Group>| groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64;
+        let measured = groups(blocks, |block| block.ln_ratio);
+        let squares: f64 = measured.iter().map(|group| group.squares).sum();
         let error = (variance / equal).sqrt().max(FLOOR * (implied / equal).sqrt());
-        Some(Fit { value, error, freedom, blocks: equal })
+        let swayed = (error * error + mean(groups(blocks, |block| block.sway)) / equal).sqrt();
+        Some(Fit {
+            value: mean(measured),
+            freed: mean(groups(blocks, |block| block.freed)),
+            slack: mean(groups(blocks, |block| block.drawn)).abs(),
+            whole: swayed.max((squares / freedom / equal).sqrt()),
+            error,
+            freedom,
+            blocks: equal,
+        })
     }
 
-    /// The end of the interval that a useless change passes with probability `error` on one side.
+    /// The end of the interval that a useless change passes with probability `error` on one side: one that is useless as
+    /// time is lost here, or one to which lost time gives all that it seems to be worth.
     pub fn low(&self, error: f64) -> f64 {
-        self.value - self.bound(error) * self.error
+        self.value - self.reach(error)
     }
 
     /// The other side's.
     pub fn high(&self, error: f64) -> f64 {
-        self.value + self.bound(error) * self.error
+        self.value + self.reach(error)
     }
 
-    /// The two-sided interval at `confidence`, as ratios.
+    /// How far the ends lie from the mean.
+    fn reach(&self, error: f64) -> f64 {
+        let quantile = known_quantile(self.freedom, error);
+        (quantile * self.whole).max(self.slack + quantile * self.error)
+    }
+
+    /// How far the ends lie from the freed mean.
+    pub(crate) fn half(&self, error: f64) -> f64 {
+        known_quantile(self.freedom, error) * self.error
+    }
+
+    /// The low end were nothing due to lost time but its chance.
+    pub(crate) fn low_unexplained(&self, error: f64) -> f64 {
+        self.value - known_quantile(self.freedom, error) * self.whole
+    }
+}
+
+/// What blocks say without and with those that were discarded; its interval holds both.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Opinions {
+    pub counted: Fit,
+    pub all: Fit,
+}
+
+impl Opinions {
+    /// Of blocks, the discarded ones among them; `None` where too few count.
+    pub fn of(blocks: &[Contrast]) -> Option<Opinions> {
+        let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
+        let of_counted = Fit::of(&counted)?;
+        let all = if counted.len() == blocks.len() { of_counted } else { Fit::of(blocks)? };
+        Some(Opinions { counted: of_counted, all })
+    }
+
+    pub fn low(&self, error: f64) -> f64 {
+        self.counted.low(error).min(self.all.low(error))
+    }
+
+    pub fn high(&self, error: f64) -> f64 {
+        self.counted.high(error).max(self.all.high(error))
+    }
+
+    /// The two-sided interval at `confidence`, as ratios, around the mean of what counts.
     pub fn estimate(&self, confidence: f64) -> Estimate {
         let error = (1.0 - confidence) / 2.0;
-        ratio_of(self.value, self.low(error), self.high(error))
-    }
-
-    fn bound(&self, error: f64) -> f64 {
-        known_quantile(self.freedom, error)
+        ratio_of(self.counted.value, self.low(error), self.high(error))
     }
 }
 
@@ -124,29 +194,32 @@ struct Group {
     squares: f64,
 }
 
-impl Group {
-    fn of(blocks: &[Contrast], candidate_first: bool) -> Group {
-        let own = || blocks.iter().filter(|block| block.candidate_first == candidate_first);
+/// What `of` gives for the blocks of each order that there are blocks of.
+fn groups<B: Borrow<Contrast>>(blocks: &[B], of: impl Fn(&Contrast) -> f64) -> Vec<Group> {
+    let group = |first: bool| {
+        let own =
+            || blocks.iter().map(Borrow::borrow).filter(|block| block.candidate_first == first).map(&of);
         let n = own().count() as f64;
-        let mean = own().map(|block| block.ln_ratio).sum::<f64>() / n.max(1.0);
-        let squares = own().map(|block| (block.ln_ratio - mean).powi(2)).sum();
-        Group { n, mean, squares }
-    }
+        let mean = own().sum::<f64>() / n.max(1.0);
+        Group { n, mean, squares: own().map(|value| (value - mean).powi(2)).sum() }
+    };
+    [false, true].map(group).into_iter().filter(|group| group.n > 0.0).collect()
 }
 
 /// The variance of a block's log ratio that its trials imply, with its degrees of freedom: from their spread around their
 /// arm's mean in their block, less what each place in a block has in common over the blocks (both orders give the same
 /// two sets of places to the arms).
-fn implied(blocks: &[Contrast]) -> (f64, f64) {
-    let trials = blocks.iter().map(|block| block.within.len()).min().unwrap_or_default();
-    let n = blocks.len() as f64;
+fn implied<B: Borrow<Contrast>>(blocks: &[B]) -> (f64, f64) {
+    let blocks = || blocks.iter().map(Borrow::borrow);
+    let trials = blocks().map(|block| block.within.len()).min().unwrap_or_default();
+    let n = blocks().count() as f64;
     let freedom = (n - 1.0) * (trials as f64 - 2.0);
     if trials < 3 || freedom < 1.0 {
         return (0.0, 0.0);
     }
     let squares = |place: usize| {
-        let mean = blocks.iter().map(|block| block.within[place]).sum::<f64>() / n;
-        blocks.iter().map(|block| (block.within[place] - mean).powi(2)).sum::<f64>()
+        let mean = blocks().map(|block| block.within[place]).sum::<f64>() / n;
+        blocks().map(|block| (block.within[place] - mean).powi(2)).sum::<f64>()
     };
     // Two means of half of the trials each.
     ((0..trials).map(squares).sum::<f64>() / freedom * 4.0 / trials as f64, freedom)
@@ -160,11 +233,7 @@ mod tests {
 
     /// Blocks of alternating order without spread within.
     fn blocks(ln_ratios: &[f64]) -> Vec<Contrast> {
-        let block = |(i, ln_ratio): (usize, &f64)| Contrast {
-            ln_ratio: *ln_ratio,
-            candidate_first: i % 2 == 1,
-            within: vec![0.0; 8],
-        };
+        let block = |(i, ln_ratio): (usize, &f64)| Contrast::new(*ln_ratio, i % 2 == 1, vec![0.0; 8]);
         ln_ratios.iter().enumerate().map(block).collect()
     }
 
@@ -210,9 +279,54 @@ mod tests {
     fn too_few_blocks_have_no_error() {
         assert_eq!(Fit::of(&blocks(&[0.1, 0.2])), None);
         assert!(Fit::of(&blocks(&[0.1, 0.2, 0.1])).is_some());
-        assert_eq!(Fit::of(&[]), None);
+        assert_eq!(Fit::of::<Contrast>(&[]), None);
         let one_order: Vec<Contrast> = blocks(&[0.1, 9.0, 0.3]).into_iter().step_by(2).collect();
         assert_eq!(Fit::of(&one_order).map(|fit| fit.freedom), Some(1.0));
+    }
+
+    #[test]
+    fn lost_time_moves_both_ends_and_what_it_did_is_no_noise() {
+        let lost = [0.0, 0.3, 0.1, -0.1, 0.2, 0.3, 0.0, -0.2];
+        let plain = blocks(&[0.5, 0.52, 0.48, 0.5, 0.51, 0.49, 0.5, 0.5]);
+        let of = |lost: f64, block: &Contrast| Contrast {
+            ln_ratio: block.ln_ratio - 1.5 * lost,
+            drawn: 2.0 * lost,
+            ..block.clone()
+        };
+        let hit: Vec<Contrast> = lost.iter().zip(&plain).map(|(lost, block)| of(*lost, block)).collect();
+        let (plain, hit) = (Fit::of(&plain).unwrap(), Fit::of(&hit).unwrap());
+        // Three eighths of a fifth are lost on average.
+        assert!((hit.value - (plain.value - 0.1125)).abs() < 1e-12 && (hit.slack - 0.15).abs() < 1e-12);
+        assert_eq!((hit.error, hit.freed), (plain.error, plain.freed));
+        // What is left of it as measured, and what is left beyond the slack.
+        assert!(
+            (hit.low(0.05) - (hit.value - 1.9432 * hit.whole)).abs() < 1e-4 && hit.whole > 3.0 * hit.error
+        );
+        let steady = Contrast { drawn: 0.3, ..Contrast::new(0.5, false, Vec::new()) };
+        let steady = Fit::of(&vec![steady; 8]).unwrap();
+        assert!((steady.low(0.05) - 0.2).abs() < 1e-12 && (steady.high(0.05) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bursts_that_these_blocks_were_spared_are_expected_all_the_same() {
+        let spared = blocks(&[0.1, 0.12, 0.11, 0.09]);
+        let swayed: Vec<Contrast> = spared.iter().map(|b| Contrast { sway: 0.04, ..b.clone() }).collect();
+        let (spared, swayed) = (Fit::of(&spared).unwrap(), Fit::of(&swayed).unwrap());
+        assert!(
+            (swayed.whole.powi(2) - spared.whole.powi(2) - 0.01).abs() < 1e-12
+                && swayed.error == spared.error
+        );
+    }
+
+    #[test]
+    fn two_opinions_hold_both_intervals() {
+        let mut all = blocks(&[0.1, 0.12, 0.11, 0.09, 0.1, 0.11]);
+        let alone = Fit::of(&all).unwrap();
+        assert_eq!(Opinions::of(&all), Some(Opinions { counted: alone, all: alone }));
+        all.extend(blocks(&[0.5, 0.4]).into_iter().map(|block| Contrast { counts: false, ..block }));
+        let both = Opinions::of(&all).unwrap();
+        assert_eq!((both.counted, both.all), (alone, Fit::of(&all).unwrap()));
+        assert!(both.high(0.05) > 0.2 && both.low(0.05) <= alone.low(0.05) && both.low(0.05) < 0.1);
     }
 
     proptest! {

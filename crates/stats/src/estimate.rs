@@ -11,11 +11,17 @@ const FARTHEST: f64 = 20.723_265_836_946_41;
 
 /// The middle value, or the mean of the two middle ones; `None` where there are none.
 pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// The value below which the part `p` of the values lies, on a line between the two nearest; `None` where there are none.
+pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, p: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
     sorted.sort_by(f64::total_cmp);
-    let n = sorted.len();
-    let upper = *sorted.get(n / 2)?;
-    Some(if n % 2 == 1 { upper } else { (sorted[n / 2 - 1] + upper) / 2.0 })
+    let at = p * sorted.len().saturating_sub(1) as f64;
+    let [below, above] = [at.floor(), at.ceil()].map(|at| sorted.get(at as usize).copied());
+    let (below, above) = (below?, above?);
+    Some(if below == above { below } else { below + (at - at.floor()) * (above - below) })
 }
 
 /// The mean and the standard deviation (n - 1) of `values`; the deviation of fewer than two is
@@ -88,6 +94,9 @@ mod tests {
         assert_eq!(median(&[] as &[f64]), None);
         assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(quantile([3.0, 1.0, 2.0], 1.0), Some(3.0));
+        assert!((quantile([0.0, 1.0, 2.0, 3.0, 10.0], 0.9).unwrap() - 7.2).abs() < 1e-12);
+        assert_eq!(quantile(&[] as &[f64], 0.9), None);
     }
 
     #[test]

@@ -19,7 +19,8 @@ const LEAST: f64 = 4.0;
 /// That of one comparison's blocks; nothing of too few, or where trials do not vary.
 pub fn excess(blocks: &[Contrast]) -> Excess {
     let known = |parts: &Parts| parts.implied > 0.0 && parts.implied_freedom > LEAST;
-    let Some(parts) = Parts::of(blocks).filter(known) else { return Excess::default() };
+    let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
+    let Some(parts) = Parts::of(&counted).filter(known) else { return Excess::default() };
     let freedom = [parts.freedom, parts.implied_freedom];
     // The mean of an F distribution is above one where the lower variance is little known.
     let mean = freedom[1] / (freedom[1] - 2.0);
@@ -54,11 +55,7 @@ mod tests {
         let block = |i: usize| {
             let sign = if i % 4 < 2 { 1.0 } else { -1.0 };
             let own = if i.is_multiple_of(3) { 0.1 } else { -0.1 };
-            Contrast {
-                ln_ratio: sign * spread,
-                candidate_first: i % 2 == 1,
-                within: vec![own, own, -own, -own, own, -own, -own, own],
-            }
+            Contrast::new(sign * spread, i % 2 == 1, vec![own, own, -own, -own, own, -own, -own, own])
         };
         (0..24).map(block).collect()
     }

@@ -21,9 +21,11 @@ pub enum Guard {
 /// The blocks' log ratios are oriented so that above zero is better; `margin` is the share that may be lost: 0.1
 /// allows a ratio of 1 / 1.1. The estimate's interval has both one-sided ends, in the orientation given.
 ///
-/// A guard keeps nothing by itself, it only forbids; so it is asked at any look without correction.
+/// A guard keeps nothing by itself, it only forbids; so it is asked at any look without correction. It holds by what is freed of
+/// lost time, and is broken only by more than lost time may explain.
 pub fn guard(blocks: &[Contrast], margin: f64, confidence: f64) -> (Guard, Estimate) {
-    against(Fit::of(blocks), margin, confidence)
+    let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
+    against(Fit::of(&counted), margin, confidence)
 }
 
 /// The same test of a ratio of totals: see [`Sums`].
@@ -33,17 +35,18 @@ pub fn guard_sums(blocks: &[[Sums; 2]], margin: f64, confidence: f64) -> (Guard,
 
 fn against(fit: Option<Fit>, margin: f64, confidence: f64) -> (Guard, Estimate) {
     let Some(fit) = fit.filter(|fit| fit.freedom >= LEAST_FREEDOM) else {
-        let value = fit.map_or(0.0, |fit| fit.value);
+        let value = fit.map_or(0.0, |fit| fit.freed);
         return (Guard::Unclear, ratio_of(value, f64::NEG_INFINITY, f64::INFINITY));
     };
-    let (low, high) = (fit.low(1.0 - confidence), fit.high(1.0 - confidence));
+    let half = fit.half(1.0 - confidence);
+    let (low, high) = (fit.freed - half, fit.freed + fit.slack + half);
     let worst = -margin.ln_1p();
     let verdict = match () {
         () if low >= worst => Guard::Holds,
         () if high < worst => Guard::Broken,
         () => Guard::Unclear,
     };
-    (verdict, ratio_of(fit.value, low, high))
+    (verdict, ratio_of(fit.freed, low, high))
 }
 
 /// Fewer degrees of freedom than these decide nothing: four blocks of both orders have two.
@@ -79,6 +82,9 @@ fn ratio_of_totals(blocks: &[[Sums; 2]]) -> Option<Fit> {
     let (value, error) = (ln(sums), ((n - 1.0) / n * squares).sqrt());
     (n >= 2.0 && value.is_finite() && error.is_finite()).then_some(Fit {
         value,
+        freed: value,
+        slack: 0.0,
+        whole: error,
         error,
         freedom: n - 1.0,
         blocks: n,
@@ -91,8 +97,7 @@ mod tests {
 
     #[test]
     fn holds_breaks_or_stays_unclear() {
-        let alike =
-            |i: usize, ln_ratio| Contrast { ln_ratio, candidate_first: i % 4 < 2, within: Vec::new() };
+        let alike = |i: usize, ln_ratio| Contrast::new(ln_ratio, i % 4 < 2, Vec::new());
         let about = |mean: f64, spread: f64| -> Vec<Contrast> {
             let signs = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
             signs.iter().enumerate().map(|(i, s)| alike(i, mean + s * spread)).collect()

@@ -8,11 +8,13 @@
 //! The two ends carry different errors. The low end is that of the last look's single test. The high end decides what is
 //! given up: it errs with 5 % per step over all looks, three tenths of it at the first, as much at the last, the rest by
 //! the blocks seen (a union bound over the looks, so nothing need be known of their joint distribution).
+//!
+//! Blocks that were discarded are put back for a second opinion: an answer needs both. Looks go by the blocks that count.
 
 use landspeed_record::Estimate;
 use statrs::distribution::ContinuousCDF;
 
-use crate::contrast::{Contrast, Fit, known_quantile};
+use crate::contrast::{Contrast, Fit, Opinions, known_quantile};
 use crate::estimate::student;
 use crate::ratio_of;
 
@@ -95,55 +97,81 @@ impl Design {
         FIRST_LOOK
     }
 
-    /// Whether `blocks`, whose number their values did not choose, are shown to lie above the least effect at the
-    /// design's error.
-    pub fn shows(&self, blocks: &[Contrast]) -> bool {
-        Fit::of(blocks).is_some_and(|fit| fit.low(self.alpha) > self.least_effect_ln)
+    /// Why blocks that lie above the least effect at the design's error, those that count and as they were measured, do not
+    /// show that for all that; `None` where they do not lie there.
+    pub fn but(&self, blocks: &[Contrast]) -> Option<But> {
+        let shows = |fit: Fit| fit.low_unexplained(self.alpha) > self.least_effect_ln;
+        let both = Opinions::of(blocks).filter(|both| shows(both.counted))?;
+        Some(if shows(both.all) { But::Lost } else { But::Discarded })
     }
 }
 
-/// Judges a step after the blocks seen so far. To be asked after every block, or after as many as one
-/// likes: only the looks of the design decide. Between looks the interval is that of the last look.
+/// What can stand between blocks that seem to help and the answer that they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum But {
+    /// The discarded blocks say otherwise.
+    Discarded,
+    /// What processor time lost to others may explain.
+    Lost,
+}
+
+/// Judges a step after the blocks seen so far, the discarded ones among them, in the order of time. To be asked after every
+/// block, or after as many as one likes: only the looks of the design decide. Between looks the interval is that of the
+/// last look.
 pub fn judge(design: &Design, blocks: &[Contrast]) -> Verdict {
-    let look = design.looks.iter().rev().find(|look| look.blocks as usize <= blocks.len());
+    let counted = counted(blocks);
+    let look = design.looks.iter().rev().find(|look| look.blocks <= counted);
     at_look(design, blocks, look.copied())
 }
 
 /// Judges a step that ends here whatever its blocks say: the time for it is over. This is its last look, as valid as
 /// that of the design, because a clock does not know what the blocks say.
 pub fn judge_last(design: &Design, blocks: &[Contrast]) -> Verdict {
-    let seen = design.max_blocks().min(blocks.len() as u32);
+    let seen = design.max_blocks().min(counted(blocks));
     let look = Look { blocks: seen, high_error: END_PART * HIGH_ERROR, is_last: true };
     at_look(design, blocks, (seen >= FIRST_LOOK).then_some(look))
 }
 
+fn counted(blocks: &[Contrast]) -> u32 {
+    blocks.iter().filter(|block| block.counts).count() as u32
+}
+
+/// The blocks up to the one that is the last of so many that count.
+fn until(blocks: &[Contrast], counted: u32) -> &[Contrast] {
+    let mut counting = blocks.iter().enumerate().filter(|(_, block)| block.counts);
+    let last = counting.nth((counted as usize).saturating_sub(1));
+    &blocks[..last.map_or(0, |(at, _)| at + 1)]
+}
+
 fn at_look(design: &Design, blocks: &[Contrast], look: Option<Look>) -> Verdict {
-    let fit = look.and_then(|look| Some((look, Fit::of(&blocks[..look.blocks as usize])?)));
-    let Some((Look { blocks: seen, high_error, is_last }, fit)) = fit else {
+    let both = look.and_then(|look| Some((look, Opinions::of(until(blocks, look.blocks))?)));
+    let Some((Look { blocks: seen, high_error, is_last }, both)) = both else {
         let mean = blocks.iter().map(|block| block.ln_ratio).sum::<f64>() / blocks.len().max(1) as f64;
         let estimate = ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY);
         return Verdict { state: State::Continue, estimate, given_up: false };
     };
-    let (low, high) = (fit.low(design.alpha), fit.high(high_error));
+    let (low, high) = (both.low(design.alpha), both.high(high_error));
     let least = design.least_effect_ln;
     let may_give_up = !design.thorough && !is_last && seen >= GIVE_UP_FROM;
-    let given_up = may_give_up && high >= least && prospect(design, &fit) < PROSPECT;
+    let chance = || prospect(design, &both.counted).min(prospect(design, &both.all));
+    let given_up = may_give_up && high >= least && chance() < PROSPECT;
+    let value = both.counted.value;
     let state = match () {
         () if is_last && low > least => State::Helps,
         () if high < -least => State::Harms,
         // What looks harmful may show it a little longer.
-        () if high < least && (fit.value > -least || seen >= GIVE_UP_FROM || is_last) => State::NoEffect,
+        () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => State::NoEffect,
         () if given_up || is_last => State::Undecided,
         () => State::Continue,
     };
-    Verdict { state, estimate: ratio_of(fit.value, low, high), given_up }
+    Verdict { state, estimate: ratio_of(value, low, high), given_up }
 }
 
 /// The predictive probability (Jennison & Turnbull 2000, section 10.3) that the last look's low end will lie above the
 /// least effect: the mean of the blocks to come is taken from what the blocks so far say of it, their deviation as it is.
 fn prospect(design: &Design, fit: &Fit) -> f64 {
-    let all = f64::from(design.max_blocks());
-    let deviation = fit.error * fit.blocks.sqrt();
+    let all = f64::from(design.max_blocks()).max(fit.blocks);
+    let deviation = fit.whole * fit.blocks.sqrt();
     let bound = known_quantile(all - 2.0, design.alpha);
     let needed = design.least_effect_ln + bound * deviation / all.sqrt();
     let spread = deviation * (1.0 / fit.blocks - 1.0 / all).max(0.0).sqrt();
@@ -192,7 +220,7 @@ mod tests {
     #[test]
     fn equal_blocks_are_given_up_at_the_first_look_and_kept_only_at_the_last() {
         let design = Design::new(0.004, 0.02, 11);
-        let block = |ln_ratio, i| Contrast { ln_ratio, candidate_first: i % 2 == 1, within: vec![0.0; 8] };
+        let block = |ln_ratio, i| Contrast::new(ln_ratio, i % 2 == 1, vec![0.0; 8]);
         let judged = |ln_ratio, blocks: usize| {
             judge(&design, &(0..blocks).map(|i| block(ln_ratio, i)).collect::<Vec<_>>()).state
         };
@@ -206,5 +234,44 @@ mod tests {
         let early: Vec<Contrast> = (0..6).map(|i| block(0.1, i)).collect();
         assert_eq!(judge_last(&design, &early).state, State::Helps, "a clock ended it");
         assert_eq!(judge_last(&design, &early[..3]).state, State::Continue);
+    }
+
+    #[test]
+    fn discarded_blocks_are_no_looks_and_must_agree() {
+        let design = Design::new(0.004, 0.02, 11);
+        let judged = |discarded: f64| {
+            let block = |i: usize| {
+                let ln_ratio =
+                    if i % 3 == 2 { discarded } else { 0.3 } + if i % 2 == 0 { 0.01 } else { -0.01 };
+                Contrast { counts: i % 3 != 2, ..Contrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
+            };
+            let blocks: Vec<Contrast> = (0..16).map(block).collect();
+            let ten = judge(&design, &blocks[..15]).state;
+            assert!(matches!(ten, State::Continue | State::Undecided), "{ten:?}: ten of them count");
+            assert_eq!(design.but(&blocks), Some(if discarded > 0.0 { But::Lost } else { But::Discarded }));
+            judge(&design, &blocks)
+        };
+        assert_eq!(judged(0.3).state, State::Helps);
+        let apart = judged(-0.5);
+        assert_eq!(apart.state, State::Undecided);
+        assert!(apart.estimate.ratio > 1.3 && apart.estimate.low < 1.0 && apart.estimate.high > 1.3);
+    }
+
+    #[test]
+    fn what_lost_time_explains_neither_helps_nor_harms() {
+        let design = Design::new(0.004, 0.02, 11);
+        let judged = |ln_ratio: f64, drawn: f64| {
+            let block = |i: usize| {
+                let ln_ratio = ln_ratio + if i % 2 == 0 { 0.01 } else { -0.01 };
+                Contrast { drawn, ..Contrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
+            };
+            judge(&design, &(0..11).map(block).collect::<Vec<_>>()).state
+        };
+        for drawn in [0.3, -0.3] {
+            assert_eq!(
+                [0.5, 0.2, -0.2, -0.5].map(|effect| judged(effect, drawn)),
+                [State::Helps, State::Undecided, State::Undecided, State::Harms]
+            );
+        }
     }
 }

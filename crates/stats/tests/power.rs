@@ -29,7 +29,7 @@ fn block(rng: &mut ChaCha8Rng, number: usize, (mean, deviation): (f64, f64), noi
     let of = |wanted| (0..8).filter(|i| is_candidate(*i) == wanted).map(|i| trials[i]).sum::<f64>() / 4.0;
     let (own, other): (f64, f64) = (of(true), of(false));
     let within = (0..8).map(|i| trials[i] - if is_candidate(i) { own } else { other }).collect();
-    Contrast { ln_ratio: mean + own - other, candidate_first, within }
+    Contrast::new(mean + own - other, candidate_first, within)
 }
 
 /// Most blocks agree, one in ten has eight times the deviation: what two processors that change

@@ -23,6 +23,8 @@ const DEVIATION: f64 = 0.05;
 const FALSE: (f64, f64) = (0.05, 0.06);
 /// Effect, deviation, and the share found at least.
 const EFFECTS: [(f64, f64, f64); 2] = [(1.1, 0.05, 0.85), (1.3, 0.15, 0.80)];
+/// The same where a tenth of the processor time is stolen, or less.
+const STOLEN: (f64, f64, f64) = (1.3, 0.05, 0.85);
 /// Mishaps kept at most.
 const MISHAPS: f64 = 0.10;
 /// Share of a candidate's trials with a mishap, where it has any.
@@ -53,6 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut tables = Tables { kinds, runs: options.runs, broken: 0 };
     tables.keeps();
     tables.power();
+    tables.stolen();
     tables.guards();
     tables.starts();
     println!("\n{} promises broken.", tables.broken);
@@ -229,6 +232,16 @@ fn verdicts(findings: &Findings) -> [u32; 4] {
     [kept, confirmed, findings.void.is_some(), !findings.doubts.is_empty()].map(u32::from)
 }
 
+/// Whether the one candidate was kept, and confirmed; stayed undecided; was called harmful. How many blocks its step discarded
+/// and counted.
+fn answers(findings: &Findings) -> [u32; 6] {
+    let [kept, confirmed, ..] = verdicts(findings);
+    let said = |answer| u32::from(findings.steps.iter().any(|step| step.answer == answer));
+    let [discarded, blocks] = [|step: &StepSummary| step.discarded, |step: &StepSummary| step.blocks]
+        .map(|of| findings.steps.iter().map(of).sum());
+    [kept, confirmed, said(Answer::Undecided), said(Answer::Harms), discarded, blocks]
+}
+
 /// Steps that a run kept in the end, those of them that are confirmed, useful candidates in its final settings, and
 /// steps that it measured.
 fn found(findings: &Findings) -> [u32; 4] {
@@ -322,6 +335,34 @@ impl Tables {
                     self.promise(kind.powered, share(kept, runs) >= least),
                 );
             }
+        }
+    }
+
+    /// Single steps that help, where processor time is stolen.
+    fn stolen(&mut self) {
+        let (runs, (effect, deviation, least)) = (self.runs, STOLEN);
+        println!("\n### Stolen time: one candidate, effect 30 %, noise 5 %, {runs} steps a row\n");
+        println!(
+            "| noise | kept | 95 % interval | confirmed too | undecided | harms | discarded | promise |"
+        );
+        println!("|---|---|---|---|---|---|---|---|");
+        for kind in self.kinds.iter().copied().filter(|kind| kind.name.contains("stolen")).collect::<Vec<_>>()
+        {
+            let [kept, confirmed, undecided, harms, discarded, blocks] =
+                tally(&Scene::single(*kind, deviation, Worth::of(effect)), runs, answers);
+            let promised = ["5 % stolen in bursts, b", "10 % stolen in bursts, b"];
+            let promised = promised.iter().any(|name| kind.name.starts_with(name));
+            println!(
+                "| {} | {} | {} | {} | {} | {} | {} | {} |",
+                kind.name,
+                percent(kept, runs),
+                interval(kept, runs),
+                percent(confirmed, runs),
+                percent(undecided, runs),
+                percent(harms, runs),
+                percent(discarded, discarded + blocks),
+                self.promise(promised, share(kept, runs) >= least),
+            );
         }
     }
 

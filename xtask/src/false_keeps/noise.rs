@@ -82,6 +82,13 @@ pub(super) const KINDS: &[Kind] = &[
         .unbounded(),
     row("candidate halves 4 % of its trials", 8, mishaps).unbounded(),
     row("stolen time drawn by the candidate", 8, drawn_steal).unbounded(),
+    row("5 % stolen in bursts, blind to the arm", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.05, 1.0))),
+    row("10 % stolen in bursts, blind to the arm", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.10, 1.0))),
+    row("20 % stolen in bursts, blind to the arm", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.20, 1.0))),
+    row("5 % stolen in bursts, drawn by the candidate", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.05, 1.5))),
+    row("10 % stolen in bursts, drawn by the candidate", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.10, 1.5))),
+    row("20 % stolen in bursts, drawn by the candidate", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.20, 1.5))),
+    row("10 % stolen in bursts, of the incumbent twice as much", 8, spared),
 ];
 
 /// Noise of a kind, scaled.
@@ -233,6 +240,63 @@ fn stolen(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
             let lost = (1.0 - depth).ln();
             trial.fixed = [lost, 0.3 * lost, -lost];
         }
+    }
+    trials
+}
+
+/// How many times the rate suffers what is stolen from the processors: more than its share, for a flow waits for the one that
+/// is gone.
+const SENSITIVITY: f64 = 1.5;
+/// The least depth of a burst, and the most.
+const DEPTHS: [f64; 2] = [0.1, 0.5];
+
+/// Takes `depth` of a trial's processor time away.
+fn steal(trial: &mut Trial, depth: f64) {
+    let lost = (1.0 - depth).ln();
+    trial.steal = depth;
+    trial.fixed = [SENSITIVITY * lost, 0.3 * lost, -lost];
+}
+
+/// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; `share` of all time on average.
+/// The candidate's trials lose `times` as much, and are worth so much more that nothing is left of it in the mean.
+fn stolen_in_bursts(
+    state: &mut State,
+    arms: &[Arm],
+    dice: &mut Dice,
+    (share, times): (f64, f64),
+) -> Vec<Trial> {
+    const MOST_MORE: f64 = 6.0;
+    const LEAST: u32 = 1;
+    let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
+    let within = share / depth;
+    let length = f64::from(LEAST) + (MOST_MORE - 1.0) / 2.0;
+    // So that bursts of this length cover this part of the time.
+    let begins = within / (within + length * (1.0 - within));
+    let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
+    let mut trials = normal(state, arms, dice);
+    for (arm, trial) in arms.iter().zip(&mut trials) {
+        let draw = |dice: &mut Dice| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * dice.uniform();
+        let depth = burst(state, dice, (begins, LEAST, MOST_MORE), draw);
+        let own = if *arm == Arm::Candidate { times } else { 1.0 };
+        depth.into_iter().for_each(|depth| steal(trial, own * depth));
+        trial.fixed[0] += if *arm == Arm::Candidate { gain } else { 0.0 };
+    }
+    trials
+}
+
+/// The mean of -ln(1 - x) over bursts that are `times` as deep.
+fn mean_loss(times: f64) -> f64 {
+    let [most, least] = DEPTHS.map(|depth| 1.0 - times * depth);
+    let integral = |left: f64| left - left * left.ln();
+    (integral(most) - integral(least)) / (most - least)
+}
+
+/// The candidate's trials lose half as much as the others, which is all that it is worth.
+fn spared(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+    let mut trials = stolen_in_bursts(state, arms, dice, (0.133, 1.0));
+    for trial in of_candidate(arms, &mut trials) {
+        let depth = trial.steal / 2.0;
+        steal(trial, depth);
     }
     trials
 }

@@ -177,11 +177,10 @@ impl Check {
     /// Drops the step that is worth least in the setting that stands, where that lies below the least effect.
     fn drop_what_is_useless(&mut self, run: &mut RunState) -> bool {
         let least = 1.0 + run.rules.least_effect;
-        let primary = run.rules.goal.primary();
         let judged = self.standing.steps().into_iter().filter_map(|i| {
             let here = self.left_out.here(i, &self.standing)?;
             let enough = here.series.counted() >= LEAST_BLOCKS;
-            Some((i, self.left_out.worth(i, &self.standing, primary).filter(|_| enough)?))
+            Some((i, self.left_out.worth(i, &self.standing, run).filter(|_| enough)?))
         });
         let worst = judged.filter(|(_, e)| e.high < least).min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
         let Some((at, estimate)) = worst else { return false };
@@ -209,11 +208,12 @@ impl Check {
             return false;
         }
         let broken = run.rules.goal.guards().into_iter().find_map(|metric| {
-            let (verdict, said) = guards::judge(series, metric, run.rules.guard);
+            let (verdict, said) = guards::judge(series, metric, run);
             (verdict == Guard::Broken).then_some((metric, said))
         });
         let Some((metric, said)) = broken else { return false };
-        let cost = |i: usize| Some((i, self.left_out.here(i, &self.standing)?.mean_better(metric)));
+        let cost =
+            |i: usize| Some((i, self.left_out.here(i, &self.standing)?.mean_better(metric, &run.toll)));
         let costs = self.standing.steps().into_iter().filter_map(cost);
         let Some((at, _)) = costs.filter(|(_, c)| *c < 0.0).min_by(|a, b| a.1.total_cmp(&b.1)) else {
             return false;

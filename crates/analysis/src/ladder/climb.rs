@@ -241,7 +241,7 @@ impl Climb {
     }
 
     fn keep(&mut self, step: Step, line: &StepLine, run: &mut RunState) {
-        self.totals.add(&step.comparison);
+        self.totals.add(&step.comparison, &run.toll);
         let betters = step.comparison.series.betters(run.rules.goal.primary());
         self.incumbent = step.comparison.candidate.clone();
         let id = line.summary.id.clone();

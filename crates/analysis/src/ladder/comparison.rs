@@ -8,6 +8,7 @@ use landspeed_units::Nanos;
 use super::run_state::{Order, RunState};
 use super::{BlockResult, Pair};
 use crate::Metric;
+use crate::lost::Toll;
 use crate::series::{Block, Series};
 
 #[derive(Debug, Clone)]
@@ -70,7 +71,7 @@ impl Comparison {
         self.remarks.extend(result.remarks.iter().cloned());
         let block = Block::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
-        let (steal, stolen) = (block.steal, run.stolen(block.steal));
+        let (steal, stolen) = (block.steal, run.stolen(&block));
         let primary = run.rules.goal.primary();
         if self.series.add(block, stolen, primary) {
             return;
@@ -83,8 +84,10 @@ impl Comparison {
         run.note(format!("block {number} of {} discarded: {why}", self.label));
     }
 
-    /// The mean log ratio of a figure, above zero better; zero where it was not measured.
-    pub(crate) fn mean_better(&self, metric: Metric) -> f64 {
-        landspeed_stats::mean_and_deviation(&self.series.betters(metric)).0
+    /// The mean log ratio of a figure, above zero better, freed of what lost time did; zero where it was not measured.
+    pub(crate) fn mean_better(&self, metric: Metric, toll: &Toll) -> f64 {
+        let blocks = self.series.contrasts(metric, toll);
+        let freed: Vec<f64> = blocks.iter().filter(|block| block.counts).map(|block| block.freed).collect();
+        landspeed_stats::mean_and_deviation(&freed).0
     }
 }

@@ -7,6 +7,7 @@ use landspeed_stats::Excess;
 use super::comparison::Comparison;
 use super::guards;
 use super::words::interval;
+use crate::lost::Toll;
 
 /// What a run's trials say against it.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +24,7 @@ impl Doubts {
         &mut self,
         setting: &str,
         (added, worth): (Estimate, Option<Estimate>),
-        proofs: &[Comparison],
+        (proofs, toll): (&[Comparison], &Toll),
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));
@@ -32,9 +33,7 @@ impl Doubts {
                  for as long as the step took"
             ));
         }
-        let drawn = proofs.iter().find_map(|proof| guards::drawn(&proof.series));
-        self.0.extend(drawn.map(|why| format!("{setting}: {why}")));
-        let mishaps = proofs.iter().find_map(|proof| guards::bad(&proof.series));
+        let mishaps = proofs.iter().find_map(|proof| guards::bad(&proof.series, toll));
         self.0.extend(mishaps.map(|why| format!("{setting}: {why}; guards can miss mishaps that are rare")));
     }
 

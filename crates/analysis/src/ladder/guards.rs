@@ -4,21 +4,22 @@
 //! totals, and no more of the candidate's trials are bad than of the incumbent's. The last needs trials more than
 //! anything: a mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
 
-use landspeed_record::{Arm, Figures};
+use landspeed_record::Arm;
 use landspeed_stats::{Guard, guard, guard_sums};
 use landspeed_units::Nanos;
 
 use super::kept::Totals;
-use super::words;
-use super::{Rules, comparison::Comparison};
+use super::run_state::RunState;
+use super::{comparison::Comparison, words};
 use crate::Metric;
+use crate::lost::{Toll, WAYS};
 use crate::series::Series;
 
 /// One-sided confidence of a guard.
 const CONFIDENCE: f64 = 0.95;
 /// Fewest trials of the candidate on which a guard holds.
 const LEAST_TRIALS: usize = 44;
-/// Lost processor time that a candidate draws beyond doubt, as a share.
+/// A difference of lost processor time that is worth a word, as a share.
 const LEAST_LOSS: f64 = 0.005;
 /// Times the incumbent's round trip under load that breaks its guard, and ...
 const LOADED_FACTOR: f64 = 2.0;
@@ -41,9 +42,10 @@ pub(crate) enum Guarded {
 }
 
 /// The verdict on `metric` by the mean and by totals, the worse of both, in words.
-pub(crate) fn judge(series: &Series, metric: Metric, margin: f64) -> (Guard, String) {
-    let mean = guard(&series.contrasts(metric), margin, CONFIDENCE);
-    let totals = guard_sums(&series.sums(metric), margin, CONFIDENCE);
+pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (Guard, String) {
+    let (margin, toll) = (run.rules.guard, &run.toll);
+    let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
+    let totals = guard_sums(&series.sums(metric, toll), margin, CONFIDENCE);
     let (verdict, estimate, of) = match (mean, totals) {
         ((Guard::Broken, estimate), _) => (Guard::Broken, estimate, ""),
         (_, (Guard::Broken, estimate)) => (Guard::Broken, estimate, " in total"),
@@ -55,18 +57,19 @@ pub(crate) fn judge(series: &Series, metric: Metric, margin: f64) -> (Guard, Str
 }
 
 /// All guards of a step; `totals` are those of the steps kept so far.
-pub(crate) fn all(comparison: &Comparison, totals: &Totals, rules: &Rules) -> Guarded {
+pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> Guarded {
+    let rules = &run.rules;
     let series = &comparison.series;
     if let Some(said) = loaded(series) {
         return Guarded::Broken(format!("in this step: {said}"));
     }
-    let mut unclear = few(series).or_else(|| bad(series));
+    let mut unclear = few(series).or_else(|| bad(series, &run.toll));
     for metric in rules.goal.guards() {
-        let mean = comparison.mean_better(metric);
-        if series.contrasts(metric).is_empty() {
+        let mean = comparison.mean_better(metric, &run.toll);
+        if series.contrasts(metric, &run.toll).is_empty() {
             continue;
         }
-        match judge(series, metric, rules.guard) {
+        match judge(series, metric, run) {
             (Guard::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
             // Several small losses: judged once this one is known to be small.
             (Guard::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
@@ -86,9 +89,9 @@ fn few(series: &Series) -> Option<String> {
 }
 
 /// Figures of which more of the candidate's trials are bad than of the incumbent's.
-pub(crate) fn bad(series: &Series) -> Option<String> {
+pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
     Metric::ALL.into_iter().find_map(|metric| {
-        let [usual, own] = series.bad_trials(metric);
+        let [usual, own] = series.bad_trials(metric, toll);
         let trials = series.trials(Arm::Candidate).count();
         (own > usual).then(|| {
             format!(
@@ -116,15 +119,19 @@ pub fn too_long_under_load(usual: Nanos, own: Nanos) -> bool {
     own.0 as f64 > LOADED_FACTOR * usual.0 as f64 && own > usual + LOADED_MORE
 }
 
-/// Why the comparison is no fair one: the candidate's trials lose processor time that the incumbent's do not.
-pub(crate) fn drawn(series: &Series) -> Option<String> {
-    type Lost = fn(&Figures) -> f64;
-    let kinds: [(&str, Lost); 2] =
-        [("to the hypervisor", |trial| trial.steal), ("to a quota or to heat", |trial| trial.throttled)];
-    kinds.into_iter().find_map(|(whom, lost)| {
-        let loss = series.loss(lost)?;
-        (loss.low(1.0 - CONFIDENCE) > LEAST_LOSS).then(|| {
-            format!("its trials lose {:.1} points more of the processor time {whom}", 100.0 * loss.value)
+/// What else differs between the arms, in words: the processor time that their trials lost to others.
+pub(crate) fn lost(series: &Series) -> Vec<String> {
+    let said = |way| {
+        let loss = series.loss(way)?;
+        let shown = [loss.low(1.0 - CONFIDENCE), -loss.high(1.0 - CONFIDENCE)];
+        let word = if loss.value > 0.0 { "more" } else { "less" };
+        (shown[0].max(shown[1]) > LEAST_LOSS).then(|| {
+            format!(
+                "its trials lose {:.1} points {word} of the processor time {}, which the interval allows for",
+                100.0 * loss.value.abs(),
+                way.whom
+            )
         })
-    })
+    };
+    WAYS.iter().filter_map(said).collect()
 }

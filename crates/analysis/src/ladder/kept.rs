@@ -7,6 +7,7 @@ use super::bound::Bound;
 use super::comparison::Comparison;
 use super::queue::interact;
 use crate::Metric;
+use crate::lost::Toll;
 use crate::series::CONFIDENCE;
 
 #[derive(Debug, Clone)]
@@ -77,9 +78,9 @@ impl Totals {
         self.0[metric as usize] + more
     }
 
-    pub(crate) fn add(&mut self, comparison: &Comparison) {
+    pub(crate) fn add(&mut self, comparison: &Comparison, toll: &Toll) {
         for metric in Metric::ALL {
-            self.0[metric as usize] += comparison.mean_better(metric);
+            self.0[metric as usize] += comparison.mean_better(metric, toll);
         }
     }
 }

@@ -7,14 +7,13 @@
 //! the last one says what the step is worth in the end.
 
 use landspeed_record::Estimate;
-use landspeed_stats::{Contrast, Fit};
+use landspeed_stats::{Contrast, Opinions};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
 use super::kept::Standing;
 use super::run_state::RunState;
 use super::{BlockResult, Pair, Rules, words};
-use crate::Metric;
 use crate::series::CONFIDENCE;
 
 /// Fewest blocks that confirm a step.
@@ -169,28 +168,25 @@ impl LeftOut {
     }
 
     /// What step `i` is worth in the setting that stands, above one better.
-    pub(crate) fn worth(&self, i: usize, standing: &Standing, metric: Metric) -> Option<Estimate> {
-        let fit = Fit::of(&self.here(i, standing)?.series.contrasts(metric))?;
-        Some(fit.estimate(CONFIDENCE))
+    pub(crate) fn worth(&self, i: usize, standing: &Standing, run: &RunState) -> Option<Estimate> {
+        let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal.primary(), &run.toll);
+        Some(Opinions::of(&blocks)?.estimate(CONFIDENCE))
     }
 
     /// Whether step `i` is confirmed: by enough blocks, with the discarded ones out and with them put back.
-    pub(crate) fn confirmation(&self, i: usize, rules: &Rules) -> Confirmation {
-        let primary = rules.goal.primary();
+    pub(crate) fn confirmation(&self, i: usize, run: &RunState) -> Confirmation {
+        let primary = run.rules.goal.primary();
         let Some(proof) = self.proofs.get(i) else {
             return Confirmation { worth: None, blocks: 0, confirmed: false };
         };
         // Bonferroni over the kept steps: none that is useless is confirmed, with 97.5 %.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / self.proofs.len() as f64;
-        let of = |blocks: Vec<Contrast>| Fit::of(&blocks).map(|fit| fit.estimate(confidence));
-        let series = || proof.comparisons.iter().map(|comparison| &comparison.series);
-        let worth = of(series().flat_map(|series| series.contrasts(primary)).collect());
-        let of_all = of(series().flat_map(|series| series.contrasts_of_all(primary)).collect());
-        let above = |estimate: &Estimate| estimate.low > 1.0 + rules.least_effect;
+        let of = |comparison: &Comparison| comparison.series.contrasts(primary, &run.toll);
+        let fresh: Vec<Contrast> = proof.comparisons.iter().flat_map(of).collect();
+        let worth = Opinions::of(&fresh).map(|both| both.estimate(confidence));
         let blocks = proof.blocks();
-        let confirmed =
-            blocks >= LEAST && worth.as_ref().is_some_and(above) && of_all.as_ref().is_some_and(above);
-        Confirmation { worth, blocks, confirmed }
+        let above = |estimate: Estimate| estimate.low > 1.0 + run.rules.least_effect;
+        Confirmation { worth, blocks, confirmed: blocks >= LEAST && worth.is_some_and(above) }
     }
 }
 

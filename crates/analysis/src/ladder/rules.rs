@@ -31,10 +31,10 @@ pub struct Rules {
     /// Blocks of a step at most; 0 derives it: 11, or more where budget is left for few candidates.
     pub max_blocks: u32,
     /// A block may be discarded that lost more than this share of its processor time to the hypervisor: it is where
-    /// it lost more than twice what is usual in the run (see `steal`).
+    /// it stands out among the run's (see `steal`). An answer needs both, the other blocks and all of them.
     pub steal_limit: f64,
-    /// A step that discards more than this share is undecided.
-    pub discard_limit: f64,
+    /// A step in which the figure to decide by was not measured in more than this share of its blocks is undecided.
+    pub unmeasured_limit: f64,
     /// Expected time of a block without toggles; corrected by what is seen.
     pub block_time: Nanos,
     /// Whether the path's round trip is short enough for trials of half the length, twice as many of them in a block.
@@ -67,7 +67,7 @@ impl Default for Rules {
             planned: 0,
             max_blocks: 0,
             steal_limit: 0.05,
-            discard_limit: 0.2,
+            unmeasured_limit: 0.2,
             block_time: Nanos::millis(1_800),
             fine: true,
             seed: 0,

@@ -9,8 +9,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Action, Pair, Rules};
-use crate::series::Series;
+use crate::lost::Toll;
+use crate::series::{Block, Series};
 use crate::steal::Steals;
+
+/// The share of processor time from which on what neighbours take is worth a word.
+const BUSY: f64 = 0.02;
 
 #[derive(Debug)]
 pub(crate) struct RunState {
@@ -24,6 +28,8 @@ pub(crate) struct RunState {
     pub(crate) void: Option<String>,
     /// By how much blocks vary more than their trials explain.
     pub(crate) excess: Excess,
+    /// What lost processor time does to the figures.
+    pub(crate) toll: Toll,
     steals: Steals,
     /// Whether it was said that neighbours take much of the machine.
     busy: bool,
@@ -41,6 +47,7 @@ impl RunState {
             lines: Vec::new(),
             void: None,
             excess: Excess::default(),
+            toll: Toll::default(),
             steals: Steals::default(),
             busy: false,
             dice,
@@ -60,24 +67,37 @@ impl RunState {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
 
-    /// Whether the run's next block, which lost `steal`, is discarded for that. Says once that a block counts although
-    /// much was taken from it, because that is usual here.
-    pub(crate) fn stolen(&mut self, steal: f64) -> bool {
-        let stolen = self.steals.stands_out(steal, self.rules.steal_limit);
-        if !stolen && steal > self.rules.steal_limit && !self.busy {
-            self.busy = true;
-            self.note(format!(
-                "neighbours take {:.0} % of this machine's processor time: blocks vary more for it, and more of them are \
-                 needed",
-                100.0 * self.steals.median()
-            ));
-        }
+    /// Takes in what the run's next block lost to others. Whether it is discarded for that.
+    pub(crate) fn stolen(&mut self, block: &Block) -> bool {
+        self.toll.learn(block);
+        let stolen = self.steals.stands_out(block.steal, self.rules.steal_limit);
+        self.say_busy();
         stolen
+    }
+
+    /// Says once what a busy machine costs.
+    fn say_busy(&mut self) {
+        let Some((share, bursts)) = self.steals.usual().filter(|(share, _)| *share > BUSY && !self.busy)
+        else {
+            return;
+        };
+        self.busy = true;
+        let how = if bursts { " in bursts" } else { "" };
+        let times = self.toll.times(self.rules.goal.primary());
+        let cost = if times < 1.25 {
+            "little more time".to_owned()
+        } else {
+            format!("about {times:.1} times the time")
+        };
+        self.note(format!(
+            "Neighbours take about {:.0} % of this machine's processor time{how}: steps need {cost} to reach an answer",
+            100.0 * share
+        ));
     }
 
     /// Takes the blocks of a comparison into the account of how much blocks vary.
     pub(crate) fn learn(&mut self, series: &Series) {
-        let contrasts = series.contrasts(self.rules.goal.primary());
+        let contrasts = series.contrasts(self.rules.goal.primary(), &self.toll);
         self.excess = self.excess.and(excess(&contrasts));
     }
 

@@ -1,7 +1,7 @@
 //! One step: is this change kept?
 
 use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
-use landspeed_stats::{Design, State, Verdict, judge, judge_last};
+use landspeed_stats::{But, Contrast, Design, State, Verdict, judge, judge_last};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
@@ -62,9 +62,13 @@ impl Step {
         self.comparison.series.counted() >= self.design.first_look()
     }
 
+    fn contrasts(&self, run: &RunState) -> Vec<Contrast> {
+        self.comparison.series.contrasts(run.rules.goal.primary(), &run.toll)
+    }
+
     /// The primary statistic as it stands, above one better.
     pub(crate) fn verdict(&self, run: &RunState) -> Verdict {
-        let blocks = self.comparison.series.contrasts(run.rules.goal.primary());
+        let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
 
@@ -75,55 +79,41 @@ impl Step {
         let verdict = self.verdict(run);
         let series = &self.comparison.series;
         let ended = out_of_time || series.counted() >= self.design.max_blocks() * GUARD_PATIENCE;
-        if self.too_many_discarded(run) {
-            let may_recover = matches!(verdict.state, State::Continue | State::Helps) && !ended;
-            let gone = !may_recover || self.hopeless(run.rules.discard_limit);
-            return gone.then(|| self.discarded());
+        if self.unmeasured(run) {
+            return Some(
+                self.undecided(&format!("the {} was not measured", run.rules.goal.primary().name())),
+            );
         }
         match verdict.state {
-            State::Helps => self.fair(run).or_else(|| self.guarded(totals, run, ended)),
+            State::Helps => self.guarded(totals, run, ended),
             State::Harms => Some(self.answer(Answer::Harms, "worse")),
             State::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
-            State::Undecided if verdict.given_up => {
-                Some(self.undecided("no prospect of a useful effect in the blocks left"))
-            }
-            State::Undecided if out_of_time => Some(self.undecided(OUT_OF_TIME)),
-            State::Undecided => Some(self.undecided("all blocks used")),
+            State::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
             State::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
             State::Continue => None,
         }
     }
 
-    fn too_many_discarded(&self, run: &RunState) -> bool {
-        self.comparison.series.discarded_share() > run.rules.discard_limit
+    /// Whether the figure to decide by is missing in so many blocks that it would be in too many in the end.
+    fn unmeasured(&self, run: &RunState) -> bool {
+        let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal.primary()));
+        missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit
     }
 
-    /// Whether so much was discarded that the share cannot come down to the limit any more.
-    fn hopeless(&self, limit: f64) -> bool {
-        let discarded = f64::from(self.comparison.series.discarded());
-        discarded / (discarded + f64::from(self.design.max_blocks())) > limit
-    }
-
-    /// Too little is left to judge by; what the candidate draws may be why.
-    fn discarded(&self) -> Decision {
-        let why = guards::drawn(&self.comparison.series).map(|why| format!(": {why}")).unwrap_or_default();
-        self.undecided(&format!("too many blocks were discarded{why}"))
-    }
-
-    /// The change helps; were its trials as free as the others, and does it help with the discarded blocks put back?
-    fn fair(&self, run: &RunState) -> Option<Decision> {
-        let series = &self.comparison.series;
-        if let Some(why) = guards::drawn(series) {
-            return Some(self.answer(Answer::Harms, &format!("helps, but {why}")));
+    /// What stands in the way of an answer.
+    fn obstacle(&self, verdict: Verdict, run: &RunState) -> &'static str {
+        match self.design.but(&self.contrasts(run)) {
+            Some(But::Discarded) => "helps only without the blocks that were discarded",
+            Some(But::Lost) => "helps, but the processor time that its trials lose may explain it",
+            None if verdict.given_up => "no prospect of a useful effect in the blocks left",
+            None if self.out_of_time => OUT_OF_TIME,
+            None => "all blocks used",
         }
-        let all = series.contrasts_of_all(run.rules.goal.primary());
-        let holds = series.discarded() == 0 || self.design.shows(&all);
-        (!holds).then(|| self.undecided("helps only without the blocks that were discarded"))
     }
 
     /// The change helps; does it hurt anything else?
     fn guarded(&self, totals: &Totals, run: &RunState, ended: bool) -> Option<Decision> {
-        match guards::all(&self.comparison, totals, &run.rules) {
+        match guards::all(&self.comparison, totals, run) {
             Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
             Guarded::Broken(said) => {
                 Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
@@ -183,7 +173,7 @@ impl Step {
             let all = words::interval(series.estimate_of_all(primary));
             reason += &format!("; with the {} discarded ones {all}", series.discarded());
         }
-        for remark in &self.comparison.remarks {
+        for remark in guards::lost(series).iter().chain(&self.comparison.remarks) {
             reason += &format!("; {remark}");
         }
         reason

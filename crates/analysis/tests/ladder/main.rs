@@ -6,3 +6,4 @@ mod drive;
 mod proof;
 mod rules;
 mod saved;
+mod stolen;

@@ -23,7 +23,6 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     if !measured {
         run.say_void("the final setting was not compared with the start: no block was measured");
     }
-    note_discards(&check, run);
     Findings {
         steps: run.lines.iter().map(|line| line.summary.clone()).collect(),
         start,
@@ -57,7 +56,7 @@ fn revise_steps(check: &Check, run: &mut RunState) {
     for (i, kept) in check.standing.kept.iter().enumerate() {
         let Some(mut line) = run.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
         let primary = run.rules.goal.primary();
-        if let Some(estimate) = check.left_out.worth(i, &check.standing, primary) {
+        if let Some(estimate) = check.left_out.worth(i, &check.standing, run) {
             line.summary.left_out = Some(primary.as_measured(estimate));
         }
         let fate = match &kept.dropped {
@@ -71,7 +70,7 @@ fn revise_steps(check: &Check, run: &mut RunState) {
                 why.to_owned()
             }
             None => {
-                let confirmation = check.left_out.confirmation(i, &run.rules);
+                let confirmation = check.left_out.confirmation(i, run);
                 line.summary.confirmed = Some(confirmation.confirmed);
                 confirmation.in_words()
             }
@@ -87,27 +86,11 @@ fn doubts(check: &Check, run: &mut RunState) -> Vec<String> {
     let mut doubts = Doubts::default();
     for i in check.standing.steps() {
         let kept = &check.standing.kept[i];
-        let worth = check.left_out.confirmation(i, &run.rules).worth;
+        let worth = check.left_out.confirmation(i, run).worth;
         let setting = format!("{}={}", kept.candidate.knob, kept.candidate.value);
-        doubts.of_kept(&setting, (kept.added, worth), check.left_out.of(i));
+        doubts.of_kept(&setting, (kept.added, worth), (check.left_out.of(i), &run.toll));
     }
     let doubts = doubts.all(run.excess);
     doubts.iter().for_each(|doubt| run.note(format!("in doubt: {doubt}")));
     doubts
-}
-
-/// Says where the final figures rest on fewer blocks than were measured.
-fn note_discards(check: &Check, run: &mut RunState) {
-    let slots = check.slots.iter().map(|slot| &slot.comparison);
-    for comparison in slots.chain(check.left_out.comparisons()) {
-        let series = &comparison.series;
-        if series.discarded_share() > run.rules.discard_limit {
-            let (all, limit) = (series.attempts(), run.rules.discard_limit * 100.0);
-            let label = &comparison.label;
-            run.note(format!(
-                "'{label}': {} of {all} blocks were discarded, over {limit:.0} %: its figures are doubtful",
-                series.discarded()
-            ));
-        }
-    }
 }

@@ -6,7 +6,7 @@ use super::super::words::interval;
 use super::{Check, IN_THE_END, Role, SQUARE_BLOCKS, Slot};
 use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
-use landspeed_stats::Fit;
+use landspeed_stats::Opinions;
 
 /// Adds the missing side of the 2x2 of the first step whose two figures have disjoint intervals: what
 /// it adds where its partner is missing. (What it adds where the partner stands is its left-out figure.)
@@ -16,11 +16,10 @@ pub(super) fn propose(check: &mut Check, run: &RunState) {
     if !has_the_least || check.slots.iter().any(|s| matches!(s.role, Role::Square(..))) {
         return;
     }
-    let primary = run.rules.goal.primary();
     let pair = check.standing.steps().into_iter().find_map(|i| {
         let here = check.left_out.here(i, &check.standing)?;
         let enough = here.series.counted() >= IN_THE_END;
-        let worth = check.left_out.worth(i, &check.standing, primary).filter(|_| enough)?;
+        let worth = check.left_out.worth(i, &check.standing, run).filter(|_| enough)?;
         disjoint(check.standing.kept[i].added, worth).then_some(())?;
         Some((i, partner(check, i)?))
     });
@@ -39,8 +38,9 @@ pub(super) fn report(check: &Check, run: &mut RunState) {
     for slot in &check.slots {
         let Role::Square(step, partner) = slot.role else { continue };
         let primary = run.rules.goal.primary();
-        let alone = Fit::of(&slot.comparison.series.contrasts(primary)).map(|fit| fit.estimate(CONFIDENCE));
-        let with = check.left_out.worth(step, &check.standing, primary);
+        let blocks = slot.comparison.series.contrasts(primary, &run.toll);
+        let alone = Opinions::of(&blocks).map(|both| both.estimate(CONFIDENCE));
+        let with = check.left_out.worth(step, &check.standing, run);
         let (Some(alone), Some(with)) = (alone, with) else { continue };
         let [name, other] = [step, partner].map(|i| &check.standing.kept[i].id);
         let verdict = if disjoint(alone, with) { "they interact" } else { "no interaction shown" };

@@ -1,0 +1,174 @@
+//! Processor time that trials lost to others, and what that did to their figures.
+//!
+//! A difference of lost time between the arms explains an effect up to its own size only: the points of difference, times the
+//! figure's sensitivity. The sensitivity comes from trials of one arm in one block, which differ by chance and by what was
+//! taken from them alone; all blocks of a run tell it together. Its likeliest value frees a block of what lost time made it
+//! vary by, its upper bound is what may be explained.
+
+use landspeed_record::Figures;
+use landspeed_stats::Slope;
+
+use crate::Metric;
+use crate::series::Block;
+
+/// A way to lose processor time.
+#[derive(Debug)]
+pub(crate) struct Way {
+    /// For "of the processor time ...".
+    pub(crate) whom: &'static str,
+    pub(crate) share: fn(&Figures) -> f64,
+}
+
+pub(crate) const WAYS: [Way; 2] = [
+    Way { whom: "to the hypervisor", share: |trial| trial.steal },
+    Way { whom: "to a quota or to heat", share: |trial| trial.throttled },
+];
+
+/// Probability that the true sensitivity lies above the bound.
+const ERROR: f64 = 0.025;
+/// The least that losing a processor for a part of the time costs: that part of the work.
+const LEAST: f64 = 1.0;
+/// The most that is assumed where a run cannot tell.
+const MOST: f64 = 10.0;
+/// Shares above count as this one, of which there is a logarithm.
+const FULL: f64 = 0.95;
+
+impl Way {
+    /// ln of what a trial would have done with all of its time, over what it did, where it did nothing else but that.
+    pub(crate) fn loss(&self, trial: &Figures) -> f64 {
+        -(-(self.share)(trial).min(FULL)).ln_1p()
+    }
+}
+
+/// What lost time does to each figure, as far as a run's trials tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Toll([[Price; WAYS.len()]; Metric::ALL.len()]);
+
+/// What time lost in one way does to one figure.
+#[derive(Debug, Clone)]
+struct Price {
+    slope: Slope,
+    /// ln of the figure, per ln of the time.
+    likely: f64,
+    most: f64,
+    /// Of what the blocks of the run differed in by it between their arms: the sum of the squares, and their number.
+    squares: f64,
+    blocks: f64,
+}
+
+impl Default for Price {
+    fn default() -> Self {
+        Price { slope: Slope::default(), likely: 0.0, most: MOST, squares: 0.0, blocks: 0.0 }
+    }
+}
+
+impl Price {
+    /// Of figures with above zero better, so time that was lost has a slope below zero.
+    fn learn(&mut self, losses: &[f64], figures: &[f64], difference: f64) {
+        self.slope.add(losses, figures);
+        self.squares += difference * difference;
+        self.blocks += 1.0;
+        self.likely = self.slope.value().map_or(0.0, |value| (-value).clamp(0.0, MOST));
+        let most = self.slope.low(ERROR).map_or(MOST, |low| (-low).min(MOST));
+        self.most = self.likely.max(most).max(LEAST);
+    }
+
+    /// The variance that it gives a block's log ratio.
+    fn sway(&self) -> f64 {
+        self.likely.powi(2) * self.squares / self.blocks.max(1.0)
+    }
+}
+
+impl Toll {
+    /// Learns from a block, whichever comparison it belongs to.
+    pub(crate) fn learn(&mut self, block: &Block) {
+        for metric in Metric::ALL {
+            let Some(figures) = block.within(|trial| metric.better_ln(trial)) else { continue };
+            for (price, way) in self.0[metric as usize].iter_mut().zip(&WAYS) {
+                let losses = block.within(|trial| Some(way.loss(trial))).unwrap_or_default();
+                price.learn(&losses, &figures, block.more(|trial| way.loss(trial)));
+            }
+        }
+    }
+
+    /// ln of what lost time likely took from a trial's figure, above zero.
+    pub(crate) fn likely(&self, metric: Metric, trial: &Figures) -> f64 {
+        self.prices(metric).map(|(price, way)| price.likely * way.loss(trial)).sum()
+    }
+
+    /// The most that it took.
+    pub(crate) fn most(&self, metric: Metric, trial: &Figures) -> f64 {
+        self.prices(metric).map(|(price, way)| price.most * way.loss(trial)).sum()
+    }
+
+    /// The variance that it gives a block's log ratio.
+    pub(crate) fn sway(&self, metric: Metric) -> f64 {
+        self.prices(metric).map(|(price, _)| price.sway()).sum()
+    }
+
+    /// How many times the blocks a comparison needs, for what time lost to the hypervisor adds to its interval.
+    pub(crate) fn times(&self, metric: Metric) -> f64 {
+        /// What the difference that chance leaves between the arms adds, over what chance itself does.
+        const PART: f64 = 0.25;
+        let [price, _] = &self.0[metric as usize];
+        (1.0 + PART * price.most * price.slope.sway().unwrap_or_default()).powi(2)
+    }
+
+    fn prices(&self, metric: Metric) -> impl Iterator<Item = (&Price, &Way)> {
+        self.0[metric as usize].iter().zip(&WAYS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::BitRate;
+
+    use super::*;
+
+    /// Blocks whose trials lose up to three tenths and `times` as much of their rate.
+    fn toll(times: f64, share: impl Fn(u32) -> f64) -> Toll {
+        let mut toll = Toll::default();
+        for block in 0..6 {
+            let trial = |place: u32| {
+                let steal = share(block * 8 + place);
+                let noise = 1.0 + 0.02 * f64::from((block * 5 + place * 3) % 7);
+                Figures {
+                    rate_bps: BitRate(1e9 * noise * (1.0 - steal).powf(times)),
+                    steal,
+                    ..Figures::default()
+                }
+            };
+            let trials: Vec<Figures> = (0..8).map(trial).collect();
+            toll.learn(&Block::new(&trials, block % 2 == 0));
+        }
+        toll
+    }
+
+    fn of(toll: &Toll, steal: f64) -> [f64; 2] {
+        let trial = Figures { steal, ..Figures::default() };
+        [toll.likely(Metric::Rate, &trial), toll.most(Metric::Rate, &trial)]
+    }
+
+    #[test]
+    fn a_toll_is_told_by_trials_of_one_arm_and_is_never_below_the_time_itself() {
+        let bursts = |trial: u32| if trial % 5 < 2 { 0.3 } else { 0.0 };
+        let tenth = -(0.9_f64.ln());
+        let [likely, most] = of(&toll(2.0, bursts), 0.1);
+        assert!(
+            (likely - 2.0 * tenth).abs() < 0.3 * tenth && (likely..3.0 * tenth).contains(&most),
+            "{likely} {most}"
+        );
+        let [likely, most] = of(&toll(0.0, bursts), 0.1);
+        assert!(likely < 0.2 * tenth && most >= tenth, "{likely} {most}");
+    }
+
+    #[test]
+    fn where_nothing_tells_the_toll_may_be_ten_times_the_time() {
+        for steady in [toll(1.0, |_| 0.0), toll(1.0, |_| 0.2), Toll::default()] {
+            let [likely, most] = of(&steady, 0.1);
+            assert_eq!(likely, 0.0);
+            assert!((most + 10.0 * 0.9_f64.ln()).abs() < 1e-12, "{most}");
+        }
+        assert_eq!(of(&Toll::default(), 0.0), [0.0, 0.0]);
+    }
+}

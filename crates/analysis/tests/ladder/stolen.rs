@@ -1,0 +1,134 @@
+//! Runs on a machine whose neighbours take processor time: it costs power, not the answer.
+
+use landspeed_analysis::Rules;
+use landspeed_record::{Answer, Arm, Figures};
+use landspeed_units::BitRate;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::drive::{Asked, Run, candidate, usual};
+
+/// A trial that lost `share` of its processor time and `times` as much of its rate, with 4 % noise.
+fn hit(worth: f64, share: f64, times: f64, dice: &mut ChaCha8Rng) -> Figures {
+    let noise = 1.0 + 0.08 * (dice.random::<f64>() - 0.5);
+    let rate = 4e9 * worth * noise * (1.0 - share).powf(times);
+    Figures { rate_bps: BitRate(rate), steal: share, ..usual() }
+}
+
+fn on(trial: &Asked<'_>) -> bool {
+    trial.cell.flow.contains_key("k")
+}
+
+/// A run over "k" and three settings that do nothing.
+fn drive(mut world: impl FnMut(&Asked<'_>, &mut ChaCha8Rng) -> Figures) -> Run {
+    let knobs = ["other-1", "k", "other-2", "other-3"];
+    let candidates = (0..).zip(knobs).map(|(rank, knob)| candidate(knob, "on", rank)).collect();
+    let mut dice = ChaCha8Rng::seed_from_u64(7);
+    let rules = Rules { max_blocks: 11, ..Rules::default() };
+    crate::drive::drive(candidates, rules, |trial| world(trial, &mut dice))
+}
+
+/// In two blocks of five neighbours take up to a half, for some of the trials.
+fn bursty(trial: &Asked<'_>, dice: &mut ChaCha8Rng) -> f64 {
+    let hits = matches!(trial.at % 5, 1 | 3) && dice.random::<f64>() < 0.7;
+    if hits { 0.1 + 0.4 * dice.random::<f64>() } else { 0.0 }
+}
+
+#[test]
+fn bursts_that_are_usual_leave_a_large_effect_its_answer() {
+    for (worth, answer) in [(2.5, Answer::Helps), (0.4, Answer::Harms)] {
+        let run = drive(|trial, dice| {
+            let share = bursty(trial, dice);
+            hit(if on(trial) { worth } else { 1.0 }, share, 1.5, dice)
+        });
+        let step = run.step("k");
+        assert_eq!(step.answer, answer, "{step:?}");
+        assert!(step.discarded * 5 <= step.blocks + step.discarded, "bursts are usual here: {step:?}");
+    }
+}
+
+#[test]
+fn blocks_that_stand_out_are_put_back_for_the_answer() {
+    // Every sixth block loses a third, and the change is worth the same in it: with and without they agree.
+    let run = drive(|trial, dice| {
+        let share = if trial.at % 12 == 11 { 0.3 } else { 0.0 };
+        hit(if on(trial) { 1.3 } else { 1.0 }, share, 1.0, dice)
+    });
+    let step = run.step("k");
+    assert!(step.answer == Answer::Helps && step.discarded > 0, "{step:?}");
+}
+
+type Lose = fn(&mut Figures, f64);
+const KINDS: [(Lose, &str); 2] =
+    [(|f, share| f.steal = share, "hypervisor"), (|f, share| f.throttled = share, "quota or to heat")];
+
+#[test]
+fn two_points_that_a_candidate_draws_do_not_explain_that_it_is_two_and_a_half_times_as_fast() {
+    for (lose, word) in KINDS {
+        let run = drive(|trial, dice| {
+            let drawn = if on(trial) { 0.02 } else { 0.0 };
+            let share = drawn + 0.03 * dice.random::<f64>();
+            let mut figures = hit(if on(trial) { 2.48 } else { 1.0 }, share, 2.0, dice);
+            figures.steal = 0.0;
+            lose(&mut figures, share);
+            figures
+        });
+        let step = run.step("k");
+        assert_eq!((step.answer, step.confirmed), (Answer::Helps, Some(true)), "{step:?}");
+        assert!(step.reason.contains("points more") && step.reason.contains(word), "{step:?}");
+    }
+}
+
+#[test]
+fn lost_time_that_explains_all_of_an_effect_leaves_nothing_to_keep_and_harms_nothing() {
+    // Who loses more, and what the change seems to be worth for it.
+    for (loser, worth) in [(Arm::Incumbent, 1.0), (Arm::Candidate, 1.0), (Arm::Candidate, 1.3)] {
+        for (lose, word) in KINDS {
+            let run = drive(|trial, dice| {
+                let more = if on(trial) == (loser == Arm::Candidate) { 0.2 } else { 0.0 };
+                let share = more + 0.05 * dice.random::<f64>();
+                let mut figures = hit(if on(trial) { worth } else { 1.0 }, share, 1.0, dice);
+                figures.steal = 0.0;
+                lose(&mut figures, share);
+                figures
+            });
+            let step = run.step("k");
+            assert!(matches!(step.answer, Answer::Undecided | Answer::NoEffect), "{worth}: {step:?}");
+            assert!(step.reason.contains(word), "{step:?}");
+        }
+    }
+}
+
+#[test]
+fn a_candidate_that_harms_by_more_than_its_lost_time_explains_is_harmful() {
+    let run = drive(|trial, dice| {
+        let share = if on(trial) { 0.05 } else { 0.0 } + 0.05 * dice.random::<f64>();
+        hit(if on(trial) { 0.5 } else { 1.0 }, share, 1.0, dice)
+    });
+    assert_eq!(run.step("k").answer, Answer::Harms, "{:?}", run.step("k"));
+}
+
+#[test]
+fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
+    // Its trials lose a fifth more, and their round trips are longer by that.
+    let run = drive(|trial, dice| {
+        let share = if on(trial) { 0.2 } else { 0.0 } + 0.05 * dice.random::<f64>();
+        let figures = hit(if on(trial) { 3.0 } else { 1.0 }, share, 1.0, dice);
+        let slow = usual().latency_ns.0 as f64 / (1.0 - share);
+        Figures { latency_ns: landspeed_units::Nanos(slow as u64), ..figures }
+    });
+    assert_ne!(run.step("k").answer, Answer::Harms, "{:?}", run.step("k"));
+}
+
+#[test]
+fn what_a_busy_host_costs_is_said_once_and_early() {
+    let run = drive(|trial, dice| {
+        let share = bursty(trial, dice);
+        hit(1.0, share, 1.5, dice)
+    });
+    let said: Vec<&String> = run.notes.iter().filter(|note| note.contains("Neighbours take about")).collect();
+    assert_eq!(said.len(), 1, "{:?}", run.notes);
+    assert!(said[0].contains("in bursts") && said[0].contains("times the time"), "{said:?}");
+    let quiet = drive(|_, dice| hit(1.0, 0.0, 1.0, dice));
+    assert!(!quiet.noted("Neighbours"), "{:?}", quiet.notes);
+}

@@ -1,0 +1,95 @@
+//! `make stolen`: does `tune` come as far beside a program that takes a part of each core in bursts as it comes alone? Pairs of
+//! runs in the lab, by turns.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use landspeed_record::{Estimate, TuneSummary};
+
+use crate::built;
+
+/// What is left beside the neighbour at least of the gain alone: the geometric mean of the pairs, and each of them.
+const LEAST: [f64; 2] = [0.7, 0.5];
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Pairs of runs
+    #[arg(long, default_value_t = 5)]
+    pairs: u32,
+    /// Part of each core that the neighbour takes, in percent
+    #[arg(long, default_value_t = 15)]
+    percent: u32,
+    /// Time of each run
+    #[arg(long, default_value = "7m")]
+    budget: String,
+}
+
+/// A program that takes a part of each core, in bursts; it ends with this value.
+struct Neighbour(Child);
+
+impl Neighbour {
+    fn begin(percent: u32) -> Result<Neighbour> {
+        let percent = percent.to_string();
+        // Real time, so that it is served before the streams, as a neighbour of another machine is.
+        let child = Command::new("stress-ng")
+            .args(["--quiet", "--cpu", "0", "--cpu-load", &percent, "--cpu-load-slice", "4"])
+            .args(["--sched", "fifo", "--sched-prio", "50", "--timeout", "1h"])
+            .stdin(Stdio::null())
+            .spawn()
+            .context("cannot start stress-ng")?;
+        Ok(Neighbour(child))
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        // Its own end, on which it ends its children; SIGKILL would leave them.
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// Prints a row a pair; fails where a run does, or where too little is left.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed = built::landspeed()?;
+    println!(
+        "| pair | alone: rate | bytes per CPU-second | beside: rate | bytes per CPU-second | left of the rate |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let mut left = Vec::new();
+    for pair in 0..options.pairs {
+        // By turns, so that what drifts favours neither.
+        let beside_first = pair % 2 == 1;
+        let one = tune(&landspeed, options, beside_first)?;
+        let other = tune(&landspeed, options, !beside_first)?;
+        let (alone, beside) = if beside_first { (other, one) } else { (one, other) };
+        let rate = |summary: &TuneSummary| summary.gain.rate.map_or(0.0, |gain| gain.ratio);
+        let part = rate(&beside) / rate(&alone);
+        let cells = [alone.gain.rate, alone.gain.cost, beside.gain.rate, beside.gain.cost].map(gain);
+        println!("| {} | {} | {part:.2} |", pair + 1, cells.join(" | "));
+        left.push(part);
+    }
+    let mean = (left.iter().map(|part| part.ln()).sum::<f64>() / left.len() as f64).exp();
+    let worst = left.iter().copied().fold(f64::INFINITY, f64::min);
+    println!("\nGeometric mean of what is left: {mean:.2}; the least: {worst:.2}.");
+    ensure!(mean >= LEAST[0] && worst >= LEAST[1], "too little is left beside a neighbour");
+    Ok(())
+}
+
+fn tune(landspeed: &Path, options: &Options, beside: bool) -> Result<TuneSummary> {
+    let neighbour = beside.then(|| Neighbour::begin(options.percent)).transpose()?;
+    let output = Command::new(landspeed)
+        .args(["tune", "--json", "--budget", &options.budget])
+        .stderr(Stdio::inherit())
+        .output()?;
+    drop(neighbour);
+    ensure!(output.status.success(), "landspeed tune ended with {}", output.status);
+    serde_json::from_slice(&output.stdout).context("landspeed tune --json")
+}
+
+fn gain(estimate: Option<Estimate>) -> String {
+    estimate.map_or("-".to_owned(), |e| format!("{:.2} [{:.2}, {:.2}]", e.ratio, e.low, e.high))
+}
