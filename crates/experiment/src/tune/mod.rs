@@ -144,5 +144,6 @@ fn header(options: &TuneOptions, budget: Nanos) -> Header {
         seed: options.seed,
         budget_ns: budget,
         confirm_for_ns: options.confirm_for.unwrap_or_default(),
+        ..Header::default()
     }
 }
