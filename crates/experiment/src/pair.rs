@@ -345,8 +345,8 @@ pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
 
-/// How long the ends of a probe take, which give up by themselves where the other does not come, beyond what an answer may take.
-const MEET: Duration = Duration::from_secs(2);
+/// How long a flow's proof may take: longer than its ends wait for each other, so that they say why they gave up.
+const MEET: Duration = Duration::from_secs(12);
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     match reply {
@@ -453,7 +453,7 @@ fn open(a: &mut Host, b: &mut Host, at: SocketAddr, key: &SessionKey) -> Result<
     let run =
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
     let server = b.start(&run(Role::Server))?;
-    let limit = a.patience().min(b.patience()) + MEET;
+    let limit = MEET.min(a.patience()).min(b.patience());
     let proven = a
         .start(&run(Role::Client))
         .and_then(|client| both([a, b], [client, server], limit, &Follow::unless(&|| false)));
