@@ -48,7 +48,7 @@ impl Joined {
 
     /// Has the firewall of host b do this to what comes in.
     fn filter(&self, hook: &str, rules: &str) {
-        let table = format!("table inet f {{ chain c {{ type filter hook {hook}; {rules} }} }}");
+        let table = format!("table inet f {{ chain c {{ type filter hook {hook}; {rules} }}; }}");
         sh(&format!("ip netns exec {} nft '{table}'", self.ns("b")));
     }
 

@@ -16,8 +16,8 @@ use crate::answers::graver;
 use crate::ways::Way;
 use crate::{Error, Host};
 
-/// How long a flow's proof may take.
-const MEET: Duration = Duration::from_secs(10);
+/// How long a flow's proof may take: longer than its ends wait for each other, so that they say why they gave up.
+const MEET: Duration = Duration::from_secs(12);
 /// Time after one address is tried until the next one is ("Connection Attempt Delay", RFC 8305 section 5), unless the first
 /// one fails before.
 const STAGGER: Duration = Duration::from_millis(250);

@@ -26,7 +26,8 @@ fn fits(flows: u64, (open, limit): (u64, u64)) -> Result<(), Error> {
     if needed <= limit.saturating_sub(open) {
         return Ok(());
     }
-    let remedy = needed.saturating_add(open).next_power_of_two();
+    let all = needed.saturating_add(open);
+    let remedy = all.checked_next_power_of_two().unwrap_or(all);
     Err(Error::Files { wanted: counted(flows), needed, limit, open, remedy })
 }
 
