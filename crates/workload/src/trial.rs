@@ -20,6 +20,7 @@ const TICK: Duration = Duration::from_millis(50);
 const FIRST_TICK: Duration = Duration::from_micros(500);
 /// How long the workers of a peer that ends may take to leave; longer than their grace.
 const LEAVING: Duration = Duration::from_millis(500);
+
 /// One end of a trial as its coordinator sees it.
 pub(crate) struct Trial<'c, 'p> {
     pub(crate) workers: &'c Workers<'c>,
