@@ -92,6 +92,7 @@ pub struct SilenceFigure {
     pub sender: Side,
     /// All of them together.
     pub total_ns: Nanos,
+    /// The longest of them.
     pub longest_ns: Nanos,
 }
 

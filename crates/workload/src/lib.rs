@@ -17,6 +17,7 @@ mod check;
 mod connect;
 mod end;
 mod error;
+mod feedback;
 mod histogram;
 mod idle;
 mod parameter;

@@ -218,6 +218,7 @@ impl Watched {
             rtt: Some(self.rtt),
             goodput: None,
             own: Some(&NOTHING),
+            probe: None,
         })
     }
 
@@ -229,6 +230,7 @@ impl Watched {
             rtt: Some(self.rtt),
             goodput: None,
             own: Some(&NOTHING),
+            probe: None,
         })
     }
 

@@ -24,8 +24,11 @@ pub enum Cut {
 pub struct ProbedSize {
     /// Size of the IP packet, uncut.
     pub packet_bytes: Bytes,
+    /// Who may cut them.
     pub cut: Cut,
+    /// How many were sent.
     pub sent: u64,
+    /// How many of those arrived.
     pub arrived: u64,
 }
 
@@ -35,6 +38,7 @@ pub struct ProbedSize {
 pub struct PathProbe {
     /// "UDP", "TCP": what carried them.
     pub over: String,
+    /// By size, and by who may cut them.
     pub sizes: Vec<ProbedSize>,
     /// MTU of the sender's link.
     pub mtu_bytes: Bytes,

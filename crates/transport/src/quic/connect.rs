@@ -22,8 +22,8 @@ const AGAIN: Duration = Duration::from_millis(1);
 /// A first packet without an answer is sent again after so long, then after twice as long, and so on: QUIC itself waits for a
 /// second (RFC 9002 section 6.2.2), and a server that did not listen then would be a second late.
 const FIRST: Duration = Duration::from_millis(20);
-/// ...up to this.
-const LONGEST: Duration = Duration::from_millis(320);
+/// ...up to this: a slow path takes a second for each.
+const LONGEST: Duration = Duration::from_millis(2_560);
 
 /// Opens one flow and proves it, again and again while the server has no room for it.
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {

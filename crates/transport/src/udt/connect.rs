@@ -20,14 +20,22 @@ use crate::{Error, Patience};
 
 /// Pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
+/// A server hangs up where the key is another one, and where what proves it got lost several times: it is tried again so often.
+const HANG_UPS: u32 = 3;
 /// The largest UDP datagram over IPv4, with its headers.
 const LARGEST: u32 = 65_535;
 
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let talk = Talk { call, patience };
-    let (channel, set_up) = talk.reach()?;
-    talk.prove(&channel)?;
-    Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up))))
+    let mut left = HANG_UPS;
+    loop {
+        let (channel, set_up) = talk.reach()?;
+        match talk.prove(&channel) {
+            Ok(()) => return Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up)))),
+            Err(Error::Unproven { .. }) if left > 0 => left -= 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The largest packet for a connected socket, as UDT counts it: with the headers of IPv4 and UDP over IPv6 too.

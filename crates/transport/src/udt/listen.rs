@@ -1,7 +1,7 @@
 //! Accepting flows and dropping strangers' datagrams.
 //!
 //! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
-//! connection, on which it has a second to prove the key.
+//! connection, on which it has a second to say that it holds the key.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,8 +27,10 @@ use crate::{Error, Patience, socket};
 
 /// What the largest handshake has, a probe of the path's packet size included.
 const ROOM: usize = 2048;
-/// How long a connection may take over its proof.
+/// How long a connection may take until it has said that it holds the key.
 const PROOF_TIME: Duration = Duration::from_secs(1);
+/// How long it may take from then on: its last word may get lost several times.
+const LAST_WORD: Duration = Duration::from_secs(30);
 /// Connections that may be at their proof at once. One more is not answered, and asks again.
 const MOST_APPLICANTS: usize = 64;
 
@@ -134,7 +136,7 @@ impl UdtListener {
                     let flow = UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)));
                     self.proven.push_back(flow);
                 }
-                Step::More if applicant.since.elapsed() < PROOF_TIME => {
+                Step::More if applicant.is_in_time() => {
                     self.applicants.push(applicant);
                 }
                 _ => {
@@ -166,6 +168,11 @@ impl Applicant {
         };
         channel.act(&mut state);
         step
+    }
+
+    fn is_in_time(&self) -> bool {
+        let time = if self.greeting.has_greeted() { LAST_WORD } else { PROOF_TIME };
+        self.since.elapsed() < time
     }
 
     fn hang_up(&self) {
