@@ -149,14 +149,25 @@ conformance: build
 	.ci/conformance $(PATH_NAME) $(SUITE)
 
 # Our turns and others' writes in any order: 10,000 stories on a model of a host, and 200 on real hosts beside a twin on
-# which we never were (a quarter of an hour); make test plays 1,000 and 3. Another SEED draws other stories.
+# which we never were; 50 real hosts on which nobody else was; 20,000 changed journals on the model and 500 on a real host;
+# 50 journals taken away before everything is killed (half an hour); make test plays 1,000, 3, 3, 2,000, 16 and 4. Another
+# SEED draws other stories.
 UNDO_RUNS ?= 200
 SEED := $(or $(SEED),$(shell date +%s))
+UNDO_OF := LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_RUNS=$(UNDO_RUNS) LANDSPEED_OWN_RUNS=50 LANDSPEED_HOST_MUTATIONS=500 LANDSPEED_TAKEN=50
 undo: setup-test
-	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_STORIES=10000 $(CARGO) test --release --locked -p landspeed-knob --lib -- --exact \
-		journal::fake_host_tests::interleavings_end_as_if_we_had_not_been_there
-	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_RUNS=$(UNDO_RUNS) $(CARGO) test --release --locked -p landspeed-knob --test journal -- \
-		--exact interleavings::a_host_ends_as_its_twin_on_which_we_never_were --nocapture
+	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_STORIES=10000 LANDSPEED_UNDO_MUTATIONS=20000 \
+		$(CARGO) test --release --locked -p landspeed-knob --lib -- interleavings_end a_changed_journal
+	$(UNDO_OF) $(CARGO) test --release --locked -p landspeed-knob --test journal -- --nocapture \
+		interleavings:: mutations:: taken::
+
+# Whole runs of tune in the default lab, short ones: each must end with exit 0, with everything restored.
+TUNES ?= 50
+.PHONY: tunes
+tunes: build
+	for n in $$(seq $(TUNES)); do \
+		$(SUDO) target/release/landspeed tune --yes --baseline sc03 --budget 60s >target/tunes.out 2>&1 || { cat target/tunes.out; exit 1; }; \
+	done
 
 # What does it decide about nothing? 200 decisions on real trials (up to an hour).
 DECISIONS ?= 200

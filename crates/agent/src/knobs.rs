@@ -1,9 +1,11 @@
 //! Turning knobs on behalf of a controller.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landspeed_knob::Place;
 use landspeed_knob::journal::{Options, Turner};
+use landspeed_netlink::Rtnl;
 use landspeed_record::{Restored, TurnReport};
 use landspeed_session::Change;
 use landspeed_units::Nanos;
@@ -15,6 +17,8 @@ pub(crate) struct Knobs {
     turner: Mutex<Option<Arc<Turner>>>,
     /// Held for a whole request, so that none comes between its changes.
     turning: Mutex<()>,
+    /// The numbers of devices, by the names that they had when they were first asked for: names change.
+    devices: Mutex<BTreeMap<String, u32>>,
 }
 
 /// Whether this process may turn knobs, and if not, why and what to do.
@@ -30,7 +34,20 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
 
 impl Knobs {
     pub(crate) fn new(options: Options) -> Self {
-        Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
+        Knobs { options, turner: Mutex::default(), turning: Mutex::default(), devices: Mutex::default() }
+    }
+
+    /// Where the device is that was called so when it was first asked for.
+    pub(crate) fn place(&self, device: &str) -> Place {
+        let named = |device: &str| Place { device: device.to_owned() };
+        let Ok(links) = Rtnl::open().and_then(|rtnl| rtnl.links()) else { return named(device) };
+        let mut devices = lock(&self.devices);
+        if let Some(link) = links.iter().find(|link| link.name == device) {
+            devices.entry(device.to_owned()).or_insert(link.index);
+        }
+        let number = devices.get(device);
+        let now = links.iter().find(|link| Some(&link.index) == number);
+        named(now.map_or(device, |link| &link.name))
     }
 
     /// Turns `changes` in order; where one fails, the earlier ones are put back.
@@ -46,7 +63,7 @@ impl Knobs {
         }
         let _alone = lock(&self.turning);
         let turner = self.started()?;
-        let place = Place { device: device.to_owned() };
+        let place = self.place(device);
         let mut done: Vec<TurnReport> = Vec::new();
         for change in changes {
             // Before each change: a heartbeat after an earlier one ends it, and each can cut the path.
@@ -85,7 +102,7 @@ impl Knobs {
         let turner = lock(&self.turner).take();
         match turner {
             Some(turner) => turner.restore_all(),
-            None => Restored { restored: true, notes: Vec::new() },
+            None => Restored::untouched(),
         }
     }
 

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landspeed_knob::{self as knob, Place, journal};
+use landspeed_knob::{self as knob, journal};
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Role, TrialSpec};
@@ -78,7 +78,7 @@ impl Agent {
         match request {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
-            Request::Knobs { device } => Ok(Reply::Knobs { states: knob::probe(&Place { device }) }),
+            Request::Knobs { device } => Ok(Reply::Knobs { states: knob::probe(&self.knobs.place(&device)) }),
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;
                 let turned = self.knobs.turn(&device, &changes, short_lease_ns);

@@ -54,6 +54,7 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
         start_cell: findings.start_cell,
         final_cell: findings.final_cell,
         restored: run.restored.restored,
+        left: run.restored.left,
         cut_off: false,
         restored_notes: run.restored.notes.clone(),
         void: findings.void,

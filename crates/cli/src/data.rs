@@ -161,15 +161,28 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |t| t.to_string())
 }
 
-/// The command line, quoted for a shell. Tokens never appear on one.
+/// The command line, quoted for a shell. Tokens never appear on one: an agent's line is good for one run.
 pub(crate) fn command_line() -> String {
-    let args = std::env::args().skip(1).map(|arg| quoted(&arg));
+    let args = std::env::args().skip(1).map(|arg| again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as it is given the next time.
+fn again(word: &str) -> String {
+    let is_spent = word.starts_with("landspeed://") && word.contains('@');
+    if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_is_spent_is_not_given_again() {
+        let pinned = "landspeed://192.0.2.1:4711/#pin";
+        let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(again);
+        assert_eq!(words, ["tune", quoted(pinned).as_str(), "'<the line of a new agent>'"]);
+    }
 
     fn paths() -> Vec<PathBuf> {
         let names =

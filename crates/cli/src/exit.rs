@@ -10,10 +10,11 @@ pub(crate) enum Exit {
     Usage = 2,
     NotRestored = 3,
     NothingProven = 4,
+    Left = 5,
 }
 
 /// Each with its name, and with what it means.
-pub(crate) const ALL: [(Exit, &str, &str); 5] = [
+pub(crate) const ALL: [(Exit, &str, &str); 6] = [
     (Exit::Done, "done", "The command did what was asked. `landspeed verify` found no difference."),
     (
         Exit::Failed,
@@ -25,12 +26,18 @@ pub(crate) const ALL: [(Exit, &str, &str); 5] = [
     (
         Exit::NotRestored,
         "not everything restored",
-        "A setting does not read back as it was before. The output names it; `landspeed undo` restores it.",
+        "A setting that landspeed changed could not be restored. The output names it; `landspeed undo` restores it.",
     ),
     (
         Exit::NothingProven,
         "nothing proven (with --exit-code)",
         "`landspeed tune --exit-code`: everything was restored, and the final check does not prove a gain.",
+    ),
+    (
+        Exit::Left,
+        "changed by another program",
+        "The command is done, and a setting does not read back as it was before: another program changed it meanwhile, \
+         so it was left. The output names it. Everything else was restored, and nothing is to undo.",
     ),
 ];
 

@@ -58,6 +58,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 fn status(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<landspeed_experiment::Error>() {
         Some(landspeed_experiment::Error::NotRestored(_)) => Exit::NotRestored,
+        Some(landspeed_experiment::Error::Left(_)) => Exit::Left,
         _ if error.is::<output::WrongUsage>() => Exit::Usage,
         // Refused as clap refuses what cannot be.
         _ if matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. })) => Exit::Usage,

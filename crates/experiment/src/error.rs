@@ -35,6 +35,26 @@ pub enum Error {
     /// A host is not as it was before.
     #[error("{0}")]
     NotRestored(String),
+    /// The command is done, and a host is not as it was before, by another program's doing.
+    #[error("{0}")]
+    Left(String),
     #[error("{0}")]
     Other(String),
+}
+
+impl Error {
+    /// What was done, where a host does not read back as before.
+    pub(crate) fn unrestored(done: &str, restored: &landspeed_record::Restored) -> Error {
+        let line = format!("{done}, but {}", restored.complaint().unwrap_or_default());
+        if restored.left { Error::Left(line) } else { Error::NotRestored(line) }
+    }
+
+    /// This error, with what does not read back as before.
+    pub(crate) fn and(self, restored: &landspeed_record::Restored) -> Error {
+        match restored.complaint() {
+            None => self,
+            Some(complaint) if restored.left => Error::Other(format!("{self}; {complaint}")),
+            Some(complaint) => Error::NotRestored(format!("{self}; {complaint}")),
+        }
+    }
 }

@@ -197,13 +197,13 @@ impl Host {
     pub(crate) fn restore(&mut self) -> Restored {
         let mut restored = match self.call(&Request::Restore {}) {
             Ok(Reply::Restored { restored }) => restored,
-            Ok(_) => Restored { restored: false, notes: vec!["unexpected answer to restore".into()] },
-            Err(error) => Restored { restored: false, notes: vec![error.to_string()] },
+            Ok(_) => Restored::failed("unexpected answer to restore".into()),
+            Err(error) => Restored::failed(error.to_string()),
         };
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),
             Err(error) => {
-                restored.restored = false;
+                (restored.restored, restored.left) = (false, false);
                 restored.notes.push(format!("its knobs could not be read again: {error}"));
             }
         }
@@ -213,10 +213,12 @@ impl Host {
         restored
     }
 
-    /// Notes what differs from the start.
+    /// Notes what differs from the start. Where the agent has put back all that was turned, that is another
+    /// program's doing.
     fn compare(&self, now: &[KnobState], restored: &mut Restored) {
+        let is_put_back = restored.restored || restored.left;
         for (before, after) in self.states.iter().zip(now).filter(|(b, a)| b.value != a.value) {
-            restored.restored = false;
+            (restored.restored, restored.left) = (false, is_put_back);
             restored.notes.push(format!(
                 "{} was {}, is {}",
                 before.knob,

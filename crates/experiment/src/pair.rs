@@ -177,15 +177,11 @@ impl Pair {
     /// the notes.
     pub fn restore(&mut self) -> Restored {
         let Pair { a, b, .. } = self;
-        let both = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let a = scope.spawn(|| a.restore());
             let b = b.restore();
-            [a.join().expect("restoring does not panic"), b]
-        });
-        Restored {
-            restored: both.iter().all(|r| r.restored),
-            notes: both.into_iter().flat_map(|r| r.notes).collect(),
-        }
+            a.join().expect("restoring does not panic").and(b)
+        })
     }
 
     /// Does `work`, which may set the hosts, and has both put everything back, whatever became of it.
@@ -201,11 +197,7 @@ impl Pair {
         let restored = self.restore();
         match result {
             Ok(done) => Ok((done, restored)),
-            Err(error) if restored.restored => Err(error),
-            Err(error) => Err(Error::NotRestored(format!(
-                "{error}; NOT everything was put back: {}; run `landspeed undo` there",
-                restored.notes.join("; ")
-            ))),
+            Err(error) => Err(error.and(&restored)),
         }
     }
 

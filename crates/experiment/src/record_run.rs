@@ -85,7 +85,7 @@ pub fn record_run(
         let track = Track::of(pair, hosts, options.rate_bps)?;
         both(pair, hosts, (&track, options), say)
     })?;
-    Ok(RecordRun { restored: restored.restored, notes: restored.notes, ..run })
+    Ok(RecordRun { restored: restored.restored, left: restored.left, notes: restored.notes, ..run })
 }
 
 fn both(

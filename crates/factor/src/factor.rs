@@ -85,6 +85,8 @@ pub enum Disturbs {
     /// Queue settings: RPS, XPS, BQL.
     Queues,
     Qdisc,
+    /// MTU and LRO of devices that stand on this one (VLAN, macvlan), of its bridge or bond, and of that one's ports.
+    Related,
     /// A sysctl coupled to this one (net.ipv4.tcp_wmem by tcp_mem, ...).
     Sysctl(&'static str),
 }

@@ -74,6 +74,7 @@ fn disturbs_word(disturbs: Disturbs) -> &'static str {
         Disturbs::Features => "other offloads",
         Disturbs::Queues => "settings of the queues",
         Disturbs::Qdisc => "the queueing discipline",
+        Disturbs::Related => "devices that stand on this one or that it belongs to",
         Disturbs::Sysctl(name) => name,
     }
 }

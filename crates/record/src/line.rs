@@ -98,8 +98,44 @@ pub struct VerdictLine {
 pub struct Restored {
     /// Whether every host reads back as before.
     pub restored: bool,
+    /// Whether all that differs is as another program set it: it is left on purpose, and nothing is to undo.
+    pub left: bool,
     /// What was done or differs, one line each.
     pub notes: Vec<String>,
+}
+
+impl Restored {
+    /// Nothing was changed.
+    pub fn untouched() -> Restored {
+        Restored { restored: true, ..Restored::default() }
+    }
+
+    /// Something may not be as before; why.
+    pub fn failed(why: String) -> Restored {
+        Restored { notes: vec![why], ..Restored::default() }
+    }
+
+    /// Both of these.
+    #[must_use]
+    pub fn and(mut self, other: Restored) -> Restored {
+        let is_known = [&self, &other].iter().all(|one| one.restored || one.left);
+        self.restored &= other.restored;
+        self.left = is_known && !self.restored;
+        self.notes.extend(other.notes);
+        self
+    }
+
+    /// What to say where a host does not read back as before.
+    pub fn complaint(&self) -> Option<String> {
+        let notes = self.notes.join("; ");
+        match (self.restored, self.left) {
+            (true, _) => None,
+            (false, true) => Some(format!("what another program changed meanwhile was left: {notes}")),
+            (false, false) => {
+                Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there"))
+            }
+        }
+    }
 }
 
 /// One line of a record.
@@ -171,4 +207,23 @@ pub enum Line {
     /// A line of a newer landspeed.
     #[serde(other)]
     Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Restored;
+
+    #[test]
+    fn what_is_left_on_purpose_is_told_from_what_failed() {
+        let left = || Restored { left: true, notes: vec!["mtu is 1400".into()], ..Restored::default() };
+        let complaint = |restored: Restored| restored.complaint().unwrap_or_default();
+        assert_eq!(complaint(Restored::untouched().and(Restored::untouched())), "");
+        let foreign = complaint(Restored::untouched().and(left()));
+        assert_eq!(foreign, "what another program changed meanwhile was left: mtu is 1400");
+        let failed = complaint(left().and(Restored::failed("tso is off".into())));
+        assert_eq!(
+            failed,
+            "NOT everything was restored: mtu is 1400; tso is off; run `landspeed undo` there"
+        );
+    }
 }

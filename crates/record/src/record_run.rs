@@ -99,5 +99,8 @@ pub struct RecordRun {
     pub recovery: Recovery,
     /// Whether every value reads back as it was before.
     pub restored: bool,
+    /// Whether all that differs is as another program set it.
+    #[serde(default)]
+    pub left: bool,
     pub notes: Vec<String>,
 }

@@ -263,6 +263,9 @@ pub struct TuneSummary {
     pub final_cell: Cell,
     /// Whether every value was read back as it was before the run.
     pub restored: bool,
+    /// Whether all that differs is as another program set it.
+    #[serde(default)]
+    pub left: bool,
     /// Whether the record ends before the restore: then what `restored` says is not known.
     #[serde(default)]
     pub cut_off: bool,

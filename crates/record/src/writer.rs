@@ -137,7 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
         let mut writer = Writer::create(&path).unwrap();
-        let restored = |notes| Line::Restored(crate::Restored { restored: false, notes });
+        let restored = |notes| Line::Restored(crate::Restored { notes, ..crate::Restored::default() });
         writer.write(&Line::Header(crate::Header { format: 1, ..crate::Header::default() })).unwrap();
         for notes in
             [vec!["x".repeat(17 << 20)], vec!["x".repeat(2000); 7000], vec![String::new(); 2_000_000]]

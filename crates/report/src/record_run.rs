@@ -25,7 +25,11 @@ pub fn record_run(run: &RecordRun) -> Document {
         [("capped", &run.capped), ("not capped", &run.uncapped)].into_iter().flat_map(|(name, figures)| {
             figures.unfit.iter().map(move |why| format!("does not count ({name}): {}", safe(why)))
         });
-    let left = (!run.restored).then(|| "NOT everything was put back: run `landspeed undo` there".to_owned());
+    let left = match (run.restored, run.left) {
+        (true, _) => None,
+        (_, true) => Some("what another program changed meanwhile was left".to_owned()),
+        _ => Some("NOT everything was put back: run `landspeed undo` there".to_owned()),
+    };
     let section = Section::new("runs", "")
         .with(table)
         .with(Block::text(format!(

@@ -84,7 +84,11 @@ fn result(summary: &TuneSummary) -> String {
         }
         (None, None) => "no gain proven".to_owned(),
     };
-    let left = if summary.restored { "" } else { ", NOT restored" };
+    let left = match (summary.restored, summary.left) {
+        (true, _) => "",
+        (_, true) => ", changed by others",
+        _ => ", NOT restored",
+    };
     format!("{gain}, {kept} kept{left}")
 }
 

@@ -91,8 +91,7 @@ fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Ve
 /// Why the figures must not be used.
 fn void(record: &Record) -> Option<String> {
     let mut restored = lines_of!(record, Line::Restored(restored) => restored);
-    let left = restored.rfind(|restored| !restored.restored)?;
-    Some(format!("NOT everything was restored: {}", left.notes.join("; ")))
+    restored.rfind(|restored| !restored.restored)?.complaint()
 }
 
 fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Vec<String> {

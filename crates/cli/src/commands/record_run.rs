@@ -50,7 +50,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
     Ok(match run.capped.unfit.is_empty() && recovery_counts {
-        _ if !run.restored => Exit::NotRestored,
+        _ if !run.restored && !run.left => Exit::NotRestored,
+        true if run.left => Exit::Left,
         true => Exit::Done,
         false => Exit::Failed,
     }

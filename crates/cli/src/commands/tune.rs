@@ -256,8 +256,9 @@ fn present(summary: &TuneSummary, path: &Path, args: &TuneArgs) -> Result<()> {
 
 fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {
     match summary.void {
-        _ if !summary.restored => Exit::NotRestored,
+        _ if !summary.restored && !summary.left => Exit::NotRestored,
         Some(_) => Exit::Failed,
+        None if !summary.restored => Exit::Left,
         None if ask_for_proof && !gain_is_proven(summary) => Exit::NothingProven,
         None => Exit::Done,
     }
@@ -291,5 +292,7 @@ mod tests {
         assert_eq!(changed(&|summary| summary.gain.rate = Some(unsure)), [Exit::Done, Exit::NothingProven]);
         assert_eq!(changed(&|summary| summary.void = Some(String::new())), [Exit::Failed; 2]);
         assert_eq!(changed(&|summary| summary.restored = false), [Exit::NotRestored; 2]);
+        let left = |summary: &mut TuneSummary| (summary.restored, summary.left) = (false, true);
+        assert_eq!(changed(&left), [Exit::Left; 2]);
     }
 }

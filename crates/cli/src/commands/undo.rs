@@ -37,7 +37,12 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     if let Some(error) = failure {
         return Err(error);
     }
-    Ok(if report.clean { Exit::Done } else { Exit::NotRestored }.into())
+    let exit = match (report.clean, report.left) {
+        (false, _) => Exit::NotRestored,
+        (true, true) => Exit::Left,
+        (true, false) => Exit::Done,
+    };
+    Ok(exit.into())
 }
 
 /// Shows what each journal holds, and asks before it is removed.

@@ -145,10 +145,7 @@ pub fn compare_on(
     })?;
     sink.line(&Line::Restored(restored.clone()))?;
     if !restored.restored {
-        let left = restored.notes.join("; ");
-        return Err(Error::NotRestored(format!(
-            "the study is in its record, but NOT everything was put back: {left}; run `landspeed undo` there"
-        )));
+        return Err(Error::unrestored("the study is in its record", &restored));
     }
     Ok(())
 }

@@ -299,15 +299,10 @@ pub fn run_grid(
     }
     match restored.filter(|restored| !restored.restored) {
         None => Ok(run.sink.line(&Line::GridEnd(result?))?),
-        Some(restored) => {
-            let left = restored.notes.join("; ");
-            let why = result
-                .err()
-                .map_or_else(|| "the grid is in its record".to_owned(), |error| error.to_string());
-            Err(Error::NotRestored(format!(
-                "{why}, but NOT everything was put back: {left}; run `landspeed undo` there"
-            )))
-        }
+        Some(restored) => Err(match result {
+            Ok(_) => Error::unrestored("the grid is in its record", &restored),
+            Err(error) => error.and(&restored),
+        }),
     }
 }
 
@@ -386,7 +381,7 @@ impl Run<'_> {
     fn restored(&mut self) -> Result<(), Error> {
         match self.restore().filter(|restored| !restored.restored) {
             None => Ok(()),
-            Some(restored) => Err(Error::NotRestored(restored.notes.join("; "))),
+            Some(restored) => Err(Error::unrestored("a part of the grid is in its record", &restored)),
         }
     }
 

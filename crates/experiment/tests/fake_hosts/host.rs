@@ -141,7 +141,7 @@ impl FakeHost {
             Fault::LeavesSomething => {
                 self.restore();
                 let notes = vec!["mtu was changed by another program".to_owned()];
-                return Some(Reply::Restored { restored: Restored { restored: false, notes } });
+                return Some(Reply::Restored { restored: Restored { notes, ..Restored::default() } });
             }
         }
         while !self.is_over() {
@@ -217,7 +217,7 @@ impl Handler for FakeHost {
             Request::Turn { .. } => self.turn(&request, true),
             Request::Restore {} => {
                 self.restore();
-                Reply::Restored { restored: Restored { restored: true, notes: Vec::new() } }
+                Reply::Restored { restored: Restored::untouched() }
             }
             Request::Listen { .. } => Reply::Listening { port: self.wire.port() },
             Request::Controls { names } => Reply::Controls { ready: names },

@@ -88,7 +88,7 @@ fn check_trouble(command: Command, trouble: Trouble) {
     match (&seen.said, fault) {
         (Err(why), Fault::LeavesSomething) => {
             assert!(
-                why.contains("NOT everything was put back") && why.contains("`landspeed undo`"),
+                why.contains("NOT everything was restored") && why.contains("`landspeed undo`"),
                 "{what}"
             );
             assert!(why.contains(host.name), "{what}");

@@ -2,12 +2,13 @@
 //! off has settled. What differs is ours. Writes of a turn and of a restore are bracketed alike, so who goes on after a
 //! death finds in the journal what was there before the write that was cut short.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Entry, Mark, Turned};
 use super::host::{Found, Host, Spot};
 use super::ledger::Ledger;
 use super::net::Change;
+use super::restore::spot_of;
 use super::snapshot::{Key, Seen, Slot, Value};
 use super::{JournalError, value};
 use crate::{Disturbs, Error, Knob};
@@ -15,9 +16,6 @@ use crate::{Disturbs, Error, Knob};
 /// A write that began longer ago and whose end was not seen is not taken for the cause of what differs: by
 /// now somebody else may have been at it.
 const CLAIM_S: u64 = 120;
-/// What the mark names while no knob is written, but what knobs have disturbed.
-pub(super) const SIDE_EFFECTS: u32 = u32::MAX;
-
 pub(super) struct Bracket {
     pub(super) knob: &'static Knob,
     seq: u32,
@@ -28,8 +26,13 @@ pub(super) struct Bracket {
     seen: Option<Seen>,
 }
 
+/// One more than the last.
+fn next_id<T>(all: &BTreeMap<u32, T>) -> u32 {
+    all.last_key_value().map_or(1, |(id, _)| id.saturating_add(1))
+}
+
 impl Ledger {
-    /// Does a write of our own for the intent `seq`, or [`SIDE_EFFECTS`], on the device of `turned`; what it changes of `kinds` is
+    /// Does a write of our own for the intent `seq`, or [`Mark::SIDE_EFFECTS`], on the device of `turned`; what it changes of `kinds` is
     /// attributed to us. A journal that takes no more does not keep anything from being put back.
     pub(super) fn bracketed<T>(
         &mut self,
@@ -59,21 +62,22 @@ impl Ledger {
         let name = &turned.intent.knob;
         let knob = (self.lookup)(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
         let device = turned.device();
-        let look = || self.host.look(kinds, spot, &self.slots(device));
-        let mut seen = if kinds.is_empty() { None } else { Some(look()?) };
-        if let Some(seen) = &mut seen {
-            seen.own = self.own_values(seq);
-        }
+        let own = self.own_values(seq, (device, spot));
+        let seen = if kinds.is_empty() && own.is_empty() {
+            None
+        } else {
+            Some(self.host.look(kinds, spot, &self.slots(device))?.beside(own))
+        };
         Ok(Bracket { knob, seq, kinds: kinds.to_vec(), spot: spot.clone(), device, seen })
     }
 
     /// What the other knobs read, where that is ours.
-    fn own_values(&self, but: u32) -> Vec<(u32, String)> {
+    fn own_values(&self, but: u32, here: (u32, &Spot)) -> Vec<(u32, String)> {
         let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &Turned| {
             let seq = turned.intent.seq;
             let domain = &(self.lookup)(&turned.intent.knob)?.factor.domain;
-            let now = self.value_now(seq)?;
+            let now = self.value_now(seq, here)?;
             let ours = [Some(&turned.intent.before), self.net.values.get(&seq)];
             let is_ours = ours.into_iter().flatten().any(|ours| value::same(domain, ours, &now));
             is_ours.then_some((seq, now))
@@ -93,10 +97,9 @@ impl Ledger {
     /// The number of what was seen, and whether the journal has it already.
     pub(super) fn id_of(&self, bracket: &Bracket) -> (u32, bool) {
         let Some(seen) = &bracket.seen else { return (0, true) };
-        let known =
-            self.history.seen.iter().position(|(device, old)| *device == bracket.device && old.same(seen));
-        let at = known.unwrap_or(self.history.seen.len());
-        (u32::try_from(at + 1).unwrap_or(u32::MAX), known.is_some())
+        let is_it = |(_, (device, old)): &(&u32, &(u32, Seen))| *device == bracket.device && old.same(seen);
+        let known = self.history.seen.iter().find(is_it).map(|(id, _)| *id);
+        (known.unwrap_or(next_id(&self.history.seen)), known.is_some())
     }
 
     /// Puts on disk what is about to be written and what was seen before.
@@ -112,9 +115,9 @@ impl Ledger {
         if !entries.is_empty() {
             self.file.append(&entries)?;
         }
-        self.history.seen.extend(news.map(|seen| (bracket.device, seen)));
+        self.history.seen.extend(news.map(|seen| (id, (bracket.device, seen))));
         let at_s = u32::try_from(self.host.now_s()).unwrap_or(u32::MAX);
-        self.mark(Mark { turning: bracket.seq, seen: id, net: self.history.mark.net, at_s })
+        self.mark(Mark { turning: bracket.seq, seen: id, net: self.history.mark.net, at_s, lines: 0 })
     }
 
     fn mark(&mut self, mark: Mark) -> Result<(), JournalError> {
@@ -131,7 +134,8 @@ impl Ledger {
             None => net.values.remove(&bracket.seq),
         };
         for (seq, before) in bracket.seen.iter().flat_map(|seen| &seen.own) {
-            if let Some(now) = self.value_now(*seq).filter(|now| now != before) {
+            let now = self.value_now(*seq, (bracket.device, &bracket.spot));
+            if let Some(now) = now.filter(|now| now != before) {
                 net.values.insert(*seq, now);
             }
         }
@@ -149,10 +153,14 @@ impl Ledger {
         self.host.read(knob, spot).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
-    /// As [`Ledger::value_at`], where the knob's device was when it was turned.
-    fn value_now(&self, seq: u32) -> Option<String> {
-        let device = self.history.turned(seq)?.intent.device.as_ref();
-        self.value_at(seq, &Spot::here(device.map_or("", |device| &device.name)))
+    /// As [`Ledger::value_at`], where the knob's device is by now; where one of them is, is known.
+    fn value_now(&self, seq: u32, (number, spot): (u32, &Spot)) -> Option<String> {
+        let turned = self.history.turned(seq)?;
+        if turned.device() == number && !spot.is_elsewhere() {
+            return self.value_at(seq, spot);
+        }
+        let knob = (self.lookup)(&turned.intent.knob)?;
+        self.value_at(seq, &spot_of(self, turned, knob).ok()??)
     }
 
     /// Puts on disk what we have changed by now, and that no write is under way.
@@ -160,12 +168,11 @@ impl Ledger {
         if self.is_frozen {
             return Ok(());
         }
-        let known = self.history.nets.iter().position(|net| net.same(&self.net));
-        let at = known.unwrap_or(self.history.nets.len());
-        let id = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let known = self.history.nets.iter().find(|(_, net)| net.same(&self.net)).map(|(id, _)| *id);
+        let id = known.unwrap_or(next_id(&self.history.nets));
         if known.is_none() {
             self.file.append(&[Entry::Net { id, net: self.net.clone() }])?;
-            self.history.nets.push(self.net.clone());
+            self.history.nets.insert(id, self.net.clone());
         }
         self.mark(Mark { net: id, ..Mark::default() })
     }
@@ -198,7 +205,7 @@ impl Ledger {
     fn left_open(&self) -> Option<Bracket> {
         let mark = self.history.mark;
         let turned = match mark.turning {
-            SIDE_EFFECTS => {
+            Mark::SIDE_EFFECTS => {
                 let (device, _) = self.history.seen(mark.seen)?;
                 self.history.turned.iter().find(|turned| turned.device() == *device)?
             }

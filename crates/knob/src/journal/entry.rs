@@ -1,8 +1,8 @@
 //! The lines of a journal file.
 //!
 //! ```text
-//! {"entry":"header","format":3,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
-//! {"entry":"mark","turning":"0000000002","seen":"0000000002","net":"0000000001","at_s":"0000004711"}
+//! {"entry":"header","format":4,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
+//! {"entry":"mark","turning":"0000000002","seen":"0000000002","net":"0000000001","at_s":"0000004711","lines":"0000000008"}
 //! {"entry":"intent","seq":1,"knob":"tso","device":{…},"before":"off","to":"on","seen":1}
 //! {"entry":"seen","id":1,"device":2,"seen":{…}}
 //! {"entry":"net","id":1,"net":{"values":[[1,"on"]],"changes":[…]}}
@@ -14,7 +14,8 @@
 //! A `seen` line is what was there right before a write, a `net` line what all writes so far have changed.
 //! The file is appended to, but for one line of constant width: the mark names the intent whose knob is
 //! being written at this moment (zero between turns), what was seen before that write, what had been
-//! changed before it, and when it began. A look or a difference that the journal has already is named and
+//! changed before it, when it began, and how many lines there are. Each line has a number and a checksum
+//! before what it says (`line.rs`). A look or a difference that the journal has already is named and
 //! not written again, so a knob that is toggled thousands of times between known values costs no growth.
 
 use std::collections::BTreeMap;
@@ -27,8 +28,10 @@ use super::net::Net;
 use super::snapshot::Seen;
 use super::whereabouts::Departure;
 
-/// The format that this build writes and the only one it takes: a journal does not outlive a boot.
-pub(super) const FORMAT: u32 = 3;
+/// The format that this build writes.
+pub(super) const FORMAT: u32 = 4;
+/// As [`FORMAT`], before lines had numbers and checksums. It is read, and gone on with, as it was written.
+pub(super) const PLAIN_FORMAT: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case", deny_unknown_fields)]
@@ -85,6 +88,25 @@ pub(super) struct Mark {
     /// Seconds since boot when it began.
     #[serde(with = "digits")]
     pub(super) at_s: u32,
+    /// How many lines the journal had by then; zero, and left out, in a journal without numbers.
+    #[serde(with = "digits", default, skip_serializing_if = "is_zero")]
+    pub(super) lines: u32,
+}
+
+impl Mark {
+    /// What [`Mark::turning`] says while no knob is written, but what knobs have disturbed.
+    pub(super) const SIDE_EFFECTS: u32 = u32::MAX;
+    /// What [`Mark::turning`] says once everything is put back: the journal is about to be removed.
+    pub(super) const DONE: u32 = u32::MAX - 1;
+
+    pub(super) fn is_done(self) -> bool {
+        self.turning == Mark::DONE
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 mod digits {
@@ -136,9 +158,9 @@ pub(super) struct History {
     /// In the order of their first turns.
     pub(super) turned: Vec<Turned>,
     /// By id, from 1; each with the number of its device.
-    pub(super) seen: Vec<(u32, Seen)>,
+    pub(super) seen: BTreeMap<u32, (u32, Seen)>,
     /// By id, from 1.
-    pub(super) nets: Vec<Net>,
+    pub(super) nets: BTreeMap<u32, Net>,
     pub(super) mark: Mark,
     /// Devices that have left the network namespace, by number.
     pub(super) left: BTreeMap<u32, Departure>,
@@ -150,13 +172,48 @@ impl History {
     }
 
     pub(super) fn seen(&self, id: u32) -> Option<&(u32, Seen)> {
-        self.seen.get((id as usize).checked_sub(1)?)
+        self.seen.get(&id)
     }
 
     /// What all finished writes have changed.
     pub(super) fn net(&self) -> Net {
-        let at = (self.mark.net as usize).checked_sub(1);
-        at.and_then(|at| self.nets.get(at)).cloned().unwrap_or_default()
+        self.nets.get(&self.mark.net).cloned().unwrap_or_default()
+    }
+
+    /// All of it as lines, each behind those that it speaks of.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        let intent = |turned: &Turned| Entry::Intent(Box::new(turned.intent.clone()));
+        let also = |turned: &Turned| {
+            let seq = turned.intent.seq;
+            let others = turned.written.iter().skip(1).cloned();
+            others.map(move |to| Entry::Also { seq, to }).collect::<Vec<_>>()
+        };
+        let seen = |(id, (device, seen)): (&u32, &(u32, Seen))| Entry::Seen {
+            id: *id,
+            device: *device,
+            seen: seen.clone(),
+        };
+        let net = |(id, net): (&u32, &Net)| Entry::Net { id: *id, net: net.clone() };
+        let left = |(device, to): (&u32, &Departure)| Entry::Left { device: *device, to: *to };
+        let turned = self.turned.iter().map(intent).chain(self.turned.iter().flat_map(also));
+        let looks = self.seen.iter().map(seen).chain(self.nets.iter().map(net));
+        turned.chain(looks).chain(self.left.iter().map(left)).collect()
+    }
+
+    /// What is named in it and is not there, one line each.
+    pub(super) fn dangling(&self) -> Vec<String> {
+        let Mark { turning, seen, net, .. } = self.mark;
+        let is_seen = |id: u32| id == 0 || self.seen.contains_key(&id);
+        let is_turned = |seq: u32| {
+            [0, Mark::DONE].contains(&seq)
+                || (seq == Mark::SIDE_EFFECTS && seen != 0)
+                || self.turned(seq).is_some()
+        };
+        let looks = self.turned.iter().map(|turned| turned.intent.seen).chain([seen]);
+        let looks = looks.filter(|id| !is_seen(*id)).map(|id| format!("what was seen before a write ({id})"));
+        let net = (net != 0 && !self.nets.contains_key(&net)).then(|| format!("what was changed ({net})"));
+        let turn = (!is_turned(turning)).then(|| format!("the write that was under way ({turning})"));
+        looks.chain(net).chain(turn).map(|what| format!("{what} is named, and missing")).collect()
     }
 }
 
@@ -168,8 +225,10 @@ mod tests {
     fn the_line_that_is_overwritten_has_one_width() {
         let text = |mark: Mark| serde_json::to_string(&Entry::Mark(mark)).unwrap();
         let width = text(Mark::default()).len();
+        let first = Mark { lines: 2, ..Mark::default() };
+        let width = text(first).len().max(width);
         for n in [1, u32::MAX] {
-            let mark = Mark { turning: n, seen: n, net: n, at_s: n };
+            let mark = Mark { turning: n, seen: n, net: n, at_s: n, lines: n };
             assert_eq!(text(mark).len(), width);
             assert_eq!(serde_json::from_str::<Entry>(&text(mark)).unwrap(), Entry::Mark(mark));
         }

@@ -10,7 +10,7 @@ use landspeed_netlink::{Address, Qdisc, Route};
 
 use super::host::{Found, Host, Spot};
 use super::identity::Device;
-use super::snapshot::{AddressKey, Held, Key, Seen, Slot, Value};
+use super::snapshot::{AddressKey, Held, Key, RelatedKey, Seen, Slot, Value};
 use super::whereabouts::Departure;
 use crate::{Disturbs, Domain, Error, Knob};
 
@@ -53,11 +53,30 @@ pub(super) struct World {
     pub(super) dies_after: Option<u32>,
     /// Settings and journal when it died.
     pub(super) at_death: Option<(State, Vec<u8>)>,
+    /// What was written to knobs, and put back beside them.
+    pub(super) wrote: Vec<(&'static str, String)>,
+    pub(super) put: Vec<(Key, Option<Value>)>,
+    /// Everything that the host ever was.
+    pub(super) ever: Vec<State>,
     pub(super) journal: PathBuf,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct FakeHost(pub(super) Arc<Mutex<World>>);
+
+/// The MTU of a VLAN on the device, which is never greater than that one's.
+fn vlan_mtu(mtu: u64) -> Value {
+    Value::Of { device: "eth0.7".into(), value: mtu.to_string() }
+}
+
+fn vlan() -> Key {
+    Key::Related(RelatedKey::mtu_of(7))
+}
+
+/// Whether it comes and goes with what it belongs to, and nobody can remove it.
+pub(super) fn is_file(key: &Key) -> bool {
+    matches!(key, Key::DeviceSysctl(_) | Key::Queue(_) | Key::Related(_))
+}
 
 fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
@@ -99,6 +118,7 @@ pub(super) fn another(key: &Key, n: u64) -> Option<Value> {
         Key::Feature(_) => Some(Value::On).filter(|_| n.is_multiple_of(2)),
         Key::DeviceSysctl(_) | Key::Queue(_) | Key::Sysctl(_) => Some(text(&format!("{}", n % 5))),
         Key::Qdisc => Some(qdisc(["pfifo_fast", "htb", "mq"][(n % 3) as usize])),
+        Key::Related(_) => Some(vlan_mtu(1281 + n % 5)),
         Key::Address(_) => (0..4).map(address).find(|(k, _)| k == key).map(|(_, value)| value),
         Key::Route(_) => {
             (10..13).map(|to| routes(to, (n % 3) as u32, false)).find(|(k, _)| k == key).map(|(_, v)| v)
@@ -116,6 +136,16 @@ pub(super) fn settable() -> Vec<Key> {
 /// Features that are off at first: a look finds nothing of them.
 const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 
+/// What a knob that is an offload asks for; whether it is on follows from those that it needs, as with the kernel's.
+pub(super) fn wish(knob: &Knob) -> Option<Key> {
+    let is_switch = matches!(knob.factor.domain, Domain::Each(Domain::Switch));
+    let is_offload = is_switch && knob.factor.disturbs.contains(&Disturbs::Features);
+    is_offload.then(|| Key::Feature(format!("of-{}", knob.factor.name)))
+}
+
+/// Offloads that nothing asks for at first.
+const NOT_ASKED_FOR: [&str; 3] = ["gro", "lro", "hw-gro"];
+
 fn is_automatic(key: &Key) -> bool {
     (0..4).any(|nth| routes(nth, 0, true).0 == *key)
 }
@@ -130,6 +160,7 @@ fn initial_items() -> BTreeMap<Key, Value> {
         items.insert(Key::Queue(name.into()), text("3"));
     }
     items.insert(Key::Qdisc, qdisc("pfifo_fast"));
+    items.insert(vlan(), vlan_mtu(1480));
     items.extend((0..4).map(address));
     items.extend((10..13).map(|to| routes(to, 0, false)));
     items
@@ -137,8 +168,11 @@ fn initial_items() -> BTreeMap<Key, Value> {
 
 impl State {
     pub(super) fn new() -> State {
-        let knobs = knobs().into_iter().map(|knob| (knob.factor.name, values(knob)[0].clone())).collect();
+        let (offloads, others): (Vec<&Knob>, _) = knobs().into_iter().partition(|knob| wish(knob).is_some());
+        let knobs = others.into_iter().map(|knob| (knob.factor.name, values(knob)[0].clone())).collect();
         let mut state = State { knobs, items: initial_items() };
+        let asked_for = offloads.into_iter().filter(|knob| !NOT_ASKED_FOR.contains(&knob.factor.name));
+        state.items.extend(asked_for.filter_map(wish).map(|wish| (wish, Value::On)));
         state.follow();
         state
     }
@@ -166,37 +200,60 @@ impl State {
         }
     }
 
+    /// What a knob reads.
+    pub(super) fn read(&self, knob: &Knob) -> String {
+        let Some(wish) = wish(knob) else { return self.knobs[knob.factor.name].clone() };
+        let stands = |(need, value): &(&str, &str)| {
+            let need = crate::table::find(need).unwrap();
+            self.read(need) == *value
+        };
+        let is_on = self.items.contains_key(&wish) && knob.factor.needs.iter().all(stands);
+        if is_on { "on" } else { "off" }.to_owned()
+    }
+
     pub(super) fn set(&mut self, key: &Key, value: Option<&Value>) {
         match value {
             Some(value) if self.has(key) => drop(self.items.insert(key.clone(), value.clone())),
             Some(_) => {}
             None => drop(self.items.remove(key)),
         }
+        self.pass_mtu_on();
         self.follow();
     }
 
     /// A write of a knob, with all that it drags along.
     fn turn(&mut self, knob: &Knob, value: &str, seed: u64) {
-        self.knobs.insert(knob.factor.name, value.to_owned());
+        match wish(knob) {
+            Some(wish) => self.set(&wish, Some(&Value::On).filter(|_| value == "on")),
+            None => drop(self.knobs.insert(knob.factor.name, value.to_owned())),
+        }
         for key in settable().iter().filter(|key| key.is_among(knob.factor.disturbs)) {
             let mut hasher = DefaultHasher::new();
             (seed, knob.factor.name, value, format!("{key:?}")).hash(&mut hasher);
             let n = hasher.finish();
-            let is_file = matches!(key, Key::DeviceSysctl(_) | Key::Queue(_));
-            if n.is_multiple_of(3) && (!is_file || self.items.contains_key(key)) {
+            if n.is_multiple_of(3) && (!is_file(key) || self.items.contains_key(key)) {
                 self.set(key, another(key, n >> 8).as_ref());
             }
         }
+        self.pass_mtu_on();
         self.come_and_go();
+    }
+
+    /// What stands on a device has no greater MTU than it; a greater one is not passed on.
+    fn pass_mtu_on(&mut self) {
+        let mtu: u64 = self.knobs["mtu"].parse().unwrap();
+        if matches!(self.items.get(&vlan()), Some(Value::Of { value, .. }) if value.parse::<u64>().unwrap() > mtu)
+        {
+            self.items.insert(vlan(), vlan_mtu(mtu));
+        }
     }
 
     /// Files and IPv6 addresses go with what they need; files come back as the kernel makes them.
     fn come_and_go(&mut self) {
         for key in settable() {
-            let is_file = matches!(key, Key::DeviceSysctl(_) | Key::Queue(_));
             if !self.has(&key) {
                 self.items.remove(&key);
-            } else if is_file {
+            } else if is_file(&key) {
                 self.items.entry(key).or_insert_with(|| text("0"));
             }
         }
@@ -211,6 +268,15 @@ impl State {
 
 fn is_ipv4(key: &Key) -> bool {
     (0..2).any(|nth| address(nth).0 == *key)
+}
+
+impl World {
+    /// From here on, what is written is looked at.
+    pub(super) fn begin_again(&mut self) {
+        self.wrote.clear();
+        self.put.clear();
+        self.ever.extend([State::new(), self.state.clone()]);
+    }
 }
 
 impl FakeHost {
@@ -256,14 +322,17 @@ impl Host for FakeHost {
     }
 
     fn read(&self, knob: &Knob, _: &Spot) -> Result<String, Error> {
-        Ok(self.lock().state.knobs[knob.factor.name].clone())
+        Ok(self.lock().state.read(knob))
     }
 
     fn write(&self, knob: &Knob, _: &Spot, value: &str) -> Result<(), Error> {
         self.before_write();
         let mut world = self.lock();
         let seed = world.seed;
+        let was = world.state.clone();
         world.state.turn(knob, value, seed);
+        world.ever.push(was);
+        world.wrote.push((knob.factor.name, value.to_owned()));
         Ok(())
     }
 
@@ -282,6 +351,7 @@ impl Host for FakeHost {
             if !is_automatic(key) || value.is_none() || last_resort {
                 self.lock().state.set(key, *value);
             }
+            self.lock().put.push(((*key).clone(), value.cloned()));
         }
         Vec::new()
     }

@@ -1,10 +1,12 @@
 //! The folder of journals: root's alone, and never reached through a symlink.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use super::JournalError;
@@ -78,10 +80,36 @@ impl Folder {
 
     /// Whether `fd` is still the file of this name: another process may have removed it meanwhile.
     pub(super) fn is_current(&self, name: &str, fd: impl AsFd) -> bool {
-        match (statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW), fstat(fd)) {
-            (Ok(named), Ok(held)) => (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino),
-            _ => false,
-        }
+        let named = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        named.is_some_and(|named| identity(fd) == Some((named.st_dev, named.st_ino)))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// The folder of landspeed's state, which it is in.
+    pub(super) fn state(&self) -> PathBuf {
+        self.path.parent().unwrap_or(&self.path).to_owned()
+    }
+
+    /// Whether its path still leads to it.
+    pub(super) fn is_reachable(&self) -> bool {
+        let named = Folder::open(&self.state()).ok().flatten();
+        let same = |named: Folder| Some(identity(&named.fd)? == identity(&self.fd)?);
+        named.and_then(same).unwrap_or(false)
+    }
+
+    /// Opens it anew by its path, and makes it where it is gone.
+    pub(super) fn anew(&self) -> Result<Folder, JournalError> {
+        Self::open_or_make(&self.state())
+    }
+
+    /// Gives a file another name, in the place of what has that, and makes that durable.
+    pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), JournalError> {
+        let renamed = renameat(&self.fd, from, &self.fd, to);
+        renamed.map_err(|e| JournalError::io("rename", &self.path.join(from), e))?;
+        self.sync()
     }
 
     /// Removes a file and makes the removal durable. A file that is gone already is no error.
@@ -113,6 +141,11 @@ impl Folder {
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
+}
+
+/// Device and inode.
+fn identity(fd: impl AsFd) -> Option<(u64, u64)> {
+    fstat(fd).ok().map(|held| (held.st_dev, held.st_ino))
 }
 
 const NOT_OURS: &str = "is not ours alone (owner or mode differ): inspect and remove it";

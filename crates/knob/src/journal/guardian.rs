@@ -18,6 +18,7 @@ use super::entry::{FORMAT, Header};
 use super::file::{JournalFile, name_of};
 use super::folder::Folder;
 use super::identity::Here;
+use super::keeping::Keeping;
 use super::lease::Lease;
 use super::ledger::Ledger;
 use super::lock::NamespaceLock;
@@ -67,9 +68,11 @@ fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
         }
     };
     let lease = Lease::new(lease, Instant::now());
-    let mut guardian = Guardian { channel, agent, ledger, namespace, lease };
+    let keeping = Some(Keeping::of(&ledger.file));
+    let mut guardian = Guardian { channel, agent, ledger, namespace, lease, keeping };
     if guardian.announce().is_err() {
         // The agent died before it could turn anything.
+        guardian.keeping = None;
         let _ = guardian.ledger.file.remove();
         return None;
     }
@@ -99,6 +102,8 @@ struct Guardian {
     ledger: Ledger,
     namespace: NamespaceLock,
     lease: Lease,
+    /// While it serves.
+    keeping: Option<Keeping>,
 }
 
 impl Guardian {
@@ -111,9 +116,11 @@ impl Guardian {
 
     fn serve(&mut self) -> End {
         loop {
-            match wait(&self.channel, self.lease.left(Instant::now())) {
-                Ok(true) => {}
-                Ok(false) => return End::Lost("the controller has stopped answering".into()),
+            let is_kept = || self.ledger.file.is_kept();
+            match wait(&self.channel, self.lease.left(Instant::now()), is_kept) {
+                Ok(Waited::Heard) => {}
+                Ok(Waited::InVain) => return End::Lost("the controller has stopped answering".into()),
+                Ok(Waited::Disturbed) => return self.without_journal(),
                 Err(e) => return End::Lost(format!("the guardian cannot wait: {e}")),
             }
             let message = match self.channel.receive() {
@@ -136,6 +143,7 @@ impl Guardian {
                 self.ledger.note_departures();
             }
             ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
+            ToGuardian::Intent { .. } if !self.ledger.file.is_kept() => return Some(self.without_journal()),
             ToGuardian::Intent { knob, device, to } => {
                 let answer = self.ledger.intend(&knob, &device, &to);
                 // What the journal took does not count against the controller.
@@ -168,6 +176,14 @@ impl Guardian {
         None
     }
 
+    /// Another program removed, replaced or changed the journal: what was turned is known here alone, and at an end.
+    fn without_journal(&mut self) -> End {
+        self.keeping = None;
+        let path = self.ledger.file.path();
+        let again = self.ledger.write_anew().map_or_else(|e| format!(" ({e})"), |()| String::new());
+        End::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
+    }
+
     /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is given
     /// any more; only one that was given and not reported back as over can still be under way.
     fn take_over(&mut self, end: End) {
@@ -185,7 +201,8 @@ impl Guardian {
                     let _ = pidfd_send_signal(agent, Signal::KILL);
                 }
             }
-            if !wait(&self.channel, if killed { GRACE } else { left }).unwrap_or(true) {
+            let time = if killed { GRACE } else { left };
+            if wait(&self.channel, time, || true).is_ok_and(|waited| waited == Waited::InVain) {
                 continue;
             }
             match self.channel.receive() {
@@ -199,6 +216,7 @@ impl Guardian {
 
     /// Puts everything back, and removes the journal when nothing is left to do.
     fn restore(&mut self) -> Restored {
+        self.keeping = None;
         let mut report = restore(&mut self.ledger, false);
         for _ in 1..TRIES {
             if report.is_done() {
@@ -234,32 +252,47 @@ fn open(
     let namespace = NamespaceLock::take()?;
     let folder = Folder::open_or_make(state_dir)?;
     let name = name_of(here.netns_cookie);
-    let mut file = JournalFile::lock(folder, &name, true)?.ok_or_else(gone)?;
-    if file.read(lookup)?.is_pending() {
+    let earlier = JournalFile::lock(folder.again()?, &name)?;
+    if let Some(file) = &earlier
+        && file.read(lookup)?.is_pending()
+    {
         return Err(JournalError::Pending { path: file.path() });
     }
     let Here { boot_id, netns_cookie } = here;
-    file.begin(Header { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me })?;
-    Ok((namespace, Ledger::new(file, lookup), pidfd_open(agent, PidfdFlags::empty()).ok()))
+    let header = Header { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me };
+    let file = JournalFile::begin(folder, &name, header.clone())?;
+    Ok((namespace, Ledger::new(file, lookup, header), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 
 /// How often the wait is looked at.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Waits for a packet or the end of the other side; false when the time is over. Only time in which this process could have
+/// How a wait ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Waited {
+    /// With a packet, or the end of the other side.
+    Heard,
+    /// The time is over.
+    InVain,
+    /// What it depended on is no more.
+    Disturbed,
+}
+
+/// Waits for a packet or the end of the other side, as long as `goes_on`. Only time in which this process could have
 /// heard something counts: a machine that is suspended, or whose hypervisor pauses it, wakes up with the time gone by, and
 /// the other side has had no chance to speak either.
-fn wait(channel: &Channel, time: Duration) -> io::Result<bool> {
+fn wait(channel: &Channel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<Waited> {
     let mut left = time;
     loop {
         let (part, began) = (left.min(LOOK), Instant::now());
         let timeout = Timespec::try_from(part).map_err(io::Error::other)?;
         let mut fds = [PollFd::from_borrowed_fd(channel.fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
-            Ok(0) if part == left => return Ok(false),
+            Ok(0) if !goes_on() => return Ok(Waited::Disturbed),
+            Ok(0) if part == left => return Ok(Waited::InVain),
             Ok(0) => left -= part,
             Err(rustix::io::Errno::INTR) => left -= began.elapsed().min(part),
-            ready => return Ok(ready? > 0),
+            ready => return ready.map(|_| Waited::Heard).map_err(Into::into),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use landspeed_units::Nanos;
 
 use super::bracket::Bracket;
-use super::entry::{Entry, History, Intent, Turned};
+use super::entry::{Entry, Header, History, Intent, Turned};
 use super::file::JournalFile;
 use super::host::{Found, Host, Live, Spot};
 use super::identity::{Device, in_initial_netns};
@@ -23,6 +23,8 @@ pub(super) struct Ledger {
     pub(super) lookup: Lookup,
     pub(super) host: Box<dyn Host>,
     pub(super) history: History,
+    /// `None` where the journal has lost it.
+    header: Option<Header>,
     /// What all finished writes have changed.
     pub(super) net: Net,
     /// Lines that could not be read, for people.
@@ -47,8 +49,9 @@ pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'stati
 }
 
 impl Ledger {
-    pub(super) fn new(file: JournalFile, lookup: Lookup) -> Ledger {
-        Self::on(file, lookup, Box::new(Live::watching()), Contents::default())
+    pub(super) fn new(file: JournalFile, lookup: Lookup, header: Header) -> Ledger {
+        let contents = Contents { header: Some(header), ..Contents::default() };
+        Self::on(file, lookup, Box::new(Live::watching()), contents)
     }
 
     pub(super) fn resume(
@@ -84,14 +87,30 @@ impl Ledger {
 
     fn left(&mut self, device: u32, to: Departure) {
         self.history.left.insert(device, to);
+        if self.is_frozen {
+            return;
+        }
         // Who restores after our death looks for the device without it, and says so where it finds none.
         let _ = self.file.append(&[Entry::Left { device, to }]);
     }
 
+    /// Writes the journal anew where it should be, from memory: another program removed, replaced or changed it.
+    pub(super) fn write_anew(&mut self) -> Result<(), JournalError> {
+        let Some(header) = self.header.clone() else { return Ok(()) };
+        let mut file = JournalFile::begin(self.file.folder().anew()?, self.file.name(), header)?;
+        file.append(&self.history.entries())?;
+        file.mark(self.history.mark)?;
+        self.file = file;
+        Ok(())
+    }
+
     pub(super) fn on(file: JournalFile, lookup: Lookup, host: Box<dyn Host>, contents: Contents) -> Ledger {
-        let Contents { history, refused, .. } = contents;
+        let refused = contents.complaints();
+        // A journal that does not add up stays as it was found.
+        let is_frozen = !contents.damage.is_empty();
+        let Contents { header, history, .. } = contents;
         let net = history.net();
-        Ledger { file, lookup, host, history, net, refused, bracket: None, stuck: None, is_frozen: false }
+        Ledger { file, lookup, host, header, history, net, refused, bracket: None, stuck: None, is_frozen }
     }
 
     /// Writes down that `knob` is about to be set to `to`, and what it may disturb; on return it is on disk. Whether
@@ -105,10 +124,11 @@ impl Ledger {
         self.note_departures();
         let spot = Spot::here(device);
         let now = self.host.read(knob, &spot)?;
-        let known = self.history.turned.iter().position(|t| is_of(t, knob, device));
+        let device = self.host.device(device).map_err(Error::Unavailable)?;
+        let known = self.history.turned.iter().position(|t| is_of(t, knob, device.as_ref()));
         let mut turned = match known {
-            Some(at) => self.once_more(&self.history.turned[at], &spot)?,
-            None => self.fresh(knob, &spot, &now, to)?,
+            Some(at) => once_more(&self.history.turned[at], device.as_ref())?,
+            None => self.fresh(knob, device, &now, to)?,
         };
         self.check(knob, &turned, &spot, &now)?;
         let bracket = self
@@ -152,18 +172,7 @@ impl Ledger {
         Err(Error::Foreign { knob, found, ours: ours.clone() })
     }
 
-    /// A knob that has been turned before, on the very same device.
-    fn once_more(&self, turned: &Turned, spot: &Spot) -> Result<Turned, Error> {
-        let now = self.host.device(&spot.device).map_err(Error::Unavailable)?;
-        match (&turned.intent.device, now) {
-            (Some(then), Some(now)) if then.ifindex != now.ifindex && then.name == now.name => {
-                Err(Error::Unavailable(format!("{} is another device than before by now", then.name)))
-            }
-            _ => Ok(turned.clone()),
-        }
-    }
-
-    fn fresh(&self, knob: &Knob, spot: &Spot, before: &str, to: &str) -> Result<Turned, Error> {
+    fn fresh(&self, knob: &Knob, device: Option<Device>, before: &str, to: &str) -> Result<Turned, Error> {
         if self.history.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
@@ -175,8 +184,6 @@ impl Ledger {
                 "{name} is '{found}' now, which could not be put back: expected {expected}"
             ))
         })?;
-        let device = self.host.device(&spot.device);
-        let device = device.map_err(|e| Error::Unavailable(format!("{name}: {e}")))?;
         let seq = self.history.turned.last().map_or(1, |last| last.intent.seq + 1);
         let (before, knob) = (before.to_owned(), name.to_owned());
         let intent = Intent { seq, knob, device, before, to: to.to_owned(), seen: 0 };
@@ -203,7 +210,19 @@ impl Ledger {
     }
 }
 
-fn is_of(turned: &Turned, knob: &Knob, device: &str) -> bool {
-    let same_device = || turned.intent.device.as_ref().is_some_and(|d| d.name == device);
+/// Whether it is this knob of this device, which may have another name by now, or of another one that has its name.
+fn is_of(turned: &Turned, knob: &Knob, device: Option<&Device>) -> bool {
+    let is_it = |(then, now): (&Device, &Device)| then.ifindex == now.ifindex || then.name == now.name;
+    let same_device = || turned.intent.device.as_ref().zip(device).is_some_and(is_it);
     turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
+}
+
+/// A knob that has been turned before, on the very same device.
+fn once_more(turned: &Turned, now: Option<&Device>) -> Result<Turned, Error> {
+    match (&turned.intent.device, now) {
+        (Some(then), Some(now)) if then.ifindex != now.ifindex && then.name == now.name => {
+            Err(Error::Unavailable(format!("{} is another device than before by now", then.name)))
+        }
+        _ => Ok(turned.clone()),
+    }
 }

@@ -22,9 +22,13 @@ mod folder;
 mod guardian;
 mod host;
 mod identity;
+mod keeping;
 mod lease;
 mod ledger;
+mod line;
 mod lock;
+#[cfg(test)]
+mod mutation_tests;
 mod namespaces;
 mod net;
 mod read;

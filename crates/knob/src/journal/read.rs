@@ -1,12 +1,15 @@
 //! Reading a journal as if an enemy had written it: nothing that is not in the knob table, in its knob's
-//! domain and of bounded size comes through.
+//! domain and of bounded size comes through. A journal that does not add up is read as far as its lines are as they were
+//! written, and says what is wrong with it.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::Lookup;
-use super::entry::{Entry, FORMAT, Header, History, Intent, Turned};
+use super::entry::{Entry, FORMAT, Header, History, Intent, PLAIN_FORMAT, Turned};
 use super::identity::Device;
-use super::net::Net;
+use super::line;
+use super::net::{Change, Net};
 use super::snapshot::{Key, Seen, Value};
 use crate::{Knob, device};
 
@@ -19,16 +22,27 @@ pub(super) const MAX_TURNED: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// `None` in a journal whose writer died before the header was on disk.
+    /// `None` in a journal that has lost it.
     pub(super) header: Option<Header>,
     pub(super) history: History,
     /// Lines that were refused, for people, already escaped.
     pub(super) refused: Vec<String>,
+    /// Why the journal is not as landspeed left it, for people: lines that are lost, changed or moved.
+    pub(super) damage: Vec<String>,
     /// The boot and the format of a header that another version of landspeed wrote.
     pub(super) other_format: Option<OtherFormat>,
+    /// Where it goes on.
+    pub(super) end: End,
+}
+
+/// Where a journal goes on, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct End {
     /// Bytes up to the end of the last whole line, and up to the mark.
     pub(super) len: u64,
     pub(super) mark_at: u64,
+    /// Lines that there are, where they have numbers.
+    pub(super) lines: Option<u32>,
 }
 
 /// What every version's header says.
@@ -41,14 +55,31 @@ pub(super) struct OtherFormat {
 impl Contents {
     /// Whether anything may have been changed under this journal.
     pub(super) fn is_pending(&self) -> bool {
-        !self.history.turned.is_empty() || !self.refused.is_empty() || self.other_format.is_some()
+        let may_hold = !self.history.turned.is_empty() || !self.refused.is_empty();
+        !self.history.mark.is_done() && (may_hold || !self.damage.is_empty() || self.other_format.is_some())
+    }
+
+    /// Whether lines are missing, so that others may speak of what is not there.
+    fn is_gapped(&self) -> bool {
+        !self.damage.is_empty()
+    }
+
+    /// Whether it has its header, or has lost it.
+    fn is_begun(&self) -> bool {
+        self.header.is_some() || self.is_gapped()
+    }
+
+    /// All that is wrong with it, one line each.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let damage = self.damage.iter().map(|what| format!("the journal does not add up: {what}"));
+        damage.chain(self.refused.iter().cloned()).collect()
     }
 }
 
 /// Reads a journal. A last line without its end was never durable, so what it announces never happened.
 pub(super) fn read(file: impl Read, lookup: Lookup) -> io::Result<Contents> {
     let mut lines = BufReader::new(file.take(MAX_FILE));
-    let mut contents = Contents::default();
+    let mut reader = Reader { lookup, contents: Contents::default(), sealed: BTreeMap::new(), last: 0 };
     let mut number = 0;
     loop {
         let mut line = Vec::new();
@@ -56,41 +87,114 @@ pub(super) fn read(file: impl Read, lookup: Lookup) -> io::Result<Contents> {
         let len = line.len();
         if line.pop() != Some(b'\n') {
             if len == MAX_LINE {
-                contents.refused.push(format!("line {} is too long", number + 1));
+                reader.contents.refused.push(format!("line {} is too long", number + 1));
             }
-            return Ok(contents);
+            return Ok(reader.done(number));
         }
         number += 1;
-        contents.len += len as u64;
+        reader.contents.end.len += len as u64;
         if number == 1 {
-            contents.mark_at = contents.len;
-            contents.other_format = other_format(&line);
+            reader.contents.end.mark_at = len as u64;
         }
-        if contents.other_format.is_some() {
-            continue;
+        reader.line(number, &line);
+    }
+}
+
+struct Reader {
+    lookup: Lookup,
+    contents: Contents,
+    /// The entries of lines that have numbers.
+    sealed: BTreeMap<u32, Vec<u8>>,
+    /// The greatest of these numbers so far.
+    last: u32,
+}
+
+impl Reader {
+    fn line(&mut self, number: u32, line: &[u8]) {
+        if number == 1 {
+            self.contents.other_format = other_format(line);
+            self.contents.end.lines = line::is_sealed(line).then_some(0);
         }
-        if let Err(why) = take(&mut contents, &line, number, lookup) {
-            contents.refused.push(format!("line {number} {why}"));
+        match (&self.contents.other_format, self.contents.end.lines) {
+            (Some(_), _) => {}
+            (None, Some(_)) => self.sealed_line(number, line),
+            (None, None) => self.entry(number, line),
         }
     }
+
+    fn sealed_line(&mut self, at: u32, line: &[u8]) {
+        let Some((number, entry)) = line::unsealed(line) else {
+            return self.contents.damage.push(format!("line {at} was changed"));
+        };
+        if number <= self.last {
+            self.contents.damage.push(format!("line {number} is where it was not written"));
+        }
+        self.last = self.last.max(number);
+        self.sealed.insert(number, entry);
+    }
+
+    fn entry(&mut self, number: u32, entry: &[u8]) {
+        if let Err(why) = take(&mut self.contents, entry, number, self.lookup) {
+            self.contents.refused.push(format!("line {number} {why}"));
+        }
+    }
+
+    fn done(mut self, whole_lines: u32) -> Contents {
+        let sealed = std::mem::take(&mut self.sealed);
+        if self.contents.end.lines.is_some() {
+            self.contents.end.lines = Some(self.last);
+            self.contents.damage.extend(gaps(&sealed));
+        }
+        sealed.iter().for_each(|(number, entry)| self.entry(*number, entry));
+        if whole_lines == 0 {
+            self.contents.damage.push("it has no whole line".into());
+        } else if self.contents.header.is_none() && self.contents.other_format.is_none() {
+            self.contents.damage.push("it has no header".into());
+        }
+        let lines = self.contents.history.mark.lines;
+        if lines > self.last {
+            self.contents.damage.push(format!("lines {} to {lines} are missing", self.last + 1));
+        }
+        if self.contents.refused.is_empty() {
+            self.contents.damage.extend(self.contents.history.dangling());
+        }
+        self.contents
+    }
+}
+
+/// The numbers that are missing, the mark's among them.
+fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
+    let mut expected = line::HEADER;
+    let mut missing = Vec::new();
+    for number in sealed.keys().copied().chain([line::MARK + 1]) {
+        if number > expected {
+            missing.push(format!("lines {expected} to {} are missing", number - 1));
+        }
+        expected = expected.max(number + 1);
+    }
+    missing
 }
 
 /// What another version says of itself: its lines are not read, as they could mean something else.
 fn other_format(line: &[u8]) -> Option<OtherFormat> {
-    let other: OtherFormat = serde_json::from_slice(line).ok()?;
-    (other.format != FORMAT && is_boot_id(&other.boot_id)).then_some(other)
+    let line = match line::unsealed(line) {
+        None if line::is_sealed(line) => return None,
+        None => line.to_vec(),
+        Some((_, entry)) => entry,
+    };
+    let other: OtherFormat = serde_json::from_slice(&line).ok()?;
+    (![FORMAT, PLAIN_FORMAT].contains(&other.format) && is_boot_id(&other.boot_id)).then_some(other)
 }
-
-fn take(contents: &mut Contents, line: &[u8], number: usize, lookup: Lookup) -> Result<(), String> {
+fn take(contents: &mut Contents, line: &[u8], number: u32, lookup: Lookup) -> Result<(), String> {
     let entry: Entry = serde_json::from_slice(line)
         .map_err(|e| format!("is not understood: {}", e.to_string().escape_debug()))?;
     match entry {
-        Entry::Header(header) if number == 1 => take_header(contents, header),
-        Entry::Mark(mark) if number == 2 => {
+        Entry::Header(header) if number == line::HEADER => take_header(contents, header),
+        Entry::Mark(mark) if number == line::MARK => {
             contents.history.mark = mark;
             Ok(())
         }
-        Entry::Intent(intent) if contents.header.is_some() => take_intent(contents, *intent, lookup),
+        Entry::Intent(intent) if contents.is_begun() => take_intent(contents, *intent, lookup),
         Entry::Also { seq, to } => {
             let turned = contents.history.turned.iter_mut().find(|t| t.intent.seq == seq);
             let turned = turned.ok_or("belongs to no intent")?;
@@ -101,9 +205,9 @@ fn take(contents: &mut Contents, line: &[u8], number: usize, lookup: Lookup) -> 
             turned.written.push(to);
             Ok(())
         }
-        Entry::Seen { id, device, seen } => take_seen(&mut contents.history, (id, device, seen), lookup),
-        Entry::Net { id, net } => take_net(&mut contents.history, (id, net), lookup),
-        Entry::Left { device, to } if contents.header.is_some() => {
+        Entry::Seen { id, device, seen } => take_seen(contents, (id, device, seen), lookup),
+        Entry::Net { id, net } => take_net(contents, (id, net), lookup),
+        Entry::Left { device, to } if contents.is_begun() => {
             contents.history.left.insert(device, to);
             Ok(())
         }
@@ -112,8 +216,9 @@ fn take(contents: &mut Contents, line: &[u8], number: usize, lookup: Lookup) -> 
 }
 
 fn take_header(contents: &mut Contents, header: Header) -> Result<(), String> {
-    if header.format != FORMAT {
-        return Err(format!("has format {}, this landspeed reads {FORMAT}", header.format));
+    let expected = if contents.end.lines.is_some() { FORMAT } else { PLAIN_FORMAT };
+    if header.format != expected {
+        return Err(format!("has format {}, and is written as format {expected}", header.format));
     }
     if !is_boot_id(&header.boot_id) {
         return Err("has no boot id".into());
@@ -142,37 +247,53 @@ fn take_intent(contents: &mut Contents, intent: Intent, lookup: Lookup) -> Resul
     Ok(())
 }
 
+/// Whether `id` comes behind the last one, and next to it unless lines are missing.
+fn is_next<T>(contents: &Contents, all: &BTreeMap<u32, T>, id: u32) -> bool {
+    let next = all.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
+    id == next || (id > next && contents.is_gapped())
+}
+
 fn take_seen(
-    history: &mut History,
-    (id, device, seen): (u32, u32, Seen),
+    contents: &mut Contents,
+    (id, device, mut seen): (u32, u32, Seen),
     lookup: Lookup,
 ) -> Result<(), String> {
-    if id as usize != history.seen.len() + 1 {
+    if !is_next(contents, &contents.history.seen, id) {
         return Err("is out of order".into());
     }
+    let history = &contents.history;
+    if contents.is_gapped() {
+        seen.own.retain(|(seq, _)| history.turned(*seq).is_some());
+    }
     let sound = |(key, value): (&Key, &Value)| is_sound(history, lookup, device, key, Some(value));
-    if !seen.items().all(sound) {
+    // What belongs to a line that is missing cannot be told from what belongs to none.
+    if !contents.is_gapped() && !seen.items().all(sound) {
         return Err(NOT_ITS_OWN.into());
     }
     check_values(history, lookup, seen.own.iter().map(|(seq, value)| (seq, value)))?;
-    history.seen.push((device, seen));
+    contents.history.seen.insert(id, (device, seen));
     Ok(())
 }
 
-fn take_net(history: &mut History, (id, net): (u32, Net), lookup: Lookup) -> Result<(), String> {
-    if id as usize != history.nets.len() + 1 {
+fn take_net(contents: &mut Contents, (id, mut net): (u32, Net), lookup: Lookup) -> Result<(), String> {
+    if !is_next(contents, &contents.history.nets, id) {
         return Err("is out of order".into());
     }
-    check_values(history, lookup, &net.values)?;
-    let sound = net.changes.iter().all(|((device, key), change)| {
+    let history = &contents.history;
+    let sound = |(device, key): &(u32, Key), change: &Change| {
         [&change.before, &change.after]
             .into_iter()
             .all(|value| is_sound(history, lookup, *device, key, value.as_ref()))
-    });
-    if !sound {
+    };
+    if contents.is_gapped() {
+        net.values.retain(|seq, _| history.turned(*seq).is_some());
+        net.changes.retain(|place, change| sound(place, change));
+    }
+    check_values(history, lookup, &net.values)?;
+    if !net.changes.iter().all(|(place, change)| sound(place, change)) {
         return Err(NOT_ITS_OWN.into());
     }
-    history.nets.push(net);
+    contents.history.nets.insert(id, net);
     Ok(())
 }
 

@@ -44,9 +44,10 @@ impl Report {
     /// As agents and records have it.
     pub(super) fn into_restored(self) -> Restored {
         let restored = self.is_done() && !self.foreign;
+        let left = self.is_done() && self.foreign;
         let failures = self.failures.into_iter().map(|line| format!("NOT PUT BACK: {line}"));
         let unsure = self.unsure.into_iter().map(|line| format!("NOT PUT BACK, maybe not ours: {line}"));
-        Restored { restored, notes: failures.chain(unsure).chain(self.notes).collect() }
+        Restored { restored, left, notes: failures.chain(unsure).chain(self.notes).collect() }
     }
 
     pub(super) fn note(&mut self, line: String) {
@@ -103,6 +104,19 @@ pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
     let rest = rest.flat_map(|(number, device)| side_effects::inventory(ledger, number, device.as_ref()));
     let refused = ledger.refused.iter().map(|line| format!("  {line}"));
     ledger.history.turned.iter().map(knob).chain(rest).chain(refused).collect()
+}
+
+/// The knobs that read as our last write left them, and not as before it, one line each.
+pub(super) fn still_ours(ledger: &Ledger) -> Vec<String> {
+    let line = |turned: &Turned| {
+        let knob = knob_of(ledger, turned).ok()?;
+        let now = ledger.host.read(knob, &spot_of(ledger, turned, knob).ok()??).ok()?;
+        let before = &turned.intent.before;
+        let is_still = !value::same(&knob.factor.domain, &now, before) && is_ours(ledger, turned, knob, &now);
+        is_still
+            .then(|| format!("{} is {now}, as that run left it; it had been {before}", subject(turned, knob)))
+    };
+    ledger.history.turned.iter().filter_map(line).collect()
 }
 
 /// The devices that knobs were turned on, by number; 0 for turns without one.
@@ -173,7 +187,7 @@ fn subject(turned: &Turned, knob: &Knob) -> String {
 
 /// Where a knob is turned now; `None` where its device is gone. What reaches further than the device
 /// outlives it.
-fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
+pub(super) fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
     let Some(device) = &turned.intent.device else { return Ok(Some(Spot::default())) };
     match ledger.find(device) {
         Ok(Found::At(spot)) if knob.factor.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),

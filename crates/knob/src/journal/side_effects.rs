@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bracket::SIDE_EFFECTS;
+use super::entry::Mark;
 use super::host::{Found, Spot};
 use super::identity::Device;
 use super::ledger::Ledger;
@@ -51,16 +51,16 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
     let firsts: Vec<&Seen> = ledger.firsts_on(number).collect();
     let slots = firsts.iter().flat_map(|seen| seen.slots().cloned()).collect();
     let Ok(now) = ledger.host.look(&rest.kinds, &rest.spot, &slots) else { return };
-    let mut known = BTreeSet::new();
+    // What a look did not find was not there: the first look at a kind of settings speaks of all of that kind.
+    let mut kinds = rest.kinds.clone();
     for first in firsts {
-        let kinds: Vec<&Disturbs> = rest.kinds.iter().filter(|kind| first.was_for(kind)).collect();
-        for key in first.keys().chain(now.keys()) {
-            let news = kinds.iter().any(|kind| key.is_among(&[**kind])) && known.insert(key.clone());
+        let (news, later): (Vec<Disturbs>, _) = kinds.into_iter().partition(|kind| first.was_for(kind));
+        kinds = later;
+        for key in first.keys().chain(now.keys()).filter(|key| key.is_among(&news)) {
             let (was, is) = (first.get(key), now.get(key));
             let place = place(number, key);
             let by_itself = [was, is].into_iter().flatten().all(Value::is_the_kernels_own);
-            if news
-                && !same(was, is)
+            if !same(was, is)
                 && !by_itself
                 && !report.others.contains(&place)
                 && !ledger.net.changes.contains_key(&place)
@@ -109,6 +109,9 @@ fn foreign(key: &Key, was: Option<&Value>, is: Option<&Value>, device: &str) -> 
 fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
     match (key, value) {
         (Key::Route(_), Some(routes)) => format!("route {}", routes.shown()),
+        (Key::Related(_), Some(Value::Of { device: other, .. })) => {
+            format!("{}, {other}", key.shown(device))
+        }
         _ => key.shown(device),
     }
 }
@@ -186,7 +189,7 @@ impl SideEffects {
                 continue;
             }
             let (is, was) = (now.get(key), change.before.as_ref());
-            if same(is, was) || !key.can_be(was, ledger.host.now_s()) {
+            if same(is, was) || !key.can_be(was, ledger.host.now_s()) || key.is_gone(is) {
                 settled.push(place.clone());
             } else if self.follows(ledger, report, place) {
                 // Kept in mind: it may yet go with its address, by our doing.
@@ -235,7 +238,7 @@ impl SideEffects {
         let Some(newest) = turned.find(|turned| turned.device() == self.number).cloned() else { return };
         let put: Vec<(&Key, Option<&Value>)> =
             todo.iter().map(|(key, change)| (key, change.before.as_ref())).collect();
-        let refused = ledger.bracketed(SIDE_EFFECTS, &newest, &self.kinds, &self.spot, |host| {
+        let refused = ledger.bracketed(Mark::SIDE_EFFECTS, &newest, &self.kinds, &self.spot, |host| {
             host.put(&self.spot, &put, self.is_stuck)
         });
         // What was given up in an earlier round keeps its reason.
@@ -280,6 +283,6 @@ fn put_back_line(key: &Key, change: &Change, device: &str) -> String {
         (Key::Address(_), Some(_)) => format!("{}: put back", key.shown(device)),
         (Key::Route(_), Some(_)) => format!("{}: put back", subject(key, was, device)),
         (Key::Address(_) | Key::Route(_), None) => format!("{}: removed", subject(key, is, device)),
-        _ => format!("{}: {} -> {}", key.shown(device), state(key, is), state(key, was)),
+        _ => format!("{}: {} -> {}", subject(key, was.or(is), device), state(key, is), state(key, was)),
     }
 }

@@ -12,7 +12,7 @@ use landspeed_record::{Restored, TurnReport};
 use landspeed_units::Nanos;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use super::file::{JournalFile, name_of};
+use super::file::{JournalFile, draft_of, name_of};
 use super::folder::{Folder, state_dir};
 use super::identity::Here;
 use super::ledger::checked;
@@ -165,10 +165,8 @@ impl Turner {
         if !self.shared.has_guardian_ended(Some(RESTORE_TIMEOUT)) {
             self.shared.kill_guardian();
         }
-        watch.join().unwrap_or_else(|_| Restored {
-            restored: false,
-            notes: vec!["a bug kept settings from being put back: run `landspeed undo`".into()],
-        })
+        let bug = || "a bug kept settings from being put back: run `landspeed undo`".to_owned();
+        watch.join().unwrap_or_else(|_| Restored::failed(bug()))
     }
 }
 
@@ -202,6 +200,10 @@ fn discard_empty(options: &Options) {
     let Ok(here) = Here::find_out() else { return };
     let name = name_of(here.netns_cookie);
     let Ok(Some(folder)) = Folder::open(&options.state_dir) else { return };
+    let draft = folder.again().and_then(|folder| JournalFile::try_lock(folder, &draft_of(&name)));
+    if let Ok(Some(draft)) = draft {
+        let _ = draft.discard();
+    }
     if let Ok(Some(file)) = JournalFile::try_lock(folder, &name)
         && file.read(options.lookup).is_ok_and(|contents| !contents.is_pending())
     {

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::file::{JournalFile, cookie_of, name_of};
+use super::entry::{Intent, Turned};
+use super::file::{JournalFile, cookie_of, draft_for, name_of};
 use super::folder::{Folder, state_dir};
 use super::host::Live;
 use super::identity::Here;
 use super::ledger::Ledger;
 use super::lock::NamespaceLock;
 use super::read::Contents;
-use super::restore::{Report, inventory, restore};
+use super::restore::{Report, inventory, restore, still_ours};
 use super::{JournalError, Lookup, namespaces};
 
 /// What `landspeed undo` did.
@@ -19,6 +20,10 @@ pub struct UndoReport {
     pub lines: Vec<String>,
     /// Whether nothing is left to undo.
     pub clean: bool,
+    /// Whether something was left on purpose: another program changed it.
+    pub left: bool,
+    /// Whether a journal is kept that nothing but forgetting it ends.
+    is_stuck: bool,
 }
 
 /// What `landspeed undo` is asked to do.
@@ -54,7 +59,7 @@ impl Default for Undo {
 /// journals go too.
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, Here::find_out()?);
-    let mut report = UndoReport { lines: Vec::new(), clean: true };
+    let mut report = UndoReport { clean: true, ..UndoReport::default() };
     for cookie in cookies {
         let mut work =
             |file: JournalFile, name: &str, report: &mut UndoReport| undo.undo(file, name, &here, report);
@@ -81,15 +86,15 @@ pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
 type Work<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 
 impl Undo {
-    /// Puts back what journals say. Journals of another boot are reported and removed: their settings went
-    /// with that boot.
+    /// Puts back what journals say. Journals of another boot are reported and, unless a setting still reads as they
+    /// left it, removed: their settings went with that boot. A journal that does not add up stays.
     ///
     /// # Errors
     /// The journals' folder cannot be trusted or read.
     pub fn run(&self) -> Result<UndoReport, JournalError> {
         let here = Here::find_out()?;
         let mut report = self.each(&here, &mut |file, name, report| self.undo(file, name, &here, report))?;
-        if !report.clean {
+        if report.is_stuck {
             report.lines.push(
                 "`landspeed undo --forget` is the last resort: it shows what it gives up, and removes the journal"
                     .into(),
@@ -115,7 +120,7 @@ impl Undo {
     }
 
     fn each(&self, here: &Here, work: &mut Work<'_>) -> Result<UndoReport, JournalError> {
-        let mut report = UndoReport { lines: Vec::new(), clean: true };
+        let mut report = UndoReport { clean: true, ..UndoReport::default() };
         let own = name_of(here.netns_cookie);
         let names = match Folder::open(&self.state_dir)? {
             Some(folder) => folder.names()?,
@@ -124,6 +129,7 @@ impl Undo {
         let mut others = 0;
         for name in names {
             match cookie_of(&name) {
+                None if draft_for(&name).is_some() => self.discard_draft(&name),
                 None => report.problem(format!(
                     "{} is no journal: inspect and remove it",
                     self.state_dir.join("journal").join(&name).display()
@@ -143,9 +149,18 @@ impl Undo {
         Ok(report)
     }
 
+    /// Removes a journal that never got its name, as its writer died; one that is being written is locked.
+    fn discard_draft(&self, name: &str) {
+        if let Ok(Some(folder)) = Folder::open(&self.state_dir)
+            && let Ok(Some(draft)) = JournalFile::try_lock(folder, name)
+        {
+            let _ = draft.discard();
+        }
+    }
+
     fn one(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
         let locked = Folder::open(&self.state_dir).and_then(|folder| match folder {
-            Some(folder) => JournalFile::lock(folder, name, false),
+            Some(folder) => JournalFile::lock(folder, name),
             None => Ok(None),
         });
         let done = match locked {
@@ -175,9 +190,11 @@ impl Undo {
             Ok(restore(ledger, unsure))
         })?;
         report.lines.extend(done.notes.iter().cloned());
+        report.left |= done.foreign;
         if done.is_done() {
             return file.remove();
         }
+        report.is_stuck = true;
         for line in &done.failures {
             report.problem(format!("NOT PUT BACK: {line}"));
         }
@@ -220,8 +237,11 @@ impl Undo {
         let (contents, again, lookup) = (file.read(self.lookup)?, file.again()?, self.lookup);
         let refused = |failures| Ok(Report { failures, ..Report::default() });
         match whose(&contents, name, here) {
-            Whose::Nobodys => refused(contents.refused),
-            Whose::AnotherBoot => Ok(Report { notes: of_another_boot(&contents), ..Report::default() }),
+            Whose::Done => Ok(Report::default()),
+            Whose::Nobodys => {
+                Ok(Report { notes: told(&contents), failures: contents.complaints(), ..Report::default() })
+            }
+            Whose::AnotherBoot => Ok(of_another_boot(again, lookup, contents, here)),
             Whose::Unreadable(why) => refused(vec![why]),
             Whose::Here => work(&mut Ledger::resume(again, lookup, contents, Live::default())?),
             Whose::Elsewhere(cookie) => {
@@ -242,8 +262,10 @@ impl UndoReport {
 }
 
 /// Whose settings a journal speaks of.
-enum Whose {
-    /// Its writer died before the header was on disk.
+pub(super) enum Whose {
+    /// Everything was put back, and its writer died before it could remove it.
+    Done,
+    /// Its header is lost.
     Nobodys,
     AnotherBoot,
     /// Nothing of it can be used; why.
@@ -252,7 +274,7 @@ enum Whose {
     Elsewhere(u64),
 }
 
-fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
+pub(super) fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
     if let Some(other) = &contents.other_format {
         let why = format!(
             "the journal is of another version of landspeed (its format is {}, this one reads {}): undo with that version",
@@ -262,6 +284,7 @@ fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
         return if other.boot_id == here.boot_id { Whose::Unreadable(why) } else { Whose::AnotherBoot };
     }
     match &contents.header {
+        _ if contents.history.mark.is_done() => Whose::Done,
         None => Whose::Nobodys,
         Some(header) if name_of(header.netns_cookie) != name => {
             Whose::Unreadable("the journal is of another namespace than its name says".into())
@@ -272,23 +295,37 @@ fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
     }
 }
 
-/// Settings of an earlier boot went with it; they are told, never written.
-fn of_another_boot(contents: &Contents) -> Vec<String> {
-    let mut notes = vec![
-        "a journal of an earlier boot: its settings went with that boot, nothing was written".to_owned(),
-    ];
-    for turned in &contents.history.turned {
-        let intent = &turned.intent;
-        let device = intent.device.as_ref().map_or("no device", |d| &d.name);
-        notes.push(format!(
-            "  {} ({device}) had been {} and was set to {}",
-            intent.knob,
-            intent.before,
-            turned.written.join(", ")
-        ));
-    }
-    notes.extend(contents.refused.iter().map(|line| format!("  {line}")));
-    notes
+/// Settings of an earlier boot went with it; they are told, never written. Where one reads as that run left it, the boot
+/// may be the same one under another name, as in a container or a machine that was suspended and resumed elsewhere.
+fn of_another_boot(file: JournalFile, lookup: Lookup, contents: Contents, here: &Here) -> Report {
+    let cookie = contents.header.as_ref().map(|header| header.netns_cookie);
+    let (lines, complaints) = (told(&contents), contents.complaints());
+    let compared = move || {
+        let ledger = Ledger::on(file, lookup, Box::new(Live::default()), contents);
+        still_ours(&ledger)
+    };
+    let failures = match cookie {
+        Some(cookie) if cookie != here.netns_cookie => namespaces::find(cookie)
+            .and_then(|namespace| namespaces::inside_with_sysfs(&namespace, compared).ok())
+            .unwrap_or_default(),
+        _ => compared(),
+    };
+    let head = match failures.is_empty() {
+        true => "a journal of an earlier boot: its settings went with that boot, nothing was written",
+        false => "a journal of another boot, by the boot id: nothing was written",
+    };
+    let notes = [head.to_owned()].into_iter().chain(lines).collect();
+    Report { notes, failures: failures.into_iter().chain(complaints).collect(), ..Report::default() }
+}
+
+/// What a journal says of each knob.
+fn told(contents: &Contents) -> Vec<String> {
+    let line = |turned: &Turned| {
+        let Intent { knob, device, before, .. } = &turned.intent;
+        let device = device.as_ref().map_or("no device", |d| &d.name);
+        format!("  {knob} ({device}) had been {before} and was set to {}", turned.written.join(", "))
+    };
+    contents.history.turned.iter().map(line).collect()
 }
 
 /// Works in another network namespace; where it is no more, with what has outlived it.

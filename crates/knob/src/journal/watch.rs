@@ -139,19 +139,20 @@ fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
     outcome.unwrap_or_else(|| take_over(shared))
 }
 
-/// The guardian died without a last word. It removes the journal when it is done, so a journal that is
-/// still there means that something may be left to put back; its lock is ours too.
+/// The guardian died without a last word. Its last mark says whether it was done; the journal's lock is ours too.
 fn take_over(shared: &Shared) -> Restored {
     let _no_turn_meanwhile = shared.turning();
-    if !shared.held.journal.is_there() {
+    let contents = shared.held.journal.read(shared.lookup);
+    if contents.as_ref().is_ok_and(|contents| contents.history.mark.is_done()) {
         let notes = vec!["the guardian put everything back and died before it could say what".to_owned()];
-        return Restored { restored: true, notes };
+        return Restored { notes, ..Restored::untouched() };
     }
-    let failed = |e: JournalError| {
-        let line = format!("the guardian died and {e}: run `landspeed undo`");
-        Restored { restored: false, notes: vec![line] }
+    let failed =
+        |e: JournalError| Restored::failed(format!("the guardian died and {e}: run `landspeed undo`"));
+    let journal = match shared.held.journal.current(shared.lookup) {
+        Ok(journal) => journal,
+        Err(e) => return failed(e),
     };
-    let journal = &shared.held.journal;
     let resumed = journal
         .read(shared.lookup)
         .and_then(|contents| Ledger::resume(journal.again()?, shared.lookup, contents, Live::default()));
@@ -162,7 +163,7 @@ fn take_over(shared: &Shared) -> Restored {
     let mut report = restore(&mut ledger, false);
     report.notes.insert(0, "the guardian died: the agent put everything back itself".to_owned());
     if report.is_done()
-        && let Err(e) = shared.held.journal.remove()
+        && let Err(e) = journal.remove()
     {
         return failed(e);
     }

@@ -134,7 +134,7 @@ impl Channel {
 
 /// `restored` with its notes cut to what a packet holds.
 pub(super) fn fitting(restored: Restored) -> Restored {
-    let Restored { restored, notes } = restored;
+    let Restored { restored, left, notes } = restored;
     let (total, mut room) = (notes.len(), MAX_NOTES);
     let mut kept: Vec<String> = Vec::new();
     for note in notes {
@@ -147,7 +147,7 @@ pub(super) fn fitting(restored: Restored) -> Restored {
     if kept.len() < total {
         kept.push(format!("and {} more", total - kept.len()));
     }
-    Restored { restored, notes: kept }
+    Restored { restored, left, notes: kept }
 }
 
 #[cfg(test)]
@@ -186,11 +186,12 @@ mod tests {
     #[test]
     fn any_number_of_notes_fits() {
         let notes = vec!["\u{1}".repeat(1000); 1000];
-        let cut = fitting(Restored { restored: false, notes });
+        let cut = fitting(Restored { notes, ..Restored::default() });
         assert!(cut.notes.last().unwrap().ends_with("more"));
         let (a, _b) = pair();
         a.try_send(&ToAgent::Restored { restored: cut }).unwrap();
-        let few = Restored { restored: true, notes: vec!["mtu of eth0: 9000, put back to 1500".into()] };
+        let few =
+            Restored { notes: vec!["mtu of eth0: 9000, put back to 1500".into()], ..Restored::untouched() };
         assert_eq!(fitting(few.clone()), few);
     }
 }

@@ -21,7 +21,13 @@ pub(super) const KNOBS: &[Knob] =
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),
         toggle: Nanos::millis(300),
-        disturbs: &[Disturbs::Addresses, Disturbs::Routes, Disturbs::DeviceSysctls, Disturbs::Features],
+        disturbs: &[
+            Disturbs::Addresses,
+            Disturbs::Routes,
+            Disturbs::DeviceSysctls,
+            Disturbs::Features,
+            Disturbs::Related,
+        ],
         can_cut: true,
         interacts: &["tso", "gro", "tcp-rmem", "ring-rx", "write-size", "zerocopy-receive"],
         source: "feng-2003 3.3.1, figures 3 and 5 (9000: 1.4 to 1.6x; 8160: 4.11 Gb/s; 16000: 4.09 Gb/s); \

@@ -2,7 +2,7 @@
 
 use super::group::Group;
 use super::{OFFLOAD, lacking};
-use crate::{Knob, On, Persist, Proposal, Spelling, System};
+use crate::{Disturbs, Knob, On, Persist, Proposal, Spelling, System};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "rx-checksum", Group("rx"), {
@@ -35,6 +35,7 @@ pub(super) const KNOBS: &[Knob] = &[
         system: System::Ethtool("-K", &["lro", "large-receive-offload"]),
         persist: &[Persist::Link(&["LargeReceiveOffload"], Spelling::Switch, 236)],
         protocol: "tcp",
+        disturbs: &[Disturbs::Features, Disturbs::Related],
         about: "large receive offload: the device puts packets together; not for hosts that forward",
         on: On::Receiver,
         interacts: &["gro", "mtu", "rx-checksum"],

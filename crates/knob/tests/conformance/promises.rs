@@ -103,6 +103,8 @@ fn covers(disturbs: Disturbs, what: &str, place: &Place) -> bool {
         Disturbs::Features => of_device("features"),
         Disturbs::Queues => ["rps", "xps", "rfs"].contains(&what),
         Disturbs::Qdisc => of_device("qdiscs") || what == "qdisc",
+        // No device of that test's is related to another.
+        Disturbs::Related => false,
         Disturbs::Sysctl(name) => what == format!("/proc/sys/{}", name.replace('.', "/")),
     }
 }

@@ -88,6 +88,11 @@ fn foreign(ours: &Host, other: &Host, what: &str, n: usize) {
     }
 }
 
+/// The knobs of this build.
+pub(crate) fn table() -> Lookup {
+    |name| landspeed_knob::find(name).ok()
+}
+
 fn end(host: &Host, mut agent: Agent, table: Lookup, how: usize) {
     match how {
         0 => drop(agent.ask("restore")),
@@ -135,9 +140,72 @@ fn one_run(seed: u64) {
     }
     let how = random.below(3);
     story.push(format!("end {how}"));
-    let table: Lookup = if is_real == 1 { |name| landspeed_knob::find(name).ok() } else { lookup };
+    let table: Lookup = if is_real == 1 { table() } else { lookup };
     end(&ours, agent, table, how);
     assert_same(&ours.picture(), &other.picture(), &format!("seed {seed}: {}", story.join("; ")));
+}
+
+/// Turns of which one moves another: offloads with those that need them, and what the table says of the rest.
+const SIBLINGS: &[&str] = &[
+    "rx-checksum off",
+    "rx-checksum on",
+    "gro on",
+    "gro off",
+    "rx-gro-list on",
+    "rx-gro-list off",
+    "rx-udp-gro-forwarding on",
+    "rx-udp-gro-forwarding off",
+    "tx-checksum off",
+    "tx-checksum on",
+    "scatter-gather off",
+    "scatter-gather on",
+    "tso off",
+    "tso on",
+    "gso off",
+    "gso on",
+    "tx-udp-segmentation off",
+    "tx-udp-segmentation on",
+    "mtu 9000",
+    "mtu 1400",
+    "gso-max-size 32768",
+    "gso-max-size 65536",
+    "gso-ipv4-max-size 30000",
+    "channels 1",
+    "channels 2",
+    "txqueuelen 300",
+    "qdisc pfifo",
+    "qdisc default",
+    "threaded-napi on",
+    "threaded-napi off",
+];
+
+fn alone(seed: u64) {
+    let random = &mut Random(seed);
+    for _ in 0..3 {
+        random.below(2);
+    }
+    let host = Host::new();
+    let (before, mut agent) = (host.picture(), host.agent_with_table(60_000));
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    let mut story = Vec::new();
+    for _ in 0..5 + random.below(25) {
+        let turn = random.of(SIBLINGS);
+        story.push(format!("{turn}: {}", agent.ask(&format!("turn {turn}")).unwrap()));
+    }
+    let said = agent.ask("restore").unwrap();
+    assert!(said.starts_with("true"), "seed {seed}: {said}\n{}", story.join("\n"));
+    assert_same(&host.picture(), &before, &format!("seed {seed}: {}", story.join("; ")));
+}
+
+/// `LANDSPEED_OWN_RUNS` says how many (default 3; `make undo` runs 50).
+#[test]
+fn what_our_turns_move_is_ours() {
+    if !can_run() {
+        return;
+    }
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let seed = number("LANDSPEED_UNDO_SEED").unwrap_or(1);
+    (0..number("LANDSPEED_OWN_RUNS").unwrap_or(3)).for_each(|run| alone(seed + run));
 }
 
 #[test]

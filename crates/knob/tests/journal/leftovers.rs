@@ -34,7 +34,7 @@ fn with_header(line: &str) -> String {
 #[test]
 fn a_run_that_died_before_its_first_turn_blocks_nobody() {
     let Some(host) = Host::try_new() else { return };
-    for text in ["", "{\"entry\":\"hea", HEADER, &format!("{HEADER}{{\"entry\":\"intent\",\"seq\":1,\"kn")] {
+    for text in [HEADER, &format!("{HEADER}{{\"entry\":\"intent\",\"seq\":1,\"kn")] {
         plant(&host, text);
         let mut agent = host.agent(5000);
         assert_eq!(agent.ask("start").unwrap(), "ok", "{text}");
@@ -102,13 +102,13 @@ fn hostile_lines_are_refused_and_the_others_restored() {
 fn another_boot_is_told_and_not_written() {
     let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
+    let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}"#;
     let other = with_header(intent).replace("BOOT", "01234567-0123-0123-0123-0123456789ab");
     plant(&host, &other);
     assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"));
     let report = host.undo();
     assert!(report.clean && report.lines[0].contains("earlier boot"), "{report:?}");
-    assert!(report.lines[1].contains("sack (no device) had been 0"), "{report:?}");
+    assert!(report.lines[1].contains("sack (no device) had been 1"), "{report:?}");
     assert!(host.journals().is_empty());
     assert_same(&host.picture(), &before, "afterwards");
 }
@@ -121,6 +121,40 @@ fn a_device_that_is_gone_took_its_settings_along() {
     let report = host.undo();
     assert!(report.clean && report.lines[0].contains("the device is gone"), "{report:?}");
     assert!(host.picture().contains("mtu 3000"), "the new device of this name is left alone");
+}
+
+#[test]
+fn a_journal_of_another_boot_id_is_kept_where_a_setting_reads_as_it_left_it() {
+    let Some(host) = Host::try_new() else { return };
+    let before = host.picture();
+    let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
+    let path = plant(&host, &with_header(intent).replace("BOOT", "01234567-0123-0123-0123-0123456789ab"));
+    host.inside(|| assert_eq!(fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").unwrap(), "1\n"));
+    let report = host.undo();
+    assert!(!report.clean && path.exists(), "{report:?}");
+    assert!(
+        report.lines.iter().any(|l| l.contains("sack is 1, as that run left it; it had been 0")),
+        "{report:?}"
+    );
+    assert_same(&host.picture(), &before, "nothing is written");
+}
+
+#[test]
+fn a_journal_that_lost_its_header_is_kept() {
+    let Some(host) = Host::try_new() else { return };
+    for text in ["", "{\"entry\":\"hea", "\0\0\0\0"] {
+        let path = plant(&host, text);
+        assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"), "{text:?}");
+        let report = host.undo();
+        assert!(!report.clean && path.exists(), "{text:?}: {report:?}");
+        assert!(report.lines.iter().any(|line| line.contains("does not add up")), "{report:?}");
+        fs::remove_file(path).unwrap();
+    }
+    // One that never got its name is nothing to keep.
+    let draft = plant(&host, HEADER);
+    fs::rename(&draft, draft.with_extension("jsonl.new")).unwrap();
+    let report = host.undo();
+    assert!(report.clean && host.journals().is_empty(), "{report:?}");
 }
 
 #[test]
@@ -200,6 +234,9 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     let (refused, shown) = asked(true);
     assert!(refused.lines[0].contains("a run is in progress") && shown.is_empty(), "{refused:?}");
     assert_eq!(host.journals().len(), 1);
+    // Nothing is wrong with that one, and nothing is to be forgotten.
+    let report = host.undo();
+    assert!(!report.clean && !report.lines.iter().any(|line| line.contains("--forget")), "{report:?}");
 }
 
 #[test]

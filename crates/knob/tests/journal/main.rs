@@ -10,9 +10,12 @@ mod knobs;
 mod leftovers;
 mod locks;
 mod moved;
+mod mutations;
 mod ownership;
+mod related;
 mod role;
 mod table;
+mod taken;
 mod turns;
 
 /// Not a test: how this program becomes an agent or a guardian.

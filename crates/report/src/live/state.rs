@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use landspeed_analysis::{OUT_OF_TIME, STOPPED};
-use landspeed_record::{Arm, Line, StepSummary, Trial, Verdict};
+use landspeed_record::{Arm, Line, Restored, StepSummary, Trial, Verdict};
 use landspeed_units::Nanos;
 
 use crate::explain::cause_words;
@@ -103,7 +103,7 @@ impl State {
             Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &bottleneck(&line.verdict))],
             Line::Step(step) => self.decision(&step.summary),
             Line::Note { text } => self.note(text),
-            Line::Restored(restored) if !restored.restored => self.left(&restored.notes),
+            Line::Restored(restored) if !restored.restored => self.left(restored),
             _ => Vec::new(),
         }
     }
@@ -155,9 +155,13 @@ impl State {
         is_shown.then(|| self.style.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
     }
 
-    fn left(&self, notes: &[String]) -> Vec<String> {
-        let head = self.style.paint(Tone::Bad, "NOT everything was restored");
-        std::iter::once(head).chain(notes.iter().map(|note| format!("  {}", safe(note)))).collect()
+    fn left(&self, restored: &Restored) -> Vec<String> {
+        let said = match restored.left {
+            true => "what another program changed meanwhile was left",
+            false => "NOT everything was restored",
+        };
+        let head = self.style.paint(Tone::Bad, said);
+        std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
     /// What is being tried, for a terminal of this many columns or for a log.

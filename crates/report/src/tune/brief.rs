@@ -139,15 +139,19 @@ fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
     shown.map(|(count, what, _)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
+/// What is said where all that differs is another program's doing.
+pub(super) const LEFT: &str = "✗ Another program changed settings meanwhile: these were left as it set them. All others were restored, nothing is to undo.";
+
 fn restored(summary: &TuneSummary) -> Vec<Block> {
     if summary.restored {
         return vec![Block::text("Everything was restored and read back.")];
     }
-    let said = match summary.cut_off {
-        true => {
+    let said = match (summary.cut_off, summary.left) {
+        (true, _) => {
             "✗ The run was cut off: run “landspeed undo” on the hosts to see whether everything was restored."
         }
-        false => "✗ NOT everything was restored: run “landspeed undo” on the hosts.",
+        (false, true) => LEFT,
+        (false, false) => "✗ NOT everything was restored: run “landspeed undo” on the hosts.",
     };
     let items = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let notes = List { items, tone: Some(Tone::Bad), ..List::default() };

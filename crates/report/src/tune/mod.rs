@@ -91,6 +91,9 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
                     hosts to see.";
         return vec![Block::Paragraph(Manner::Bad, text.into()), list.into()];
     }
+    if summary.left {
+        return vec![Block::Paragraph(Manner::Bad, brief::LEFT.into()), list.into()];
+    }
     if !summary.restored {
         let text = "✗ Not everything was put back: run “landspeed undo” on the hosts.";
         return vec![Block::Paragraph(Manner::Bad, text.into()), list.into()];

@@ -127,6 +127,18 @@ fn what_must_be_known_of_a_run_is_loud_in_every_form() {
 }
 
 #[test]
+fn what_another_program_changed_is_not_called_a_failure() {
+    let (mut summary, record) = recorded::tuned();
+    (summary.restored, summary.left) = (false, true);
+    let shown = text(&summary);
+    let page = tune(&summary, &record, "last").page();
+    for form in [shown, page] {
+        assert!(form.contains("Another program changed settings meanwhile"), "{form}");
+        assert!(!form.contains("run “landspeed undo”") && !form.contains("NOT everything"), "{form}");
+    }
+}
+
+#[test]
 fn what_was_not_confirmed_is_marked_in_every_form() {
     let (mut summary, record) = recorded::tuned();
     let step = summary.steps.iter_mut().find(|step| step.kept).expect("a step that was kept");

@@ -79,12 +79,9 @@ pub fn explain_sizes(
     let mut study = Study::new(pair, options);
     let result = study.run(attention);
     let (turned, found) = study.finish();
-    let restored = if turned { pair.restore() } else { Restored { restored: true, notes: Vec::new() } };
+    let restored = if turned { pair.restore() } else { Restored::untouched() };
     if !restored.restored {
-        let left = restored.notes.join("; ");
-        return Err(Error::NotRestored(format!(
-            "cost over sizes: NOT everything was put back: {left}; run `landspeed undo` there"
-        )));
+        return Err(Error::unrestored("the cost over sizes was measured", &restored));
     }
     // What was measured before something went wrong is worth telling.
     match result {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use landspeed_netlink::{Address, Prefix, Qdisc, Route};
 use serde::{Deserialize, Serialize};
 
+use super::related::RelatedKey;
 use super::{qdisc, queues, routes, sysctls, text};
 use crate::Disturbs;
 
@@ -23,6 +24,8 @@ pub(in crate::journal) enum Key {
     Queue(String),
     /// The root qdisc.
     Qdisc,
+    /// A setting of a device that the kernel changes along with this one.
+    Related(RelatedKey),
     /// An address of the device.
     Address(AddressKey),
     /// The routes in one place of a routing table.
@@ -64,6 +67,11 @@ pub(in crate::journal) enum Value {
     Address(Held),
     /// All routes of the slot.
     Routes(Vec<Route>),
+    /// Of a device that is related, and what it was called.
+    Of {
+        device: String,
+        value: String,
+    },
 }
 
 /// An address, when it was seen, and its place among the device's addresses.
@@ -112,6 +120,7 @@ impl Key {
             Key::DeviceSysctl(_) => Some(Disturbs::DeviceSysctls),
             Key::Queue(_) => Some(Disturbs::Queues),
             Key::Qdisc => Some(Disturbs::Qdisc),
+            Key::Related(_) => Some(Disturbs::Related),
             Key::Address(_) => Some(Disturbs::Addresses),
             Key::Route(_) => Some(Disturbs::Routes),
             Key::Sysctl(_) => None,
@@ -135,7 +144,8 @@ impl Key {
             (Key::Route(slot), Some(Value::Routes(routes))) => {
                 !routes.is_empty() && routes.iter().all(|r| Slot::of(r) == *slot)
             }
-            (Key::Qdisc | Key::Address(_) | Key::Route(_), None) => true,
+            (Key::Related(key), Some(Value::Of { device, value })) => key.takes(device, value),
+            (Key::Qdisc | Key::Address(_) | Key::Route(_) | Key::Related(_), None) => true,
             _ => false,
         }
     }
@@ -144,10 +154,15 @@ impl Key {
     /// belongs to, and a life that is over does not begin again.
     pub(in crate::journal) fn can_be(&self, value: Option<&Value>, now_s: u64) -> bool {
         match (self, value) {
-            (Key::DeviceSysctl(_) | Key::Sysctl(_) | Key::Queue(_), None) => false,
+            (Key::DeviceSysctl(_) | Key::Sysctl(_) | Key::Queue(_) | Key::Related(_), None) => false,
             (_, Some(Value::Address(held))) => held.aged(now_s).is_some(),
             _ => true,
         }
+    }
+
+    /// Whether it went with a device of which it was: its settings went along.
+    pub(in crate::journal) fn is_gone(&self, now: Option<&Value>) -> bool {
+        matches!(self, Key::Related(_)) && now.is_none()
     }
 
     /// What people call it.
@@ -161,6 +176,7 @@ impl Key {
             Key::Sysctl(name) => name.clone(),
             Key::Queue(name) => format!("{name} of {device}"),
             Key::Qdisc => format!("qdisc of {device}"),
+            Key::Related(key) => format!("{} of a device on {device}", key.shown()),
             Key::Address(key) => format!("address {}/{} of {device}", key.address, key.prefix_len),
             Key::Route(slot) => format!("route {} of table {} over {device}", slot.to, slot.table),
         }
@@ -225,6 +241,7 @@ impl Value {
             (Value::Qdisc(a), Value::Qdisc(b)) => qdisc::same(a, b),
             (Value::Address(a), Value::Address(b)) => a.address.same_as(&b.address),
             (Value::Routes(a), Value::Routes(b)) => routes::same(a, b),
+            (Value::Of { value: a, .. }, Value::Of { value: b, .. }) => a == b,
             (a, b) => a == b,
         }
     }
@@ -235,6 +252,7 @@ impl Value {
             Value::Text(value) => value.replace('\t', " "),
             Value::Qdisc(qdisc) => qdisc.kind.clone(),
             Value::Address(_) => "there".into(),
+            Value::Of { value, .. } => value.clone(),
             Value::Routes(routes) => routes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
         }
     }
@@ -244,6 +262,8 @@ impl Value {
         match self {
             Value::Address(held) => held.is_the_kernels_own(),
             Value::Routes(routes) => routes.iter().all(routes::is_the_kernels_own),
+            // Another device's: it is nobody's concern here but where we changed it.
+            Value::Of { .. } => true,
             _ => false,
         }
     }

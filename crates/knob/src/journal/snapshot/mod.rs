@@ -12,6 +12,7 @@ mod item;
 mod put;
 mod qdisc;
 mod queues;
+mod related;
 mod routes;
 mod sysctls;
 mod text;
@@ -29,6 +30,8 @@ pub(super) use after_write::look_after_write;
 pub(super) use item::{AddressKey, Held};
 pub(super) use item::{Key, Slot, Value, same, shown};
 pub(super) use put::put;
+#[cfg(test)]
+pub(super) use related::RelatedKey;
 
 /// Settings as they were at one moment, of the kinds that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -69,6 +72,7 @@ impl Seen {
                 Disturbs::Features => features::take(device)?,
                 Disturbs::Queues => queues::take(device)?,
                 Disturbs::Qdisc => qdisc::take(device)?,
+                Disturbs::Related => related::take(device)?,
                 Disturbs::Sysctl(name) => {
                     let value = sysctls::take(name)?.map(Value::Text);
                     value.map(|value| (Key::Sysctl((*name).to_owned()), value)).into_iter().collect()
@@ -82,6 +86,11 @@ impl Seen {
     #[cfg(test)]
     pub(super) fn of(kinds: &[Disturbs], items: BTreeMap<Key, Value>) -> Seen {
         Seen { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
+    }
+
+    /// With what other knobs read at that moment.
+    pub(super) fn beside(self, own: Vec<(u32, String)>) -> Seen {
+        Seen { own, ..self }
     }
 
     pub(super) fn was_for(&self, kind: &Disturbs) -> bool {
@@ -163,6 +172,7 @@ fn word(kind: &Disturbs) -> String {
         Disturbs::Features => "features".into(),
         Disturbs::Queues => "queues".into(),
         Disturbs::Qdisc => "qdisc".into(),
+        Disturbs::Related => "related".into(),
         Disturbs::Sysctl(name) => (*name).into(),
     }
 }

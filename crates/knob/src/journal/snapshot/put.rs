@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Key, Value, addresses, features, qdisc, queues, routes, sysctls};
+use super::{Key, Value, addresses, features, qdisc, queues, related, routes, sysctls};
 use crate::Error;
 
 /// Sets each key to its value, or removes it where it has none; all keys are of one stage. What cannot be
@@ -20,7 +20,7 @@ pub(in crate::journal) fn put(
     };
     let mut features = Vec::new();
     let (mut device_sysctls, mut queues) = (BTreeMap::new(), BTreeMap::new());
-    let (mut addresses, mut routes) = (Vec::new(), Vec::new());
+    let (mut addresses, mut routes, mut related) = (Vec::new(), Vec::new(), Vec::new());
     for (key, value) in todo {
         match (key, value) {
             (Key::Feature(name), value) => features.push((name.as_str(), *value)),
@@ -37,6 +37,7 @@ pub(in crate::journal) fn put(
             (Key::Qdisc, value) => {
                 note(&mut [Key::Qdisc].into_iter(), qdisc::put(device, *value).map(|()| Vec::new()));
             }
+            (Key::Related(key), Some(Value::Of { value, .. })) => related.push((key, value.as_str())),
             (Key::Address(address), value) => addresses.push((address, *value)),
             (Key::Route(slot), Some(Value::Routes(was))) => routes.push((slot, was.as_slice())),
             (Key::Route(slot), _) => routes.push((slot, [].as_slice())),
@@ -58,6 +59,10 @@ pub(in crate::journal) fn put(
     if !queues.is_empty() {
         let mut keys = queues.keys().map(|name| Key::Queue((*name).to_owned()));
         note(&mut keys, queues::put(device, &queues).map(|left| named(Key::Queue, left)));
+    }
+    if !related.is_empty() {
+        let mut keys = related.iter().map(|(key, _)| Key::Related((*key).clone()));
+        note(&mut keys, related::put(device, &related));
     }
     if !addresses.is_empty() {
         let mut keys = addresses.iter().map(|(key, _)| Key::Address((*key).clone()));

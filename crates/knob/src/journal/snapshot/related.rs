@@ -1,0 +1,237 @@
+//! Devices that the kernel changes along with another: those that stand on it (VLAN, macvlan, ipvlan), the bridge or bond
+//! that it belongs to and what stands on that, and the ports of a bridge or bond. A lower MTU is passed on to them, and
+//! a greater one is not (macvlan_device_event, vlan_device_event and ipvlan_device_event of drivers/net and net/8021q,
+//! Linux 6.12); a bond passes its own on to its ports (bond_change_mtu).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use landspeed_netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
+use serde::{Deserialize, Serialize};
+
+use super::{Key, Value, cannot, text};
+use crate::journal::namespaces;
+use crate::{Error, device};
+
+/// The feature that goes off below a device on which it goes off (NETIF_F_UPPER_DISABLES).
+const LRO: &str = "rx-lro";
+
+/// A setting of a related device.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::journal) struct RelatedKey {
+    /// The cookie of its network namespace, where that is another one.
+    netns: Option<u64>,
+    index: u32,
+    what: What,
+}
+
+/// In the order in which they are put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    Mtu,
+    Lro,
+    Ipv6Mtu,
+}
+
+const ALL: [What; 3] = [What::Mtu, What::Lro, What::Ipv6Mtu];
+
+impl RelatedKey {
+    #[cfg(test)]
+    pub(in crate::journal) fn mtu_of(index: u32) -> RelatedKey {
+        RelatedKey { netns: None, index, what: What::Mtu }
+    }
+
+    /// What people call it.
+    pub(super) fn shown(&self) -> &'static str {
+        match self.what {
+            What::Mtu => "mtu",
+            What::Lro => "lro",
+            What::Ipv6Mtu => "IPv6 mtu",
+        }
+    }
+
+    /// Whether a journal may hold this value for it.
+    pub(super) fn takes(&self, name: &str, value: &str) -> bool {
+        let fits = match self.what {
+            What::Lro => ["on", "off"].contains(&value),
+            What::Mtu | What::Ipv6Mtu => value.parse::<u32>().is_ok(),
+        };
+        fits && device::is_name(name)
+    }
+}
+
+/// The settings of all that are related to the device, in every network namespace that can be reached.
+pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
+    let rtnl = Rtnl::open()?;
+    let (index, links) = (rtnl.index_of(device)?, rtnl.links()?);
+    let related = related(&links, index);
+    let mut all = items(None, links.iter().filter(|link| related.contains(&link.index)))?;
+    let lower: BTreeSet<u32> = related.into_iter().chain([index]).collect();
+    let ours = own_netns()?;
+    for (cookie, netns) in elsewhere() {
+        // What cannot be looked at could not be put back either, and is no reason to turn nothing here.
+        let there = namespaces::inside(&netns, || items_elsewhere(cookie, &ours, &lower));
+        all.extend(there.ok().and_then(Result::ok).unwrap_or_default());
+    }
+    Ok(all)
+}
+
+fn own_netns() -> Result<OwnedFd, Error> {
+    let path = Path::new("/proc/thread-self/ns/net");
+    Ok(fs::File::open(path).map_err(|e| cannot("open", path, e))?.into())
+}
+
+/// Whether a write to the lower device reaches it: the two ends of a veth pair do not stand on one another.
+fn stands_on(link: &Link, lower: u32) -> bool {
+    link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
+}
+
+/// By their numbers: upwards from the device all that stands on it and on its masters, downwards its own ports.
+fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
+    let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
+    let above = |of: u32| {
+        let standing = links.iter().filter(move |link| stands_on(link, of)).map(|link| link.index);
+        standing.chain(master(of)).collect::<Vec<_>>()
+    };
+    let below = |of: u32| links.iter().filter(|l| l.master == Some(of)).map(|l| l.index).collect::<Vec<_>>();
+    let mut found = closure(index, &above);
+    found.extend(closure(index, &below));
+    found
+}
+
+fn closure(from: u32, next: &dyn Fn(u32) -> Vec<u32>) -> BTreeSet<u32> {
+    let (mut found, mut new) = (BTreeSet::new(), vec![from]);
+    while let Some(one) = new.pop() {
+        new.extend(next(one).into_iter().filter(|index| *index != from && found.insert(*index)));
+    }
+    found
+}
+
+/// The other network namespaces that can be reached, by their cookies.
+fn elsewhere() -> BTreeMap<u64, OwnedFd> {
+    let own = netns_cookie().ok();
+    let cookie = |netns: &OwnedFd| namespaces::inside(netns, || netns_cookie().ok()).ok().flatten();
+    let all = namespaces::all().into_iter().filter_map(|netns| Some((cookie(&netns)?, netns)));
+    all.filter(|(cookie, _)| Some(*cookie) != own).collect()
+}
+
+/// Settings of what stands there on one of these devices of this thread's parent, whose namespace is `ours`.
+fn items_elsewhere(cookie: u64, ours: &OwnedFd, lower: &BTreeSet<u32>) -> Result<Vec<(Key, Value)>, Error> {
+    let rtnl = Rtnl::open()?;
+    let Some(nsid) = rtnl.nsid_of(ours.as_fd())? else { return Ok(Vec::new()) };
+    let links = rtnl.links()?;
+    let is_child = |link: &&Link| {
+        let stands = link.peer.is_some_and(|peer| lower.contains(&peer));
+        stands && link.peer_netnsid == Some(nsid) && link.kind.as_deref() != Some("veth")
+    };
+    let children: BTreeSet<u32> = links.iter().filter(is_child).map(|link| link.index).collect();
+    let above = children.iter().flat_map(|child| related(&links, *child));
+    let all: BTreeSet<u32> = above.chain(children.iter().copied()).collect();
+    items(Some(cookie), links.iter().filter(|link| all.contains(&link.index)))
+}
+
+fn items<'a>(netns: Option<u64>, links: impl Iterator<Item = &'a Link>) -> Result<Vec<(Key, Value)>, Error> {
+    let mut all = Vec::new();
+    for link in links.filter(|link| device::is_name(&link.name)) {
+        for what in ALL {
+            let key = Key::Related(RelatedKey { netns, index: link.index, what });
+            let value = read(link, what)?;
+            all.extend(value.map(|value| (key, Value::Of { device: link.name.clone(), value })));
+        }
+    }
+    Ok(all)
+}
+
+fn read(link: &Link, what: What) -> Result<Option<String>, Error> {
+    Ok(match what {
+        What::Mtu => Some(link.mtu.to_string()),
+        What::Ipv6Mtu => text::read(&ipv6_mtu(&link.name)),
+        What::Lro => {
+            let features = Ethtool::open()?.features(&link.name)?;
+            let wanted = features.wanted.contains(LRO);
+            features.can_switch(LRO).then(|| if wanted { "on" } else { "off" }.to_owned())
+        }
+    })
+}
+
+fn ipv6_mtu(device: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/sys/net/ipv6/conf/{device}/mtu"))
+}
+
+/// Puts back what is still related to the device; what the kernel refuses comes back with its reason.
+pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(Key, String)>, Error> {
+    let now: BTreeMap<Key, Value> = take(device)?.into_iter().collect();
+    let mut refused = Vec::new();
+    for (key, value) in was {
+        let full = Key::Related((*key).clone());
+        // By its own number; the name is the one that it has now.
+        let Some(Value::Of { device, value: is }) = now.get(&full) else { continue };
+        let write = || if is == value { Ok(()) } else { write(device, key.what, value) };
+        let written = match key.netns.map(namespaces::find) {
+            None => write(),
+            Some(None) => continue,
+            Some(Some(netns)) => namespaces::inside(&netns, write)
+                .unwrap_or_else(|e| Err(Error::Unavailable(format!("its network namespace: {e}")))),
+        };
+        refused.extend(written.err().map(|why| (full, why.to_string())));
+    }
+    Ok(refused)
+}
+
+fn write(device: &str, what: What, value: &str) -> Result<(), Error> {
+    match what {
+        What::Lro => drop(Ethtool::open()?.set_features(device, [(LRO, value == "on")])?),
+        What::Mtu => {
+            let mtu = value.parse().map_err(|_| Error::Unavailable(format!("'{value}' is no MTU")))?;
+            Rtnl::open()?.set_link(device, LinkChange::Mtu(mtu))?;
+        }
+        What::Ipv6Mtu => {
+            let path = ipv6_mtu(device);
+            fs::write(&path, value).map_err(|e| cannot("write", &path, e))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(index: u32, kind: &str, peer: Option<u32>, master: Option<u32>) -> Link {
+        let kind = Some(kind.to_owned());
+        Link { index, name: format!("l{index}"), kind, peer, master, ..Link::default() }
+    }
+
+    #[test]
+    fn what_a_write_reaches_is_found_and_nothing_else() {
+        let links = [
+            link(2, "veth", Some(3), Some(4)),
+            link(3, "veth", Some(2), None),
+            link(4, "bridge", None, Some(9)),
+            link(5, "vlan", Some(4), None),
+            link(6, "macvlan", Some(5), None),
+            link(7, "veth", None, Some(4)),
+            link(8, "vlan", Some(7), None),
+            link(9, "vrf", None, None),
+        ];
+        let of = |index| related(&links, index).into_iter().collect::<Vec<_>>();
+        // A port of a bridge: the bridge, and what stands on that; not the other ports.
+        assert_eq!(of(2), [4, 5, 6, 9]);
+        assert_eq!(of(5), [6]);
+        assert_eq!(of(6), Vec::<u32>::new());
+        // A bridge or bond: its ports too.
+        assert_eq!(of(4), [2, 5, 6, 7, 9]);
+    }
+
+    #[test]
+    fn values_of_a_journal_are_checked() {
+        let key = |what| RelatedKey { netns: None, index: 7, what };
+        assert!(key(What::Mtu).takes("eth0.5", "1500") && key(What::Lro).takes("eth0", "off"));
+        assert!(!key(What::Mtu).takes("eth0", "on") && !key(What::Lro).takes("eth0", "1"));
+        assert!(!key(What::Ipv6Mtu).takes("../all", "1500"));
+    }
+}

@@ -1,0 +1,113 @@
+//! A real journal, changed in many ways: undo on a real host writes nothing that no run wrote, and removes no journal
+//! while a setting of it is left.
+//!
+//! `LANDSPEED_HOST_MUTATIONS` says how many (default 16; `make undo` makes 500), `LANDSPEED_UNDO_SEED` from which seed on.
+
+use std::fs;
+use std::path::Path;
+
+use landspeed_knob::Place;
+
+use super::host::{Host, undo_with};
+use super::interleavings::{Random, table};
+
+const TURNS: [(&str, &str); 6] = [
+    ("tcp-rmem", "4096 65536 700000"),
+    ("mtu", "1400"),
+    ("txqueuelen", "300"),
+    ("tx-checksum", "off"),
+    ("gro", "on"),
+    ("tcp-wmem", "4096 65536 800000"),
+];
+
+fn values(host: &Host) -> Vec<String> {
+    let place = Place { device: "v0".into() };
+    let read = |(knob, _): &(&str, &str)| table()(knob).unwrap().setting.read(&place).unwrap();
+    host.inside(|| TURNS.iter().map(read).collect())
+}
+
+/// As the run left it.
+fn turn_again(host: &Host) {
+    let place = Place { device: "v0".into() };
+    host.inside(|| {
+        for (knob, value) in TURNS {
+            table()(knob).unwrap().setting.write(&place, value).unwrap();
+        }
+    });
+}
+
+fn changed(journal: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = journal.to_vec();
+    let mut lines: Vec<&[u8]> = journal.split_inclusive(|b| *b == b'\n').collect();
+    let (at, n, other) = (random.below(bytes.len()), random.below(lines.len()), random.below(lines.len()));
+    match random.below(7) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes.truncate(at),
+        2 => {
+            lines.remove(n);
+            bytes = lines.concat();
+        }
+        3 => {
+            lines.swap(n, other);
+            bytes = lines.concat();
+        }
+        4 => {
+            lines.insert(n, lines[other]);
+            bytes = lines.concat();
+        }
+        5 => {
+            let digit = (at..bytes.len()).chain(0..at).find(|at| bytes[*at].is_ascii_digit()).unwrap();
+            bytes[digit] = b'0' + random.below(10) as u8;
+        }
+        _ => {
+            let end = bytes.len().min(at + 1 + random.below(600));
+            bytes[at..end].fill(0);
+        }
+    }
+    bytes
+}
+
+fn put(path: &Path, bytes: &[u8]) {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
+    std::io::Write::write_all(&mut file, bytes).unwrap();
+}
+
+#[test]
+fn a_changed_journal_does_no_harm_to_a_host() {
+    let Some(host) = Host::try_new() else { return };
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let (seed, count) = (number("LANDSPEED_UNDO_SEED").unwrap_or(1), number("LANDSPEED_HOST_MUTATIONS"));
+    let (before, first) = (host.picture(), values(&host));
+    let mut agent = host.agent_with_table(60_000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    for (knob, value) in TURNS {
+        let said = agent.ask(&format!("turn {knob} {value}")).unwrap();
+        assert!(said.contains(" -> "), "{knob}: {said}");
+    }
+    let turned = values(&host);
+    agent.kill_with_guardian(&host);
+    let path = host.journals().remove(0);
+    let journal = fs::read(&path).unwrap();
+    let mut random = Random(seed);
+    for n in 0..count.unwrap_or(16) {
+        let bytes = changed(&journal, &mut random);
+        put(&path, &bytes);
+        turn_again(&host);
+        let report = host.inside(|| undo_with(false, &host.state(), table())).unwrap();
+        let when = format!("seed {seed}, change {n}: {report:?}");
+        for ((is, was), ours) in values(&host).iter().zip(&first).zip(&turned) {
+            assert!(is == was || is == ours, "{is}, was {was} and {ours}: {when}");
+        }
+        assert_eq!(report.clean, !path.exists(), "{when}");
+        if !path.exists() {
+            super::host::assert_same(&host.picture(), &before, &when);
+        }
+    }
+    put(&path, &journal);
+    turn_again(&host);
+    let report = host.inside(|| undo_with(false, &host.state(), table())).unwrap();
+    assert!(report.clean, "{report:?}");
+    super::host::assert_same(&host.picture(), &before, "at the end");
+}

@@ -1,0 +1,155 @@
+//! A journal that another program takes away, replaces or leaves no room for while a run writes it, and everything
+//! killed a moment later: all is put back, or the journal is there and says what is not.
+//!
+//! `LANDSPEED_TAKEN` says how many (default 4; `make undo` makes 50).
+
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::host::{Agent, Host, assert_same, can_run, started};
+use super::interleavings::Random;
+use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
+
+const HARM: [(&str, fn(&Path)); 4] = [
+    ("the state folder is removed", |state| drop(fs::remove_dir_all(state))),
+    ("the journal is replaced by an empty file", |state| {
+        for journal in journals(state) {
+            let _ = fs::remove_file(&journal);
+            let _ = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&journal);
+        }
+    }),
+    ("the journal is removed", |state| {
+        journals(state).iter().for_each(|journal| drop(fs::remove_file(journal)));
+    }),
+    ("the disk is full", |state| {
+        let filled = fs::File::create(state.join("../fill"));
+        let _ = filled.and_then(|mut file| std::io::copy(&mut std::io::repeat(1), &mut file));
+    }),
+];
+
+fn journals(state: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(state.join("journal")).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// A small disk for the state folder.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn of(host: &Host) -> Disk {
+        let path = host.state().parent().unwrap().to_owned();
+        mount("tmpfs", &path, "tmpfs", MountFlags::empty(), c"size=256k,mode=700").unwrap();
+        Disk(path)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+fn wait_for_end(pid: u32) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Path::new(&format!("/proc/{pid}")).exists() {
+        assert!(Instant::now() < deadline, "{pid} does not end");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Turns more than there is time for, and takes the journal away meanwhile.
+fn harmed(host: &Host, harm: fn(&Path), random: &mut Random) -> Option<(Agent, u32)> {
+    let mut agent = host.agent(5000);
+    agent.tell("start");
+    for n in 0..10 {
+        agent.tell(["turn mtu 1200", "turn sack 0", "turn down on", "turn mtu 9000", "turn down off"][n % 5]);
+    }
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while guardian_pid(host).is_none() {
+        assert!(Instant::now() < deadline, "no guardian begins");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let guardian = guardian_pid(host)?;
+    std::thread::sleep(Duration::from_micros(random.below(150_000) as u64));
+    harm(&host.state());
+    // What dies before the journal is there again loses it: about a millisecond, on a machine that is not busy.
+    let is_back = || journals(&host.state()).iter().any(|j| fs::metadata(j).is_ok_and(|j| j.len() > 0));
+    let ends = Instant::now() + Duration::from_secs(20);
+    while !is_back() && Path::new(&format!("/proc/{guardian}")).exists() {
+        assert!(Instant::now() < ends, "the journal does not come back");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_micros(random.below(100_000) as u64));
+    Some((agent, guardian))
+}
+
+#[test]
+fn a_journal_that_is_taken_away_before_everything_dies_loses_nothing() {
+    if !can_run() {
+        return;
+    }
+    let fresh = || {
+        let host = Host::new();
+        (Disk::of(&host), host)
+    };
+    let (mut disk, mut host) = fresh();
+    let mut before = host.picture();
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let (rounds, seed) = (number("LANDSPEED_TAKEN").unwrap_or(4), u64::from(std::process::id()));
+    println!("seed {seed}");
+    let mut random = Random(seed);
+    for round in 0..rounds {
+        let (what, harm) = HARM[round % HARM.len()];
+        let Some((agent, guardian)) = harmed(&host, harm, &mut random) else { continue };
+        // Neither has time to restore for the other.
+        signal(agent.pid(), rustix::process::Signal::STOP);
+        signal(guardian, KILL);
+        agent.kill();
+        wait_for_end(guardian);
+        let _ = fs::remove_file(disk.0.join("fill"));
+        let report = host.undo();
+        let when = format!("round {round}: {what}: {report:?}");
+        if report.clean {
+            assert_same(&host.picture(), &before, &when);
+            continue;
+        }
+        // What it said is lost; that something is, is said.
+        assert!(!journals(&host.state()).is_empty(), "{when}");
+        println!("kept: {when}");
+        (disk, host) = fresh();
+        before = host.picture();
+    }
+}
+
+#[test]
+fn a_run_ends_when_its_journal_is_taken_away_and_everything_is_put_back() {
+    for (what, harm) in &HARM[..3] {
+        let Some((host, before, mut agent)) = started(60_000) else { return };
+        agent.ask("turn mtu 1200");
+        agent.ask("turn sack 0");
+        harm(&host.state());
+        let refused = agent.ask("turn mtu 9000").unwrap();
+        assert!(refused.contains("another program removed or changed the journal"), "{what}: {refused}");
+        let restored = agent.ask("restore").unwrap();
+        assert!(restored.starts_with("true"), "{what}: {restored}");
+        assert_same(&host.picture(), &before, what);
+        wait_until_no_journal(&host);
+    }
+}
+
+#[test]
+fn an_agent_whose_guardian_dies_beside_a_removed_journal_puts_everything_back() {
+    let Some((host, before, mut agent)) = started(60_000) else { return };
+    agent.ask("turn mtu 1200");
+    let guardian = guardian_pid(&host).unwrap();
+    signal(guardian, rustix::process::Signal::STOP);
+    fs::remove_dir_all(host.state()).unwrap();
+    signal(guardian, KILL);
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("true the guardian died: the agent put everything back"), "{restored}");
+    assert_same(&host.picture(), &before, "afterwards");
+}
