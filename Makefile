@@ -158,7 +158,7 @@ conformance: build
 
 # Our turns and others' writes in any order: 10,000 stories on a model of a host, and 200 on real hosts beside a twin on
 # which we never were; 50 real hosts on which nobody else was; 20,000 changed journals on the model and 500 on a real host;
-# 50 journals taken away before everything is killed (half an hour); make test plays 1,000, 3, 4, 2,000, 16 and 9. Another
+# 50 journals taken away before everything is killed (half an hour); make test plays 1,000, 3, 3, 2,000, 16 and 4. Another
 # SEED draws other stories.
 UNDO_RUNS ?= 200
 SEED := $(or $(SEED),$(shell date +%s))

@@ -187,7 +187,7 @@ mod tests {
     fn a_line_that_is_spent_is_not_given_again() {
         let pinned = "landspeed://192.0.2.1:4711/#pin";
         let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(again);
-        assert_eq!(words, ["tune", &quoted(pinned), "'<the line of a new agent>'"]);
+        assert_eq!(words, ["tune", quoted(pinned).as_str(), "'<the line of a new agent>'"]);
     }
 
     fn paths() -> Vec<PathBuf> {

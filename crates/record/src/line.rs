@@ -272,6 +272,9 @@ mod tests {
         let foreign = complaint(Restored::untouched().and(left()));
         assert_eq!(foreign, "what another program changed meanwhile was left: mtu is 1400");
         let failed = complaint(left().and(Restored::failed("tso is off".into())));
-        assert_eq!(failed, "NOT everything was restored: mtu is 1400; tso is off; run `landspeed undo` there");
+        assert_eq!(
+            failed,
+            "NOT everything was restored: mtu is 1400; tso is off; run `landspeed undo` there"
+        );
     }
 }

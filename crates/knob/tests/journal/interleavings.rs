@@ -197,7 +197,7 @@ fn alone(seed: u64) {
     assert_same(&host.picture(), &before, &format!("seed {seed}: {}", story.join("; ")));
 }
 
-/// `LANDSPEED_OWN_RUNS` says how many (default 4; `make undo` runs 50).
+/// `LANDSPEED_OWN_RUNS` says how many (default 3; `make undo` runs 50).
 #[test]
 fn what_our_turns_move_is_ours() {
     if !can_run() {
@@ -205,7 +205,7 @@ fn what_our_turns_move_is_ours() {
     }
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let seed = number("LANDSPEED_UNDO_SEED").unwrap_or(1);
-    (0..number("LANDSPEED_OWN_RUNS").unwrap_or(4)).for_each(|run| alone(seed + run));
+    (0..number("LANDSPEED_OWN_RUNS").unwrap_or(3)).for_each(|run| alone(seed + run));
 }
 
 #[test]

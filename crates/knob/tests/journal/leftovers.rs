@@ -132,7 +132,10 @@ fn a_journal_of_another_boot_id_is_kept_where_a_setting_reads_as_it_left_it() {
     host.inside(|| assert_eq!(fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").unwrap(), "1\n"));
     let report = host.undo();
     assert!(!report.clean && path.exists(), "{report:?}");
-    assert!(report.lines.iter().any(|l| l.contains("sack is 1, as that run left it; it had been 0")), "{report:?}");
+    assert!(
+        report.lines.iter().any(|l| l.contains("sack is 1, as that run left it; it had been 0")),
+        "{report:?}"
+    );
     assert_same(&host.picture(), &before, "nothing is written");
 }
 

@@ -1,6 +1,6 @@
 //! Devices that the kernel changes along with the one that is turned: they come back too.
 
-use super::host::{Host, assert_same, can_ip, empty_netns, inside, ip};
+use super::host::{Host, Named, assert_same, can_ip, empty_netns, inside, ip, undo_with};
 use super::interleavings::table;
 
 /// A port of a bridge with a device on it, and a device beside it of which one stands on the other.
@@ -48,6 +48,8 @@ fn with_children() -> Option<(Host, std::os::fd::OwnedFd)> {
 #[test]
 fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
     let Some((host, other)) = with_children() else { return };
+    // One that no name and no process leads to could not be found.
+    let _named = Named::new(&other);
     let away = || inside(&other, mtus);
     let ipv6 = || host.inside(|| std::fs::read_to_string("/proc/sys/net/ipv6/conf/child/mtu").unwrap());
     for end in ["restore", "undo"] {
@@ -62,8 +64,7 @@ fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
             assert!(said.starts_with("true") && said.contains("child: 1400 -> 3000"), "{said}");
         } else {
             agent.kill_with_guardian(&host);
-            let _named = super::host::Named::new(&other);
-            let report = host.inside(|| super::host::undo_with(false, &host.state(), table())).unwrap();
+            let report = host.inside(|| undo_with(false, &host.state(), table())).unwrap();
             assert!(report.clean && !report.left, "{report:?}");
         }
         assert_same(&host.picture(), &before, end);

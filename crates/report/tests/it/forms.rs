@@ -134,7 +134,7 @@ fn what_another_program_changed_is_not_called_a_failure() {
     let page = tune(&summary, &record, "last").page();
     for form in [shown, page] {
         assert!(form.contains("Another program changed settings meanwhile"), "{form}");
-        assert!(!form.contains("landspeed undo") && !form.contains("NOT everything"), "{form}");
+        assert!(!form.contains("run “landspeed undo”") && !form.contains("NOT everything"), "{form}");
     }
 }
 
