@@ -18,6 +18,7 @@ mod incoming;
 mod notices;
 mod phrases;
 mod placebos;
+mod size;
 mod stolen;
 mod stop;
 mod test;
@@ -114,6 +115,7 @@ fn check(root: &Path) -> Result<()> {
     wrong.extend(docs::stale(root)?);
     wrong.extend(incoming::wrong(root)?);
     wrong.extend(phrases::wrong(root)?);
+    wrong.extend(size::wrong(root));
     for line in &wrong {
         eprintln!("{line}");
     }

@@ -3,7 +3,7 @@
 //! The far side's /bin/sh reads two scripts from its standard input: `find.sh` starts the landspeed that is installed
 //! there, or asks for `take.sh`, which takes this one. What the far side wants is a line with [`ASKS`] before it, and
 //! nothing is sent to it unasked, so that no shell and no `head` ever reads too far. All else that it prints is a login
-//! shell's greeting, up to the zero byte with which the agent's first frame begins.
+//! shell's greeting, up to the first bytes of the agent's first frame.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,13 +15,17 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::child::Tail;
 use crate::frame::FrameError;
+use crate::lean::lean;
 use crate::ssh::quoted;
 use crate::{BUILD, Error, LineSink, Options, SshHost, one_line, secret};
 
-/// Before what the far side wants: "script", "file" or "refuse WHY" on standard output, "password" on standard error.
+/// Before what the far side wants: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on standard error.
 const ASKS: &str = "@landspeed ";
 /// What a host may print before its agent speaks.
 const LONGEST_GREETING: usize = 64 * 1024;
+/// What a first frame begins with: its length, which is less than 2^24, and an object of JSON with a name in it. A greeting may hold
+/// any one of these bytes.
+const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
 /// What is sent at once, in whose time something must get through.
 const CHUNK: usize = 64 * 1024;
 
@@ -110,6 +114,7 @@ impl Deployment {
     {
         self.send(writer, self.find.clone().as_bytes()).await?;
         let mut line = Vec::new();
+        let mut last = [1; FRAME.len()];
         let mut greeted = 0;
         loop {
             let byte = tokio::select! {
@@ -121,8 +126,12 @@ impl Deployment {
                 }
                 () = tokio::time::sleep(self.limit) => return Err(self.slow()),
             };
+            last.rotate_left(1);
+            last[FRAME.len() - 1] = byte;
+            if begins_frame(&last) {
+                return Ok(std::io::Cursor::new(last).chain(reader));
+            }
             match byte {
-                0 => return Ok((&[0_u8][..]).chain(reader)),
                 b'\n' => {
                     let said = one_line(&String::from_utf8_lossy(&std::mem::take(&mut line)));
                     self.heed(&said, writer).await?;
@@ -149,24 +158,25 @@ impl Deployment {
             (Some(("refuse", why)), _) => {
                 Err(Error::Unready { name: self.name.clone(), why: why.to_owned() })
             }
+            (Some(("file", folder)), _) => {
+                let file = self.file.take().ok_or_else(|| self.unasked(wish))?;
+                let size = Bytes(file.len() as u64);
+                self.notices.say(&format!("sending landspeed ({size}) to {folder} of {} ...", self.name));
+                self.send(writer, &file).await
+            }
             (_, "script") => {
                 let script = self.take_script()?;
                 self.send(writer, script.as_bytes()).await
-            }
-            (_, "file") => {
-                let file = self.file.take().ok_or_else(|| self.unasked(wish))?;
-                let size = Bytes(file.len() as u64);
-                self.notices.say(&format!("sending landspeed ({size}) to {} ...", self.name));
-                self.send(writer, &file).await
             }
             _ => Err(self.unasked(wish)),
         }
     }
 
-    /// `take.sh` for the file, which is read only now: most hosts of a kind have it after the first time.
+    /// `take.sh` for the file, which is read only now: most hosts of a kind have it after the first time. It is sent without what only a
+    /// debugger reads, three quarters of a program that was built to be debugged.
     fn take_script(&mut self) -> Result<String, Error> {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
-        let file = std::fs::read(own).map_err(Error::system("read landspeed's own file"))?;
+        let file = lean(std::fs::read(own).map_err(Error::system("read landspeed's own file"))?);
         let sum = ring::digest::digest(&ring::digest::SHA256, &file);
         let sum = sum.as_ref().iter().fold(String::new(), |mut sum, byte| {
             let _ = write!(sum, "{byte:02x}");
@@ -211,6 +221,10 @@ impl Deployment {
     fn unasked(&self, wish: &str) -> Error {
         self.failed(FrameError::Unknown(format!("it asks for \"{wish}\" where it may not")))
     }
+}
+
+fn begins_frame(last: &[u8]) -> bool {
+    last.iter().zip(FRAME).all(|(byte, wanted)| wanted.is_none_or(|wanted| wanted == *byte))
 }
 
 async fn next(reader: &mut (impl AsyncRead + Unpin)) -> Result<u8, FrameError> {

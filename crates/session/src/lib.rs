@@ -29,6 +29,7 @@ mod gate;
 mod hello;
 mod invite;
 mod key;
+mod lean;
 mod link;
 mod listen;
 mod message;

@@ -1,7 +1,7 @@
 //! An agent on a host that has no landspeed: sent to a real /bin/sh, which is what ssh leads to.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -13,6 +13,8 @@ use landspeed_units::Nanos;
 struct Far {
     folder: tempfile::TempDir,
     notices: Arc<Mutex<Vec<String>>>,
+    /// Of the far side's standard error.
+    lines: Arc<Mutex<Vec<String>>>,
     keep: bool,
     root: bool,
 }
@@ -20,7 +22,14 @@ struct Far {
 impl Far {
     fn new() -> Far {
         let far =
-            Far { folder: tempfile::tempdir().unwrap(), notices: Arc::default(), keep: false, root: false };
+            // Not below /tmp, over which a test mounts.
+            Far {
+                folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+                notices: Arc::default(),
+                lines: Arc::default(),
+                keep: false,
+                root: false,
+            };
         for folder in ["bin", "home", "runtime"] {
             fs::create_dir(far.path(folder)).unwrap();
         }
@@ -67,10 +76,14 @@ impl Far {
             .env("HOME", self.path("home"))
             .env("XDG_RUNTIME_DIR", self.path("runtime"))
             .env_remove("XDG_CACHE_HOME");
-        let notices = Arc::clone(&self.notices);
+        let into = |lines: &Arc<Mutex<Vec<String>>>| {
+            let lines = Arc::clone(lines);
+            LineSink::new(move |line| lines.lock().unwrap().push(line.to_owned()))
+        };
         let options = Options {
             lease: Nanos::secs(20),
-            notices: LineSink::new(move |line| notices.lock().unwrap().push(line.to_owned())),
+            notices: into(&self.notices),
+            lines: into(&self.lines),
             ..Options::default()
         };
         let host = SshHost::new("far").unwrap().with_questions(false);
@@ -116,7 +129,7 @@ fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
     works(session);
     let notices = far.notices.lock().unwrap();
     assert!(
-        notices[0].starts_with("sending landspeed (") && notices[0].ends_with(") to far ..."),
+        notices[0].starts_with("sending landspeed (") && notices[0].ends_with("/runtime of far ..."),
         "{notices:?}"
     );
     assert_eq!((far.files("runtime"), far.files("home")), (vec![], vec![]));
@@ -144,16 +157,52 @@ fn a_kept_one_is_checked_before_it_runs_again() {
     works(far.session().unwrap());
     works(far.session().unwrap());
     assert_eq!(far.times_sent(), 1);
-    let kept = far.files("home");
-    let [kept] = &kept[..] else { panic!("{kept:?}") };
-    let sum = Command::new("sha256sum").arg(kept).output().unwrap().stdout;
-    let name = kept.strip_prefix(far.path("home/.cache/landspeed")).unwrap();
-    assert!(String::from_utf8(sum).unwrap().starts_with(name.to_str().unwrap()));
+    let kept = far.path("home/.cache/landspeed/landspeed-sent");
+    assert_eq!(
+        (far.files("home"), fs::read(&kept).unwrap()),
+        (vec![kept.clone()], fs::read(far.path("own")).unwrap())
+    );
     assert_eq!(fs::metadata(kept.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
     let evil = far.path("evil");
-    fs::write(kept, format!("#!/bin/sh\ntouch {}\n", evil.display())).unwrap();
+    fs::write(&kept, format!("#!/bin/sh\ntouch {}\n", evil.display())).unwrap();
     works(far.session().unwrap());
     assert_eq!((far.times_sent(), evil.exists()), (2, false));
+    assert_eq!(
+        (far.files("home"), fs::read(&kept).unwrap()),
+        (vec![kept], fs::read(far.path("own")).unwrap())
+    );
+}
+
+#[test]
+fn what_lies_where_one_is_to_be_kept_stays() {
+    let far = Far { keep: true, ..Far::new() };
+    let documents = far.path("documents");
+    fs::create_dir(&documents).unwrap();
+    fs::write(documents.join("thesis.txt"), "years of work").unwrap();
+    fs::create_dir(far.path("home/.cache")).unwrap();
+    let cache = far.path("home/.cache/landspeed");
+    let says = |why: &str| {
+        works(far.session().unwrap());
+        let said = far.lines.lock().unwrap().pop().unwrap_or_default();
+        assert!(said.starts_with("far: landspeed is not kept in ") && said.ends_with(why), "{said}");
+        assert_eq!(far.files("documents"), [documents.join("thesis.txt")]);
+    };
+    symlink(&documents, &cache).unwrap();
+    says(": it is a symbolic link");
+    fs::remove_file(&cache).unwrap();
+    fs::create_dir(&cache).unwrap();
+    symlink(documents.join("thesis.txt"), cache.join("landspeed-sent")).unwrap();
+    says("its file landspeed-sent is not ours");
+    fs::remove_file(cache.join("landspeed-sent")).unwrap();
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
+    says(": other users may write there");
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(cache.join("notes.txt"), "mine").unwrap();
+    works(far.session().unwrap());
+    let mut all = far.files("home");
+    all.sort();
+    assert_eq!(all, [cache.join("landspeed-sent"), cache.join("notes.txt")]);
+    assert_eq!(far.times_sent(), 4);
 }
 
 #[test]
@@ -187,26 +236,48 @@ fn a_library_that_is_missing_there_is_named() {
 }
 
 #[test]
-fn a_folder_whose_mount_lets_no_program_run_is_passed_over() {
+fn the_next_folder_with_room_and_leave_to_execute_is_taken() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("SKIP: needs root to mount");
     }
     let far = Far::new();
-    let noexec = "for d in $XDG_RUNTIME_DIR ";
-    let mount = "; do mount -t tmpfs -o noexec none $d; done";
-    let private = |folders: &str| format!("exec unshare -m sh -c '{noexec}{folders}{mount}; exec /bin/sh'");
-    works(far.session_by(&private("")).unwrap());
-    assert!(far.ran().starts_with("/proc/"));
-    // The home is below /tmp here, and so is what would run.
-    let refused = far.session_by(&private("/tmp /var/tmp")).unwrap_err().to_string();
-    assert!(refused.contains("without noexec"), "{refused}");
+    fs::write(far.path("own"), fs::read_to_string(far.path("own")).unwrap() + &"# filling\n".repeat(20_000))
+        .unwrap();
+    let full = "mount -t tmpfs -o size=64k none";
+    let noexec = "mount -t tmpfs -o noexec none";
+    let others = "mount -t tmpfs -o mode=777 none";
+    let by = |mounts: &str| far.session_by(&format!("exec unshare -m sh -ec '{mounts}; exec /bin/sh'"));
+    let to = || far.notices.lock().unwrap().pop().unwrap_or_default();
+    works(by(&format!("{noexec} $XDG_RUNTIME_DIR; {full} /tmp")).unwrap());
+    assert!(to().ends_with(" to /var/tmp of far ..."), "{:?}", far.notices);
+    works(by(&format!("{noexec} $XDG_RUNTIME_DIR; {full} /tmp; {others} /var/tmp")).unwrap());
+    assert!(to().ends_with(" to /dev/shm of far ..."), "{:?}", far.notices);
+    let all =
+        format!("{noexec} $XDG_RUNTIME_DIR; {full} /tmp; {others} /var/tmp; {noexec} /dev/shm; {full} $HOME");
+    let refused = by(&all).unwrap_err().to_string();
+    for why in [
+        "runtime: runs no program (noexec); /tmp: no room for ",
+        " bytes; /var/tmp: others may write there; /dev/shm: runs no program (noexec); ",
+        "home/.cache: cannot be entered; ",
+        "home: no room for ",
+        "far: make room in a folder, or install landspeed here: none takes it (",
+    ] {
+        assert!(refused.contains(why), "{why}: {refused}");
+    }
+}
+
+#[test]
+fn a_greeting_may_hold_any_byte() {
+    let far = Far::new();
+    works(far.session_by(r"printf '\000\001\002zero\000\000'; exec /bin/sh").unwrap());
+    works(far.session_by("head -c 30000 /dev/urandom; exec /bin/sh").unwrap());
 }
 
 #[test]
 fn a_host_asks_for_no_more_than_it_may() {
     let far = Far::new();
     for (login, why) in [
-        ("echo @landspeed file; cat >/dev/null", "it asks for \"file\" where it may not"),
+        ("echo @landspeed file /tmp; cat >/dev/null", "it asks for \"file /tmp\" where it may not"),
         (
             "echo @landspeed script; echo @landspeed script; cat >/dev/null",
             "it asks for \"script\" where it may not",

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod admission;
 mod cancel;
 mod datagrams;
 mod error;

@@ -86,13 +86,17 @@ pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
     raw::set(socket, level, name, value.cast_unsigned())
 }
 
+/// As [`another`], for the port's holder, its listener and the client's end.
+pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
+    another(address).map_err(|source| Error::refused("bind to", address, source))
+}
+
 /// A socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the
 /// port, and no other user's socket (socket(7)); a connected one gets what is its own.
-pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
-    let socket = open(address)?;
-    let refused = |source| Error::refused("bind to", address, source);
-    socket.set_reuse_port(true).map_err(refused)?;
-    socket.bind(&SockAddr::from(address)).map_err(refused)?;
+pub(crate) fn another(address: SocketAddr) -> io::Result<Socket> {
+    let socket = socket::open(address, Type::DGRAM, None)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&SockAddr::from(address))?;
     Ok(socket)
 }
 

@@ -3,7 +3,7 @@
 //! The port's own socket takes first packets alone. A client whose first packet knows the key gets a socket of its own, connected
 //! to it, and an end of a connection behind that.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -20,6 +20,7 @@ use super::identity;
 use super::link::{self, Goodbye, Link};
 use super::options::{Ways, prepare};
 use super::wire::Wire;
+use crate::admission::{Applicant, Applicants, Standing, is_shortage};
 use crate::shared_port::Arrivals;
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, shared_port, socket};
@@ -27,10 +28,6 @@ use crate::{Error, Patience, shared_port, socket};
 /// Bytes in which a client says its flow's number, and in which the server says that it has it.
 pub(super) const NUMBER: usize = 4;
 pub(super) const WELCOME: usize = 1;
-/// How long a connection may take over its proof.
-const PROOF_TIME: Duration = Duration::from_secs(1);
-/// Connections that may be at their proof at once; another has to come again.
-const MOST_APPLICANTS: usize = 256;
 /// A client's first packets are no larger: quinn fills what every link lets through.
 const FIRST_PACKET: usize = 1500;
 
@@ -46,29 +43,20 @@ pub(super) struct QuicListener {
     /// First packets that were taken, by their connection ID, and where they came from: none opens two connections.
     taken: HashMap<[u8; 20], SocketAddr>,
     clients: HashSet<SocketAddr>,
-    applicants: VecDeque<Applicant>,
-    proven: VecDeque<QuicFlow>,
+    applicants: Applicants<Connected>,
     /// Flows that were handed out: a client that did not hear its welcome asks again, and their own callers may not look at them
     /// before all flows are there.
     handed_out: Vec<Weak<Shared>>,
-    strangers: u64,
 }
 
 /// A connection whose proof is under way.
-struct Applicant {
+struct Connected {
     socket: Arc<Socket>,
     link: Link,
-    since: Instant,
     /// Once the client has said it.
     number: Option<u32>,
     /// Whether the client is told that its number has come.
     is_welcome: bool,
-}
-
-enum Standing {
-    Waiting,
-    Proven(u32),
-    Stranger,
 }
 
 impl QuicListener {
@@ -90,10 +78,8 @@ impl QuicListener {
             shared,
             taken: HashMap::new(),
             clients: HashSet::new(),
-            applicants: VecDeque::new(),
-            proven: VecDeque::new(),
+            applicants: Applicants::new(),
             handed_out: Vec::new(),
-            strangers: 0,
         })
     }
 
@@ -103,7 +89,7 @@ impl QuicListener {
         let due = self.applicants.iter_mut().filter_map(|applicant| applicant.link.due()).min();
         let time = due.map_or(slice, |due| due.saturating_duration_since(now).min(slice));
         let own = PollFd::new(&self.socket, PollFlags::IN);
-        let theirs = self.applicants.iter().map(|a| PollFd::new(&*a.socket, a.link.interest()));
+        let theirs = self.applicants.iter().map(|one| PollFd::new(&*one.socket, one.link.interest()));
         let mut ready: Vec<PollFd<'_>> = std::iter::once(own).chain(theirs).collect();
         socket::wait(&mut ready, time).map_err(|source| Error::refused("wait on", self.at, source))?;
         Ok(())
@@ -132,25 +118,25 @@ impl QuicListener {
             // Sent again before the first was read.
             Some(known) if *known == from => return Ok(()),
             Some(_) => {
-                self.strangers += 1;
+                self.applicants.add_stranger();
                 return Ok(());
             }
             None => {}
         }
-        // A client that is not answered knocks again.
-        if self.applicants.len() >= MOST_APPLICANTS {
-            return Ok(());
+        match self.admit((from, datagram), arrivals) {
+            // A client that is not answered knocks again.
+            Err(error) if is_shortage(&error) => return Ok(()),
+            admitted => admitted.map_err(|source| Error::refused("accept on", self.at, source))?,
         }
         self.taken.insert(id, from);
         self.clients.insert(from);
-        let admitted = self.admit((from, datagram), arrivals);
-        admitted.map_err(|source| Error::refused("accept on", self.at, source))
+        Ok(())
     }
 
     /// Tells a client whose flow is gone that it is, if its last words come (RFC 9000 section 10.3); others are strangers.
     fn reset(&mut self, from: SocketAddr, datagram: &[u8]) {
         if !self.clients.contains(&from) {
-            self.strangers += 1;
+            self.applicants.add_stranger();
             return;
         }
         let mut answer = Vec::new();
@@ -167,7 +153,7 @@ impl QuicListener {
         (from, first): (SocketAddr, &[u8]),
         arrivals: &mut Arrivals<FIRST_PACKET>,
     ) -> io::Result<()> {
-        let socket = Arc::new(shared_port::bind(self.at).map_err(io::Error::other)?);
+        let socket = Arc::new(shared_port::another(self.at)?);
         prepare(&socket, &self.settings);
         socket.set_nonblocking(true)?;
         socket.connect(&SockAddr::from(from))?;
@@ -176,38 +162,18 @@ impl QuicListener {
         let wire = Wire::new(Arc::clone(&socket), from, &ways)?;
         match Link::answering(wire, &ways, (&self.shared, self.config.clone()), first) {
             Some(link) => {
-                let since = Instant::now();
-                self.applicants.push_back(Applicant { socket, link, since, number: None, is_welcome: false });
+                let applicant = Connected { socket, link, number: None, is_welcome: false };
+                self.applicants.admit(Some(from.ip()), applicant, &self.key);
             }
-            None => self.strangers += 1,
+            None => self.applicants.add_stranger(),
         }
         Ok(())
     }
 
-    /// Lets every applicant go on as far as it can.
-    fn examine_all(&mut self) -> Result<(), Error> {
-        for _ in 0..self.applicants.len() {
-            let Some(mut applicant) = self.applicants.pop_front() else { break };
-            match applicant.step() {
-                Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => {
-                    self.applicants.push_back(applicant);
-                }
-                Standing::Waiting => {
-                    self.strangers += 1;
-                    applicant.link.close(Goodbye::Abort);
-                }
-                Standing::Stranger => self.strangers += 1,
-                Standing::Proven(number) => self.receive_as(number, applicant)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn receive_as(&mut self, number: u32, applicant: Applicant) -> Result<(), Error> {
-        let Applicant { socket, link, .. } = applicant;
+    fn flow(&self, number: u32, applicant: Connected) -> Result<QuicFlow, Error> {
+        let Connected { socket, link, .. } = applicant;
         let flow = QuicFlow::new(socket, link, (number, Nanos(0)), &self.settings);
-        self.proven.push_back(flow.map_err(|source| Error::refused("accept on", self.at, source))?);
-        Ok(())
+        flow.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
     /// Lets the flows go on that were handed out.
@@ -216,13 +182,23 @@ impl QuicListener {
     }
 }
 
-impl Applicant {
-    fn step(&mut self) -> Standing {
+impl Applicant for Connected {
+    fn step(&mut self, _: &Key) -> Standing {
         self.link.drive(Instant::now());
         let standing = self.hear_number().and_then(|()| self.welcome());
         if self.link.lost().is_some() { Standing::Stranger } else { standing.unwrap_or(Standing::Stranger) }
     }
 
+    fn has_greeted(&self) -> bool {
+        self.link.is_connected()
+    }
+
+    fn turn_away(mut self) {
+        self.link.close(Goodbye::Abort);
+    }
+}
+
+impl Connected {
     /// Four bytes that are written at once come in one packet.
     fn hear_number(&mut self) -> io::Result<()> {
         let mut number = [0; NUMBER];
@@ -249,19 +225,20 @@ impl Applicant {
 impl Listener for QuicListener {
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         loop {
-            if let Some(flow) = self.proven.pop_front() {
+            if let Some((number, applicant)) = self.applicants.next_proven() {
+                let flow = self.flow(number, applicant)?;
                 self.handed_out.push(Arc::downgrade(flow.shared()));
                 return Ok(Box::new(flow));
             }
-            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.wait(patience.slice_at(self.at, self.strangers())?)?;
             self.take_in()?;
-            self.examine_all()?;
+            self.applicants.advance_all(&self.key);
             self.look_after();
         }
     }
 
     fn strangers(&self) -> u64 {
-        self.strangers
+        self.applicants.strangers()
     }
 }
 

@@ -17,8 +17,9 @@ use super::flow::UdpFlow;
 use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
+use crate::admission::is_shortage;
 use crate::proof::{self, CHALLENGE, Challenge, Proof};
-use crate::shared_port::{Arrivals, bind};
+use crate::shared_port::{Arrivals, another, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
@@ -78,7 +79,11 @@ impl UdpListener {
         match Pass::parse(datagram) {
             Some(Pass::Hello(hello)) => self.greet(from, &hello),
             Some(Pass::Confirm(proof, mac)) if self.holds(from, &proof, &mac) => {
-                return self.admit((from, proof), arrivals);
+                match self.admit((from, proof), arrivals) {
+                    Err(error) if !is_shortage(&error) => return Err(error),
+                    // A client without an answer asks again.
+                    _ => {}
+                }
             }
             _ => self.strangers += 1,
         }
@@ -116,16 +121,17 @@ impl UdpListener {
     /// Makes the flow's socket, which from then on gets all that its client sends.
     fn admit(&mut self, (from, proof): (SocketAddr, Proof), arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         // A confirm that was sent twice before the first was read.
-        if !self.accepted.insert(from) {
+        if self.accepted.contains(&from) {
             return Ok(());
         }
-        let socket = bind(self.at).map_err(io::Error::other)?;
+        let socket = another(self.at)?;
         OPTIONS.set(&socket, &self.settings);
         socket.connect(&SockAddr::from(from))?;
         arrivals.take_astray(&socket, from)?;
         let flow =
             UdpFlow::new(socket, proof.parts().0, &self.settings, Identity::server(&proof, &self.key))?;
         flow.welcome();
+        self.accepted.insert(from);
         self.proven.push_back(flow);
         Ok(())
     }

@@ -20,21 +20,26 @@ use crate::{Error, Patience};
 
 /// Pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// A server hangs up where the key is another one, and where what proves it got lost several times: it is tried again so often.
-const HANG_UPS: u32 = 3;
+/// The same before one is tried again that has hung up.
+const LATER: Duration = Duration::from_millis(10);
 /// The largest UDP datagram over IPv4, with its headers.
 const LARGEST: u32 = 65_535;
 
+/// Opens one flow and proves it, again and again while the server has no room for it.
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let talk = Talk { call, patience };
-    let mut left = HANG_UPS;
+    let mut has_hung_up = false;
     loop {
-        let (channel, set_up) = talk.reach()?;
-        match talk.prove(&channel) {
-            Ok(()) => return Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up)))),
-            Err(Error::Unproven { .. }) if left > 0 => left -= 1,
+        match talk.reach().and_then(|(channel, set_up)| Ok((talk.prove(&channel)?, channel, set_up))) {
+            Ok((true, channel, set_up)) => {
+                return Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up))));
+            }
+            Ok((false, ..)) => has_hung_up = true,
+            // A listener without room hangs up, and one that finds that we lack the key.
+            Err(Error::NoAnswer { server }) if has_hung_up => return Err(Error::Unproven { server }),
             Err(error) => return Err(error),
         }
+        std::thread::sleep(LATER);
     }
 }
 
@@ -85,7 +90,7 @@ impl Talk<'_> {
         channel.map_err(self.refused("connect to"))
     }
 
-    /// Works on the connection until `is_done`; false where nothing listens.
+    /// Works on the connection until `is_done`; false where nothing listens, or the server has hung up.
     fn work(
         &self,
         channel: &Channel,
@@ -102,8 +107,7 @@ impl Talk<'_> {
             }
             match state.connection.closed() {
                 None => {}
-                // A listener that finds that we lack the key hangs up.
-                Some(Reason::PeerClosed) => return Err(Error::Unproven { server: self.call.server }),
+                Some(Reason::PeerClosed) => return Ok(false),
                 Some(reason) => return Err(self.refused("connect to")(io::Error::other(reason))),
             }
             let Some(slice) = self.patience.slice()? else {
@@ -113,9 +117,10 @@ impl Talk<'_> {
         }
     }
 
-    /// The client's part of the proof. It is over once the server has all of it: what is lost after, only a flow's user would send again.
-    fn prove(&self, channel: &Channel) -> Result<(), Error> {
-        let (call, unproven) = (self.call, Error::Unproven { server: self.call.server });
+    /// The client's part of the proof; false where the server has hung up. It is over once the server has all of it: what is lost after,
+    /// only a flow's user would send again.
+    fn prove(&self, channel: &Channel) -> Result<bool, Error> {
+        let call = self.call;
         let proof = Proof::start(call.number, proof::challenge());
         self.write(channel, &proof.hello(call.key))?;
         let (mut answer, mut got) = ([0; ANSWER], 0);
@@ -123,9 +128,13 @@ impl Talk<'_> {
             got += connection.read(&mut answer[got..]).unwrap_or(0);
             got == ANSWER
         })?;
-        let proof = has_answered.then(|| proof.answered(call.key, &answer)).flatten().ok_or(unproven)?;
+        if !has_answered {
+            return Ok(false);
+        }
+        let unproven = Error::Unproven { server: call.server };
+        let proof = proof.answered(call.key, &answer).ok_or(unproven)?;
         self.write(channel, &proof.confirm(call.key))?;
-        self.work(channel, |connection| connection.progress().is_all).map(drop)
+        self.work(channel, |connection| connection.progress().is_all).map(|_| true)
     }
 
     fn write(&self, channel: &Channel, pass: &[u8]) -> Result<(), Error> {

@@ -3,7 +3,6 @@
 //! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
 //! connection, on which it has a second to say that it holds the key.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -20,19 +19,14 @@ use super::connect::packet;
 use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, Ways};
+use crate::admission::{Applicant, Applicants, Standing, is_shortage};
 use crate::proof::{self, Greeting, Step};
-use crate::shared_port::{Arrivals, bind};
+use crate::shared_port::{Arrivals, another, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
 /// What the largest handshake has, a probe of the path's packet size included.
 const ROOM: usize = 2048;
-/// How long a connection may take until it has said that it holds the key.
-const PROOF_TIME: Duration = Duration::from_secs(1);
-/// How long it may take from then on: its last word may get lost several times.
-const LAST_WORD: Duration = Duration::from_secs(30);
-/// Connections that may be at their proof at once. One more is not answered, and asks again.
-const MOST_APPLICANTS: usize = 64;
 
 pub(super) struct UdtListener {
     socket: Socket,
@@ -41,16 +35,13 @@ pub(super) struct UdtListener {
     key: Key,
     began: Instant,
     listener: landspeed_udt::Listener,
-    applicants: Vec<Applicant>,
-    proven: VecDeque<UdtFlow>,
-    strangers: u64,
+    applicants: Applicants<Connected>,
 }
 
 /// A connection whose proof is under way.
-struct Applicant {
+struct Connected {
     channel: Channel,
     peer: SocketAddr,
-    since: Instant,
     greeting: Greeting,
 }
 
@@ -65,9 +56,7 @@ impl UdtListener {
             key: *key,
             began: Instant::now(),
             listener: landspeed_udt::Listener::new(secret, SocketType::Stream),
-            applicants: Vec::new(),
-            proven: VecDeque::new(),
-            strangers: 0,
+            applicants: Applicants::new(),
         })
     }
 
@@ -98,10 +87,14 @@ impl UdtListener {
         let now = Nanos::from(self.began.elapsed());
         let mut reply = [0; HANDSHAKE];
         match self.listener.handle(now, from, datagram, &mut reply) {
-            Answer::Ignore => self.strangers += 1,
+            Answer::Ignore => self.applicants.add_stranger(),
             // A reply that gets lost is asked for again.
             Answer::Reply(length) => drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from)),
-            Answer::Proven(request) => return self.admit(&request, arrivals),
+            Answer::Proven(request) => match self.admit(&request, arrivals) {
+                Err(error) if !is_shortage(&error) => return Err(error),
+                // A client without an answer asks again.
+                _ => {}
+            },
         }
         Ok(())
     }
@@ -110,11 +103,10 @@ impl UdtListener {
     /// read is of one that there is already.
     fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         let peer = request.peer;
-        let is_known = self.applicants.iter().any(|applicant| applicant.peer == peer);
-        if is_known || self.applicants.len() >= MOST_APPLICANTS {
+        if self.applicants.iter().any(|applicant| applicant.peer == peer) {
             return Ok(());
         }
-        let socket = bind(self.at).map_err(io::Error::other)?;
+        let socket = another(self.at)?;
         OPTIONS.set(&socket, &self.settings);
         options::deepen(&socket, &self.settings);
         socket.connect(&SockAddr::from(peer))?;
@@ -124,34 +116,16 @@ impl UdtListener {
             Connection::accept(now, config, identity(), request)
         })?;
         channel.act(&mut channel.lock());
-        self.applicants.push(Applicant { channel, peer, since: Instant::now(), greeting: Greeting::new() });
+        let applicant = Connected { channel, peer, greeting: Greeting::new() };
+        self.applicants.admit(Some(peer.ip()), applicant, &self.key);
         Ok(())
-    }
-
-    /// Lets every applicant go on as far as it can.
-    fn examine_applicants(&mut self) {
-        for mut applicant in std::mem::take(&mut self.applicants) {
-            match applicant.step(&self.key) {
-                Step::Proven(number) => {
-                    let flow = UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)));
-                    self.proven.push_back(flow);
-                }
-                Step::More if applicant.is_in_time() => {
-                    self.applicants.push(applicant);
-                }
-                _ => {
-                    self.strangers += 1;
-                    applicant.hang_up();
-                }
-            }
-        }
     }
 }
 
-impl Applicant {
+impl Connected {
     /// Reads what has come and answers it.
-    fn step(&mut self, key: &Key) -> Step {
-        let Applicant { channel, greeting, .. } = self;
+    fn read(&mut self, key: &Key) -> Step {
+        let Connected { channel, greeting, .. } = self;
         let mut state = channel.lock();
         channel.catch_up(&mut state);
         let step = loop {
@@ -182,19 +156,40 @@ impl Applicant {
     }
 }
 
+impl Applicant for Connected {
+    fn step(&mut self, key: &Key) -> Standing {
+        match self.read(key) {
+            Step::Proven(number) => Standing::Proven(number),
+            Step::More => Standing::Waiting,
+            Step::Answer(_) | Step::Stranger => {
+                self.hang_up();
+                Standing::Stranger
+            }
+        }
+    }
+
+    fn has_greeted(&self) -> bool {
+        self.greeting.has_greeted()
+    }
+
+    fn turn_away(self) {
+        self.hang_up();
+    }
+}
+
 impl Listener for UdtListener {
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         loop {
-            if let Some(flow) = self.proven.pop_front() {
-                return Ok(Box::new(flow));
+            if let Some((number, applicant)) = self.applicants.next_proven() {
+                return Ok(Box::new(UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)))));
             }
-            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.wait(patience.slice_at(self.at, self.strangers())?)?;
             self.take_in().map_err(|source| Error::refused("receive on", self.at, source))?;
-            self.examine_applicants();
+            self.applicants.advance_all(&self.key);
         }
     }
 
     fn strangers(&self) -> u64 {
-        self.strangers
+        self.applicants.strangers()
     }
 }

@@ -1,0 +1,223 @@
+//! Connections at the proof of their key, the same for every transport that keeps something of a client before it is proven: how many
+//! there may be, how long each may take, and which one goes when another comes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use crate::transport::Key;
+
+/// How long a connection may take until it has said that it holds the key.
+const PROOF_TIME: Duration = Duration::from_secs(1);
+/// How long it may take from then on: its last word may get lost several times, and its client takes the flow for proven.
+const LAST_WORD: Duration = Duration::from_secs(30);
+/// Connections that may be at their proof at once; one more turns the oldest away that has not greeted yet.
+const MOST: usize = 256;
+/// The same for connections of one address: a trial opens 32 flows at a time.
+const MOST_OF_ONE: usize = 64;
+
+/// A connection whose proof is under way. No call waits, so that none holds up another.
+pub(crate) trait Applicant {
+    /// Goes on as far as it can.
+    fn step(&mut self, key: &Key) -> Standing;
+
+    /// Whether it holds the key, or has heard a client that does: such a one is the last to go.
+    fn has_greeted(&self) -> bool;
+
+    /// Ends it, and lets a client that holds the key come again.
+    fn turn_away(self);
+}
+
+/// How far an applicant has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Waiting,
+    /// As the flow of this number.
+    Proven(u32),
+    /// It lacks the key; it has been told so, where anything is told.
+    Stranger,
+}
+
+/// All applicants of a listener, oldest first.
+pub(crate) struct Applicants<A> {
+    waiting: VecDeque<Waiting<A>>,
+    proven: VecDeque<(u32, A)>,
+    strangers: u64,
+}
+
+struct Waiting<A> {
+    from: Option<IpAddr>,
+    since: Instant,
+    applicant: A,
+}
+
+impl<A: Applicant> Waiting<A> {
+    fn is_in_time(&self) -> bool {
+        let time = if self.applicant.has_greeted() { LAST_WORD } else { PROOF_TIME };
+        self.since.elapsed() < time
+    }
+}
+
+impl<A: Applicant> Applicants<A> {
+    pub(crate) fn new() -> Self {
+        Applicants { waiting: VecDeque::new(), proven: VecDeque::new(), strangers: 0 }
+    }
+
+    /// Those that are at their proof.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &A> {
+        self.waiting.iter().map(|waiting| &waiting.applicant)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut A> {
+        self.waiting.iter_mut().map(|waiting| &mut waiting.applicant)
+    }
+
+    /// How many were turned away so far.
+    pub(crate) fn strangers(&self) -> u64 {
+        self.strangers
+    }
+
+    /// Counts one that was turned away before it had a connection.
+    pub(crate) fn add_stranger(&mut self) {
+        self.strangers += 1;
+    }
+
+    /// The next one that has proven the key, with the number of its flow.
+    pub(crate) fn next_proven(&mut self) -> Option<(u32, A)> {
+        self.proven.pop_front()
+    }
+
+    /// Takes one in that comes from `from`, where addresses say anything.
+    pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &Key) {
+        let from = from.map(source);
+        self.make_room(from, key);
+        self.advance(Waiting { from, since: Instant::now(), applicant }, key);
+    }
+
+    /// Lets each go on as far as it can.
+    pub(crate) fn advance_all(&mut self, key: &Key) {
+        for _ in 0..self.waiting.len() {
+            let Some(waiting) = self.waiting.pop_front() else { break };
+            self.advance(waiting, key);
+        }
+    }
+
+    fn advance(&mut self, mut waiting: Waiting<A>, key: &Key) {
+        match waiting.applicant.step(key) {
+            Standing::Proven(number) => self.proven.push_back((number, waiting.applicant)),
+            Standing::Stranger => self.strangers += 1,
+            Standing::Waiting if waiting.is_in_time() => self.waiting.push_back(waiting),
+            Standing::Waiting => self.turn_away(waiting.applicant),
+        }
+    }
+
+    fn turn_away(&mut self, applicant: A) {
+        self.strangers += 1;
+        applicant.turn_away();
+    }
+
+    /// Turns applicants away until there is room for one more from `from`.
+    fn make_room(&mut self, from: Option<IpAddr>, key: &Key) {
+        while let Some(mut surplus) = self.surplus(from).and_then(|at| self.waiting.remove(at)) {
+            let was_silent = !surplus.applicant.has_greeted();
+            // Its hello may have come since it was last looked at.
+            match surplus.applicant.step(key) {
+                Standing::Proven(number) => self.proven.push_back((number, surplus.applicant)),
+                Standing::Stranger => self.strangers += 1,
+                Standing::Waiting if was_silent && surplus.applicant.has_greeted() => {
+                    self.waiting.push_back(surplus);
+                }
+                Standing::Waiting => self.turn_away(surplus.applicant),
+            }
+        }
+    }
+
+    /// The place of the applicant that has to go before another comes from `from`, if one has.
+    fn surplus(&self, from: Option<IpAddr>) -> Option<usize> {
+        let silent =
+            || self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.applicant.has_greeted());
+        let of_one = || silent().filter(|(_, waiting)| waiting.from == from);
+        let oldest = if of_one().count() >= MOST_OF_ONE {
+            of_one().next()
+        } else if self.waiting.len() >= MOST {
+            silent().next().or_else(|| self.waiting.iter().enumerate().next())
+        } else {
+            None
+        };
+        oldest.map(|(at, _)| at)
+    }
+}
+
+/// What counts as one address: a host of IPv6 has a whole /64 of them.
+fn source(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+/// Whether files or memory ran out: a client that is not taken for that comes again.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::net::Ipv4Addr;
+    use std::rc::Rc;
+
+    use super::*;
+
+    const KEY: Key = [7; 32];
+
+    /// What became of it is written down.
+    struct Fake {
+        number: usize,
+        greets: Rc<Cell<bool>>,
+        gone: Rc<RefCell<Vec<usize>>>,
+    }
+
+    impl Applicant for Fake {
+        fn step(&mut self, _: &Key) -> Standing {
+            Standing::Waiting
+        }
+
+        fn has_greeted(&self) -> bool {
+            self.greets.get()
+        }
+
+        fn turn_away(self) {
+            self.gone.borrow_mut().push(self.number);
+        }
+    }
+
+    fn host(number: usize) -> Option<IpAddr> {
+        Some(Ipv4Addr::from(0x0a00_0000 + number as u32).into())
+    }
+
+    #[test]
+    fn the_oldest_of_an_address_goes_and_those_who_have_greeted_stay() {
+        let (gone, mut all) = (Rc::default(), Applicants::new());
+        let mut add = |number, from, greets| {
+            let greets = Rc::new(Cell::new(greets));
+            all.admit(host(from), Fake { number, greets, gone: Rc::clone(&gone) }, &KEY);
+            all.iter().count()
+        };
+        (0..10).for_each(|number| assert!(add(number, 0, true) <= 10));
+        assert_eq!((10..100).map(|number| add(number, 1, false)).max(), Some(10 + MOST_OF_ONE));
+        assert_eq!(*gone.borrow(), (10..36).collect::<Vec<_>>());
+        assert_eq!((100..1100).map(|number| add(number, number, false)).max(), Some(MOST));
+        assert!(gone.borrow().iter().all(|number| *number >= 10), "one that had greeted went");
+        assert_eq!((gone.borrow().len(), all.strangers()), (1100 - MOST, 1100 - MOST as u64));
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address() {
+        let same = |a: &str, b: &str| source(a.parse().unwrap()) == source(b.parse().unwrap());
+        assert!(same("2001:db8::1", "2001:db8::ffff:2") && same("::ffff:192.0.2.1", "192.0.2.1"));
+        assert!(!same("2001:db8::1", "2001:db8:0:1::1") && !same("192.0.2.1", "192.0.2.2"));
+    }
+}
