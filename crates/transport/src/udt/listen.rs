@@ -144,11 +144,6 @@ impl Connected {
         step
     }
 
-    fn is_in_time(&self) -> bool {
-        let time = if self.greeting.has_greeted() { LAST_WORD } else { PROOF_TIME };
-        self.since.elapsed() < time
-    }
-
     fn hang_up(&self) {
         let mut state = self.channel.lock();
         state.connection.abort();
