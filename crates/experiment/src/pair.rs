@@ -154,7 +154,7 @@ impl Pair {
 
     /// Whether its addresses are of IPv6.
     pub(crate) fn is_ipv6(&self) -> bool {
-        self.address.is_ipv6()
+        self.way.ip.is_ipv6()
     }
 
     /// The slower of both links' speeds, as far as they tell any: virtual ones do not.
