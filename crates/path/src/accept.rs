@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4, c_int};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
 use crate::notify::{Answer, Call};
@@ -94,6 +95,8 @@ impl Accepts {
             }
             return match accept_with(listener, SocketFlags::CLOEXEC) {
                 Ok(fd) => Ok(found(fd, true, turn)),
+                // We have no descriptor left; the program may.
+                Err(Errno::MFILE | Errno::NFILE) => Err(Answer::Continue),
                 Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
             };
         }
@@ -117,9 +120,14 @@ impl Accepts {
         {
             return Answer::Errno(libc::EFAULT);
         }
-        let Ok(number) = call.give(&fd, flags & SOCK_CLOEXEC != 0) else {
-            self.push(listener, Undelivered::Ours(fd));
-            return Answer::Gone;
+        let number = match call.give(&fd, flags & SOCK_CLOEXEC != 0) {
+            Ok(number) => number,
+            Err(error) => {
+                self.push(listener, Undelivered::Ours(fd));
+                // The program may have no descriptor left.
+                let why = error.raw_os_error().filter(|why| [libc::EMFILE, libc::ENOMEM].contains(why));
+                return why.map_or(Answer::Gone, Answer::Errno);
+            }
         };
         // Where the program closes its own, the connection ends.
         drop(fd);

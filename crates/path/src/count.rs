@@ -30,6 +30,12 @@ pub enum Why {
     PlainPeer,
     /// The socket was one of TCP from the start.
     PlainSocket,
+    /// The program may not be looked into.
+    Undumpable,
+    /// The process has other rights than landspeed.
+    Sandboxed,
+    /// Too many calls waited, or too few descriptors or threads were left.
+    TooManyAtOnce,
 }
 
 impl Why {
@@ -45,6 +51,16 @@ impl Why {
             Why::Refused => "the kernel refused something",
             Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",
             Why::PlainSocket => "the socket was one of TCP from the start: landspeed did not make it",
+            Why::Undumpable => {
+                "landspeed may not look into the program: it is not dumpable, or this host forbids it (kernel.yama.ptrace_scope)"
+            }
+            Why::Sandboxed => {
+                "the process has other rights than landspeed: it changed its user, its namespaces or its security label, or \
+                 restricted itself"
+            }
+            Why::TooManyAtOnce => {
+                "too many calls waited at once, or landspeed may have no more descriptors or threads"
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 use crate::accept::Accepts;
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Counts, Error, Only, Options, Path, Shared};
+use crate::{Carrier, Counts, Error, Only, Options, Path, Shared, Why};
 use rendezvous::Rendezvous;
 
 /// The path.
@@ -135,6 +135,10 @@ impl Carrier for Carried {
             }
             _ => Answer::Continue,
         }
+    }
+
+    fn left(&self, why: Why) {
+        self.count.left(why);
     }
 
     fn counts(&self) -> Counts {
