@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("application", &["units", "record", "factor", "path"]),
     ("workload", &["units", "record", "factor", "transport", "application"]),
     ("congestion", &["units", "bpf", "bpf-build"]),
-    ("knob", &["units", "record", "factor", "netlink", "daemon"]),
+    ("knob", &["units", "record", "factor", "netlink", "daemon", "folder"]),
     ("observer", &["units", "record", "netlink", "bpf", "bpf-build"]),
     ("capacity", &["units", "record", "stats", "netlink"]),
     (
