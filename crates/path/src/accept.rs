@@ -12,11 +12,15 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
+use crate::alarm::bounded;
 use crate::notify::{Answer, Call};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
 /// How often a call that waits is asked whether it still does: a signal ends it.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// How long it takes to accept a connection that is there.
+const TAKES: Duration = Duration::from_millis(2);
 
 /// Turns: threads whose numbers differ by a multiple of this share one.
 const TURNS: usize = 32;
@@ -93,8 +97,10 @@ impl Accepts {
             if waits && !has_one(listener) {
                 continue;
             }
-            return match accept_with(listener, SocketFlags::CLOEXEC) {
+            // Another process, or a call that went on in the kernel, may have been faster.
+            return match bounded(TAKES, || accept_with(listener, SocketFlags::CLOEXEC)) {
                 Ok(fd) => Ok(found(fd, true, turn)),
+                Err(Errno::INTR) if waits => continue,
                 // We have no descriptor left; the program may.
                 Err(Errno::MFILE | Errno::NFILE) => Err(Answer::Continue),
                 Err(errno) => Err(Answer::Errno(errno.raw_os_error())),

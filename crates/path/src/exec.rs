@@ -33,6 +33,8 @@ const REAPS: Duration = Duration::from_secs(1);
 
 const ANSWERED: &str = "another program answers its system calls already: run the whole under one `landspeed exec`, or outside of the \
                         container whose runtime does so";
+const KILLED: &str =
+    "the supervisor was killed: later connections stayed on TCP, and what it had counted is lost";
 const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t proc proc /proc`";
 
 /// How a program ended that ran over a path.
@@ -48,7 +50,7 @@ pub struct Ended {
     pub cpu: Duration,
     /// Whether processes that it has started go on, over the path.
     pub goes_on: bool,
-    /// Why the path was not put below it.
+    /// Why the path was not put below it, or why nothing is known of it.
     pub unable: Option<String>,
 }
 
@@ -70,6 +72,11 @@ enum Told {
     },
     /// Another program answers its calls.
     Answered,
+    /// The supervisor was killed: how the program ended.
+    Lost {
+        status: i32,
+        took: Duration,
+    },
     Failed(String),
 }
 
@@ -134,7 +141,10 @@ fn without(
     if options.require {
         return Err(Error::Unable { path: path.name(), why });
     }
-    Ok(Ended { unable: Some(why.to_owned()), ..plain(front, command)? })
+    Ok(Ended {
+        unable: Some(format!("{} was not put below this program: {why}", path.name())),
+        ..plain(front, command)?
+    })
 }
 
 /// What the supervisor tells in the end. Meanwhile signals go to the program.
@@ -163,8 +173,7 @@ fn ended(front: &Front, supervisor: &OwnedFd, program: Pid) -> Option<Told> {
     next(supervisor).or_else(|| {
         pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
         let (_, status) = waitpid(Some(program), WaitOptions::empty()).ok()??;
-        let (counts, took) = (Counts::default(), began.elapsed());
-        Some(Told::Ended { status: status.as_raw(), counts, took, cpu: cpu(), goes_on: true })
+        Some(Told::Lost { status: status.as_raw(), took: began.elapsed() })
     })
 }
 
@@ -179,6 +188,10 @@ impl Told {
         match self {
             Told::Ended { status, counts, took, cpu, goes_on } => {
                 Ok(Ended { status: ExitStatus::from_raw(status), counts, took, cpu, goes_on, unable: None })
+            }
+            Told::Lost { status, took } => {
+                let (status, unable) = (ExitStatus::from_raw(status), Some(KILLED.to_owned()));
+                Ok(Ended { status, took, cpu: cpu(), unable, ..Ended::default() })
             }
             Told::NotStarted { program, errno } => {
                 Err(Error::Start { program, source: io::Error::from_raw_os_error(errno) })

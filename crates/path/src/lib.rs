@@ -20,6 +20,7 @@
 #![warn(missing_docs)]
 
 mod accept;
+mod alarm;
 mod begin;
 mod bytes;
 mod count;

@@ -24,7 +24,7 @@ pub(crate) struct Told {
     /// Whether processes of the program go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_on: bool,
-    /// Why the path was not put below it.
+    /// Why the path was not put below it, or why nothing is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unable: Option<String>,
 }
@@ -108,7 +108,7 @@ fn path(name: &str) -> Result<&'static dyn Path> {
 /// "local carried 12 of 14 connections", and why it did not carry the others.
 fn lines(path: &dyn Path, ended: &Ended) -> Vec<String> {
     if let Some(why) = &ended.unable {
-        return vec![format!("{} was not put below this program: {why}", path.name())];
+        return vec![why.clone()];
     }
     let counts = &ended.counts;
     let all = counts.all();

@@ -129,11 +129,12 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
         assert_eq!(said(&mut from, "came "), format!("{word} from {}", server.port));
     };
     ask("before");
+    let exec = asking.id() as i32;
     let ours = |one: &Running| one.line.contains(" exec ") || one.line.contains("keep-path");
     // All but the one that a shell waits for.
     let answering = || {
         let all = processes(folder.path()).into_iter().filter(ours);
-        all.map(|one| one.pid).filter(|pid| *pid != asking.id() as i32).collect::<Vec<_>>()
+        all.map(|one| one.pid).filter(|pid| *pid != exec).collect::<Vec<_>>()
     };
     for number in 0..8 {
         assert!(within(LIMIT, || answering().len() == 2), "{:?}", processes(folder.path()));
@@ -142,13 +143,15 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
         signal(answering()[number / 2 % 2], Signal::KILL);
         ask(&format!("after-{number}"));
     }
+    assert!(within(LIMIT, || answering().len() == 2), "{:?}", processes(folder.path()));
     let sessions: std::collections::BTreeSet<_> = answering().into_iter().map(session).collect();
-    assert_eq!((sessions.len(), sessions.contains(&session(asking.id() as i32))), (2, false));
+    assert_eq!((sessions.len(), sessions.contains(&session(exec))), (2, false));
     drop(to);
     asking.wait().expect("a child");
     assert!(within(LIMIT, || answering().is_empty()), "they go with the program");
 }
 
-fn session(pid: i32) -> Option<rustix::process::Pid> {
-    rustix::process::getsid(rustix::process::Pid::from_raw(pid)).ok()
+fn session(pid: i32) -> Option<i32> {
+    use rustix::process::{Pid, getsid};
+    Some(getsid(Pid::from_raw(pid)).ok()?.as_raw_nonzero().get())
 }
