@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion", "udt"]),
-    ("path", &["bpf", "bpf-build", "folder"]),
+    ("path", &["netlink", "bpf", "bpf-build", "folder"]),
     ("sockets", &[]),
     ("udt", &["units"]),
     ("filter", &["units"]),
