@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("application", &["units", "record", "factor", "path", "proof"]),
     ("workload", &["units", "record", "factor", "transport", "application"]),
     ("congestion", &["units", "bpf", "bpf-build"]),
-    ("knob", &["units", "record", "factor", "netlink", "daemon"]),
+    ("knob", &["units", "record", "factor", "netlink", "daemon", "folder"]),
     ("observer", &["units", "record", "netlink", "bpf", "bpf-build"]),
     ("capacity", &["units", "record", "stats", "netlink"]),
     (
@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion", "udt"]),
-    ("path", &["bpf", "bpf-build", "folder"]),
+    ("path", &["netlink", "bpf", "bpf-build", "folder"]),
     ("proof", &[]),
     ("sockets", &["proof"]),
     ("udt", &["units"]),

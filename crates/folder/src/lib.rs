@@ -103,18 +103,11 @@ impl Private {
             Err(errno) => Err(Error::io("remove", &self.path.join(name), errno)),
         }
     }
+}
 
-    /// The same folder, open once more.
-    ///
-    /// # Errors
-    /// No descriptor is left.
-    pub fn again(&self) -> Result<Private, Error> {
-        let fd = self.fd.try_clone().map_err(|source| Error::Io {
-            what: "duplicate",
-            path: self.path.clone(),
-            source,
-        })?;
-        Ok(Private { fd, path: self.path.clone() })
+impl From<Private> for OwnedFd {
+    fn from(folder: Private) -> OwnedFd {
+        folder.fd
     }
 }
 
@@ -166,7 +159,6 @@ fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Priv
         Err(Errno::LOOP | Errno::NOTDIR) => {
             return Err(Error::refused(path, "is a symbolic link or no folder: remove it"));
         }
-        Err(Errno::ACCESS) => return Err(Error::refused(path, NOT_OURS)),
         Err(errno) => return Err(Error::io("open", path, errno)),
     };
     let stat = fstat(&fd).map_err(|errno| Error::io("stat", path, errno))?;

@@ -9,13 +9,18 @@ use std::time::{Duration, Instant};
 use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4, c_int};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
+use crate::alarm::bounded;
 use crate::notify::{Answer, Call};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
 /// How often a call that waits is asked whether it still does: a signal ends it.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// How long it takes to accept a connection that is there.
+const TAKES: Duration = Duration::from_millis(2);
 
 /// Turns: threads whose numbers differ by a multiple of this share one.
 const TURNS: usize = 32;
@@ -92,8 +97,12 @@ impl Accepts {
             if waits && !has_one(listener) {
                 continue;
             }
-            return match accept_with(listener, SocketFlags::CLOEXEC) {
+            // Another process, or a call that went on in the kernel, may have been faster.
+            return match bounded(TAKES, || accept_with(listener, SocketFlags::CLOEXEC)) {
                 Ok(fd) => Ok(found(fd, true, turn)),
+                Err(Errno::INTR) if waits => continue,
+                // We have no descriptor left; the program may.
+                Err(Errno::MFILE | Errno::NFILE) => Err(Answer::Continue),
                 Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
             };
         }
@@ -117,9 +126,14 @@ impl Accepts {
         {
             return Answer::Errno(libc::EFAULT);
         }
-        let Ok(number) = call.give(&fd, flags & SOCK_CLOEXEC != 0) else {
-            self.push(listener, Undelivered::Ours(fd));
-            return Answer::Gone;
+        let number = match call.give(&fd, flags & SOCK_CLOEXEC != 0) {
+            Ok(number) => number,
+            Err(error) => {
+                self.push(listener, Undelivered::Ours(fd));
+                // The program may have no descriptor left.
+                let why = error.raw_os_error().filter(|why| [libc::EMFILE, libc::ENOMEM].contains(why));
+                return why.map_or(Answer::Gone, Answer::Errno);
+            }
         };
         // Where the program closes its own, the connection ends.
         drop(fd);

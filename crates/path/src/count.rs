@@ -24,12 +24,20 @@ pub enum Why {
     NotConnected,
     /// A program that does not run over this path connected.
     Stranger,
+    /// The other end is in another network namespace, and landspeed may not look there.
+    OtherNamespace,
     /// The kernel refused something.
     Refused,
     /// The other end speaks TCP alone, or something on the way does.
     PlainPeer,
     /// The socket was one of TCP from the start.
     PlainSocket,
+    /// The program may not be looked into.
+    Undumpable,
+    /// The process has other rights than landspeed.
+    Sandboxed,
+    /// Too many calls waited, or too few descriptors or threads were left.
+    TooManyAtOnce,
 }
 
 impl Why {
@@ -42,9 +50,20 @@ impl Why {
             Why::Duplicated => "another descriptor was the same socket before it was connected",
             Why::NotConnected => "the connection took too long",
             Why::Stranger => "a program that does not run over this path connected",
+            Why::OtherNamespace => "the other end is in another network namespace: run landspeed as root",
             Why::Refused => "the kernel refused something",
             Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",
             Why::PlainSocket => "the socket was one of TCP from the start: landspeed did not make it",
+            Why::Undumpable => {
+                "landspeed may not look into the program: it is not dumpable, or this host forbids it (kernel.yama.ptrace_scope)"
+            }
+            Why::Sandboxed => {
+                "the process has other rights than landspeed: it changed its user, its namespaces or its security label, or \
+                 restricted itself"
+            }
+            Why::TooManyAtOnce => {
+                "too many calls waited at once, or landspeed may have no more descriptors or threads"
+            }
         }
     }
 }

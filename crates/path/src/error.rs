@@ -8,6 +8,10 @@ use std::io;
 pub enum Error {
     #[error("cannot run {program}: {source}")]
     Start { program: String, source: io::Error },
+    #[error("cannot put {path} below this program: {why}")]
+    Unable { path: &'static str, why: &'static str },
+    #[error("{0}")]
+    Supervisor(String),
     #[error(
         "this kernel cannot hand system calls to another program: {0}; it takes Linux 5.14 with CONFIG_SECCOMP_FILTER, and a \
          container whose own filter allows seccomp()"

@@ -1,29 +1,44 @@
 //! A program, run over a path.
+//!
+//! Three processes belong to it. The one that is called is the *front*: a shell waits for it, and signals come to it. It forks the
+//! *supervisor*, which starts the program and answers its calls, as long as a process has the filter: a program that goes into
+//! the background is carried there. A *keeper* follows the supervisor. Supervisor and keeper are each in a session of their own.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path as FilePath;
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
+use rustix::event::PollFlags;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, WaitOptions, getrlimit, pidfd_open, setrlimit, setsid, wait, waitpid,
 };
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use serde::{Deserialize, Serialize};
 
-use crate::notify::{Rule, install};
+use crate::begin::{begun, name};
+use crate::follow::follow;
+use crate::front::Front;
+use crate::notify::Rule;
+use crate::rights;
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
-use crate::{Carrier, Counts, Error, Options, Path};
+use crate::{Counts, Error, Options, Path, socket};
+
+/// How often processes are looked for that have ended in the background.
+const REAPS: Duration = Duration::from_secs(1);
+
+const ANSWERED: &str = "another program answers its system calls already: run the whole under one `landspeed exec`, or outside of the \
+                        container whose runtime does so";
+const KILLED: &str =
+    "the supervisor was killed: later connections stayed on TCP, and what it had counted is lost";
+const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t proc proc /proc`";
 
 /// How a program ended that ran over a path.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ended {
     /// As wait(2) tells it.
     pub status: ExitStatus,
@@ -33,41 +48,278 @@ pub struct Ended {
     pub took: Duration,
     /// Processor time of it, of what it has started and waited for, and of what carried its connections.
     pub cpu: Duration,
+    /// Whether processes that it has started go on, over the path.
+    pub goes_on: bool,
+    /// Why the path was not put below it, or why nothing is known of it.
+    pub unable: Option<String>,
+}
+
+/// What a supervisor tells.
+#[derive(Serialize, Deserialize)]
+enum Told {
+    /// The program's process.
+    Begun(i32),
+    Ended {
+        status: i32,
+        counts: Counts,
+        took: Duration,
+        cpu: Duration,
+        goes_on: bool,
+    },
+    NotStarted {
+        program: String,
+        errno: i32,
+    },
+    /// Another program answers its calls.
+    Answered,
+    /// The supervisor was killed: how the program ended.
+    Lost {
+        status: i32,
+        took: Duration,
+    },
+    Failed(String),
 }
 
 /// Runs `command` over a path until it ends. `keeper` runs [`keep`](crate::keep) for the path, with its standard input, output and
-/// error as the three descriptors.
+/// error as the three descriptors. To be called before any thread is started.
 ///
 /// # Errors
 /// A program that cannot be started; a kernel, or a host, without what the path needs; a choice where the path has none.
-pub fn exec(
-    path: &dyn Path,
-    options: &Options,
-    mut command: Command,
-    mut keeper: Command,
-) -> Result<Ended, Error> {
+pub fn exec(path: &dyn Path, options: &Options, command: Command, keeper: Command) -> Result<Ended, Error> {
     if let Some(why) = path.takes_all()
         && !options.only.is_all()
     {
         return Err(Error::TakesAll { path: path.name(), why });
     }
-    let before = cpu();
+    let front = Front::new().map_err(Error::refused("take signals over"))?;
     if path.rules().is_empty() {
-        let program = name(&command);
-        let began = Instant::now();
-        let status = command.status().map_err(|source| Error::Start { program, source })?;
-        let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
-        return Ok(Ended { status, counts: Counts::default(), took, cpu });
+        return plain(&front, command);
+    }
+    if !FilePath::new("/proc/self/fd").exists() {
+        return without(path, options, (&front, command), NO_PROC);
+    }
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
+    adopt();
+    // SAFETY: this process has one thread, so its copy can do all that it could.
+    match unsafe { libc::fork() } {
+        -1 => Err(Error::refused("start the supervisor")(io::Error::last_os_error())),
+        0 => {
+            drop(ours);
+            supervisor(path, options, (&front, command), keeper, &theirs)
+        }
+        child => {
+            drop(theirs);
+            match attend(&front, &ours, child)? {
+                Told::Answered => without(path, options, (&front, command), ANSWERED),
+                told => told.into_ended(),
+            }
+        }
+    }
+}
+
+/// Runs a program as it is.
+fn plain(front: &Front, mut command: Command) -> Result<Ended, Error> {
+    let (program, before, began) = (name(&command), cpu(), Instant::now());
+    // SAFETY: the closure makes one system call.
+    unsafe { command.pre_exec(front.released()) };
+    let mut child = command.spawn().map_err(|source| Error::Start { program, source })?;
+    let failed = Error::refused("wait for the program");
+    let pidfd = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
+    let status = child.wait().map_err(failed)?;
+    Ok(Ended { status, took: began.elapsed(), cpu: cpu().saturating_sub(before), ..Ended::default() })
+}
+
+/// The same where the path cannot be put below it; where that is required, the program is not run.
+fn without(
+    path: &dyn Path,
+    options: &Options,
+    (front, command): (&Front, Command),
+    why: &'static str,
+) -> Result<Ended, Error> {
+    if options.require {
+        return Err(Error::Unable { path: path.name(), why });
+    }
+    Ok(Ended {
+        unable: Some(format!("{} was not put below this program: {why}", path.name())),
+        ..plain(front, command)?
+    })
+}
+
+/// What the supervisor tells in the end. Meanwhile signals go to the program.
+fn attend(front: &Front, supervisor: &OwnedFd, process: i32) -> Result<Told, Error> {
+    let told = match next(supervisor) {
+        Some(Told::Begun(program)) => match Pid::from_raw(program) {
+            Some(program) => ended(front, supervisor, program),
+            None => None,
+        },
+        told => told,
+    };
+    let failed = || Told::Failed("the supervisor ended before the program began".to_owned());
+    let told = told.unwrap_or_else(failed);
+    if !matches!(told, Told::Ended { goes_on: true, .. }) {
+        // What it holds is free once it has gone.
+        let _ = waitpid(Pid::from_raw(process), WaitOptions::empty());
+    }
+    Ok(told)
+}
+
+/// How the program ended; where its supervisor was killed, it is a child of this process by now.
+fn ended(front: &Front, supervisor: &OwnedFd, program: Pid) -> Option<Told> {
+    let pidfd = pidfd_open(program, PidfdFlags::empty());
+    let began = Instant::now();
+    pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), supervisor.as_fd()));
+    next(supervisor).or_else(|| {
+        pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
+        let (_, status) = waitpid(Some(program), WaitOptions::empty()).ok()??;
+        Some(Told::Lost { status: status.as_raw(), took: began.elapsed() })
+    })
+}
+
+fn next(supervisor: &OwnedFd) -> Option<Told> {
+    let mut bytes = vec![0; 1 << 16];
+    let (length, _) = recv(supervisor, &mut bytes[..], RecvFlags::empty()).ok()?;
+    serde_json::from_slice(&bytes[..length]).ok()
+}
+
+impl Told {
+    fn into_ended(self) -> Result<Ended, Error> {
+        match self {
+            Told::Ended { status, counts, took, cpu, goes_on } => {
+                Ok(Ended { status: ExitStatus::from_raw(status), counts, took, cpu, goes_on, unable: None })
+            }
+            Told::Lost { status, took } => {
+                let (status, unable) = (ExitStatus::from_raw(status), Some(KILLED.to_owned()));
+                Ok(Ended { status, took, cpu: cpu(), unable, ..Ended::default() })
+            }
+            Told::NotStarted { program, errno } => {
+                Err(Error::Start { program, source: io::Error::from_raw_os_error(errno) })
+            }
+            Told::Failed(why) => Err(Error::Supervisor(why)),
+            Told::Begun(_) | Told::Answered => {
+                Err(Error::Supervisor("the supervisor said too much".to_owned()))
+            }
+        }
+    }
+
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Start { program, source } => {
+                let errno = source.raw_os_error().unwrap_or(libc::EIO);
+                Told::NotStarted { program: program.clone(), errno }
+            }
+            Error::Notify(source) if source.raw_os_error() == Some(libc::EBUSY) => Told::Answered,
+            other => Told::Failed(other.to_string()),
+        }
+    }
+
+    fn tell(&self, front: &OwnedFd) {
+        // A front that was killed needs to know nothing.
+        let _ = send(front, &serde_json::to_vec(self).unwrap_or_default(), SendFlags::NOSIGNAL);
+    }
+}
+
+/// The supervisor's process.
+fn supervisor(
+    path: &dyn Path,
+    options: &Options,
+    program: (&Front, Command),
+    keeper: Command,
+    front: &OwnedFd,
+) -> ! {
+    match supervised(path, options, program, keeper, front) {
+        Ok((supervisor, told)) => {
+            told.tell(front);
+            goes_on(&supervisor);
+        }
+        Err(error) => Told::of(&error).tell(front),
+    }
+    std::process::exit(0)
+}
+
+fn supervised(
+    path: &dyn Path,
+    options: &Options,
+    (front, mut command): (&Front, Command),
+    mut keeper: Command,
+    tells: &OwnedFd,
+) -> Result<(Arc<Supervisor>, Told), Error> {
+    let before = cpu();
+    let limit = raise_descriptors();
+    let released = front.released();
+    let as_before = move || {
+        setrlimit(Resource::Nofile, limit.clone())?;
+        released()
+    };
+    // SAFETY: the closures make system calls alone.
+    unsafe {
+        command.pre_exec(as_before);
+        keeper.pre_exec(front.released());
     }
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared, options)?;
-    let supervise = |child| supervised(child, carrier, shared, &mut keeper);
-    let (mut child, supervisor) = begun(command, path.rules(), supervise)?;
+    let supervise = |listener| {
+        let supervisor = Supervisor::new(listener, carrier, shared, options.only.clone());
+        let follows = supervisor.heirlooms().and_then(|heirlooms| follow(keeper, heirlooms));
+        follows.map_err(Error::refused("start the process that follows this one"))?;
+        supervisor.start().map_err(Error::refused("start a thread"))?;
+        Ok(supervisor)
+    };
+    let rules: Vec<Rule> = path.rules().iter().copied().chain([rights::SEEN]).collect();
+    let (child, supervisor) = begun(command, &rules, supervise)?;
     let began = Instant::now();
-    pass_on(child.id()).map_err(Error::refused("take signals over"))?;
-    let status = child.wait().map_err(Error::refused("wait for the program"))?;
+    let program = child.id() as i32;
+    Told::Begun(program).tell(tells);
+    // The program stays in the session, and on the terminal, in which it was started.
+    let _ = setsid();
+    adopt();
+    let status = reaped(program).map_err(Error::refused("wait for the program"))?;
     let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
-    Ok(Ended { status, counts: supervisor.carrier.counts(), took, cpu })
+    let counts = supervisor.carrier.counts();
+    let goes_on = !supervisor.listener.is_over();
+    Ok((supervisor, Told::Ended { status, counts, took, cpu, goes_on }))
+}
+
+/// The limit of descriptors that the program keeps. This process takes all that it may have: what the program does must not use them up.
+fn raise_descriptors() -> Rlimit {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    limit
+}
+
+/// What a process below this one leaves behind becomes this one's child: landspeed may look into it (ptrace_scope of Yama), and learns how it
+/// ended.
+fn adopt() {
+    // SAFETY: numbers alone.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// Waits until the program ends, and for all that end before it.
+fn reaped(program: i32) -> io::Result<i32> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == program => {
+                return Ok(status.as_raw());
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Carries what goes on in the background, until nothing has the filter any more.
+fn goes_on(supervisor: &Supervisor) {
+    // A pipe that the shell reads ends with the program.
+    if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null)
+            .and_then(|()| rustix::stdio::dup2_stdout(&null))
+            .and_then(|()| rustix::stdio::dup2_stderr(&null));
+    }
+    while !supervisor.listener.is_over() {
+        socket::wait([(supervisor.listener.as_fd(), PollFlags::empty())], Some(REAPS));
+        while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+    }
 }
 
 /// Processor time of this process and of the children that it has waited for (getrusage(2)).
@@ -83,115 +335,4 @@ fn cpu() -> Duration {
         time(usage.ru_utime) + time(usage.ru_stime)
     };
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
-}
-
-fn name(command: &Command) -> String {
-    command.get_program().to_string_lossy().into_owned()
-}
-
-/// Starts the program with a filter; `supervise` gets the other end of what it hands its listener over with.
-fn begun(
-    mut command: Command,
-    rules: &[Rule],
-    supervise: impl FnOnce(OwnedFd) -> Result<Arc<Supervisor>, Error> + Send,
-) -> Result<(Child, Arc<Supervisor>), Error> {
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
-    let program = name(&command);
-    let install = install(rules);
-    let number = ours.as_raw_fd();
-    let first = rules.iter().find(|rule| rule.when.is_empty()).map(|rule| rule.call);
-    let hand_over = move || {
-        send(&theirs, &install()?)?;
-        // SAFETY: the child's copy of our end, which nothing uses there. With it open, the child would not see that we have gone.
-        unsafe { libc::close(number) };
-        // The program begins once all is there that answers its calls.
-        if recv(&theirs, &mut [0], RecvFlags::empty())?.0 != 1 {
-            return Err(Errno::PIPE.into());
-        }
-        // A call without a descriptor, for its number: the keeper finds calls by those that were noted before.
-        if let Some(call) = first {
-            // SAFETY: numbers alone.
-            unsafe { libc::syscall(call, -1, -1, -1, -1) };
-        }
-        Ok(())
-    };
-    // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
-    unsafe { command.pre_exec(hand_over) };
-    let (child, supervisor) = thread::scope(|threads| {
-        let supervised = threads.spawn(|| supervise(ours));
-        let child = command.spawn();
-        // Our copy of the child's end is in the closure: without it, a child that did not come so far is noticed.
-        drop(command);
-        (child, supervised.join())
-    });
-    let panicked = |_| Err(Error::refused("start a thread")(io::ErrorKind::Other.into()));
-    match (child, supervisor.unwrap_or_else(panicked)) {
-        (Ok(child), Ok(supervisor)) => Ok((child, supervisor)),
-        // It only says that it was not let begin.
-        (Err(error), Err(why)) if error.kind() == io::ErrorKind::BrokenPipe => Err(why),
-        (Err(source), _) => Err(Error::Start { program, source }),
-        (_, Err(why)) => Err(why),
-    }
-}
-
-/// What answers the program's calls, once it has handed its listener over; with the keeper that follows. Then the program may begin.
-fn supervised(
-    child: OwnedFd,
-    carrier: Box<dyn Carrier>,
-    shared: Arc<Shared>,
-    keeper: &mut Command,
-) -> Result<Arc<Supervisor>, Error> {
-    let listener = receive(&child).map_err(Error::Notify)?;
-    let supervisor = Supervisor::new(listener, carrier, shared);
-    let mut keeps = || -> io::Result<()> {
-        let [listener, shared] = supervisor.heirlooms()?;
-        let own = pidfd_open(getpid(), PidfdFlags::empty())?;
-        // A program's terminal, and its signals, are no affair of the keeper's.
-        keeper.process_group(0);
-        keeper
-            .stdin(Stdio::from(listener))
-            .stdout(Stdio::from(shared))
-            .stderr(Stdio::from(own))
-            .spawn()
-            .map(drop)
-    };
-    keeps().map_err(Error::refused("start the process that follows this one"))?;
-    supervisor.start().map_err(Error::refused("start a thread"))?;
-    rustix::net::send(&child, &[0], SendFlags::NOSIGNAL)
-        .map_err(|error| Error::refused("let the program begin")(error.into()))?;
-    Ok(supervisor)
-}
-
-/// The program is told to end where this process is. What a terminal sends comes to both anyway.
-fn pass_on(child: u32) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
-    let Some(child) = Pid::from_raw(child as i32) else { return Ok(()) };
-    thread::spawn(move || {
-        for signal in signals.forever().filter(|signal| [SIGTERM, SIGHUP].contains(signal)) {
-            let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
-            let _ = kill_process(child, signal);
-        }
-    });
-    Ok(())
-}
-
-fn send(to: &OwnedFd, listener: &OwnedFd) -> io::Result<()> {
-    let fds = [listener.as_fd()];
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&fds));
-    sendmsg(to, &[io::IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-fn receive(from: &OwnedFd) -> io::Result<OwnedFd> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(from, &mut [io::IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let found = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-        _ => None,
-    });
-    found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }

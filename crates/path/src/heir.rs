@@ -3,31 +3,43 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
 use std::sync::Arc;
 
 use rustix::event::PollFlags;
 
+use crate::follow::{follow, is_over};
 use crate::notify::{Answer, Call, Rule};
 use crate::shared::{CALL, Shared, Stage};
 use crate::socket::wait;
 use crate::supervisor::Supervisor;
-use crate::{Error, Path};
+use crate::{Error, Only, Path};
 
 /// Calls beyond the last one noted that a killed supervisor may have received.
 const UNNOTED: u64 = 64;
 
 /// Waits until the supervisor has gone, and answers in its place as long as a program has the filter. Descriptors: the
-/// listener, the notes, and a pidfd of the supervisor.
+/// listener, the notes, and a pidfd of the supervisor. `keeper` then runs the same for this process.
 ///
 /// # Errors
 /// Descriptors of another kind.
-pub fn keep(path: &dyn Path, [listener, shared, supervisor]: [OwnedFd; 3]) -> Result<(), Error> {
+pub fn keep(
+    path: &dyn Path,
+    [listener, shared, supervisor]: [OwnedFd; 3],
+    keeper: Command,
+) -> Result<(), Error> {
     let shared = Arc::new(Shared::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
     wait([(supervisor.as_fd(), PollFlags::IN)], None);
     path.clear();
-    let heir = Supervisor::new(listener, path.alone(&shared), shared);
+    // Where the program has gone too, nothing follows: it would start the next one for ever.
+    if is_over(&listener) {
+        return Ok(());
+    }
+    let heir = Supervisor::new(listener, path.alone(&shared), shared, Only::default());
     inherit(&heir, path.rules());
     heir.start().map_err(Error::refused("start a thread"))?;
+    let follows = heir.heirlooms().and_then(|heirlooms| follow(keeper, heirlooms));
+    follows.map_err(Error::refused("start the process that follows this one"))?;
     while !heir.listener.is_over() {
         wait([(heir.listener.as_fd(), PollFlags::empty())], None);
     }

@@ -11,24 +11,31 @@
 //! | `mptcp` | Multipath TCP of the kernel in the place of TCP |
 //! | `bytes` | how many bytes carried sockets send and receive |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
-//! | `supervisor`, `heir` | the threads that answer them, and the process that answers once these have gone |
-//! | `exec` | a program run over a path |
+//! | `gate`, `rights` | which calls are left to the kernel before a path sees them |
+//! | `supervisor`, `heir`, `follow` | the threads that answer them, and the process that answers once these have gone |
+//! | `exec`, `begin`, `front` | a program run over a path: the whole, how it starts, and the process that a shell waits for |
 //!
 //! A new path is a folder and a row of [`PATHS`].
 
 #![warn(missing_docs)]
 
 mod accept;
+mod alarm;
+mod begin;
 mod bytes;
 mod count;
 mod error;
 mod exec;
+mod follow;
+mod front;
+mod gate;
 mod heir;
 mod kernel;
 mod local;
 mod mptcp;
 mod notify;
 mod only;
+mod rights;
 mod shared;
 mod socket;
 mod supervisor;
@@ -78,6 +85,9 @@ pub trait Carrier: Send + Sync {
     /// Answers a system call. It may wait as long as the call itself would.
     fn answer(&self, call: &Call<'_>) -> Answer;
 
+    /// Counts a connection that the path did not see.
+    fn left(&self, why: Why);
+
     /// What has been carried so far.
     fn counts(&self) -> Counts;
 }
@@ -89,6 +99,8 @@ pub struct Options {
     pub only: Only,
     /// Whether it counts bytes.
     pub bytes: bool,
+    /// Whether the program is not to run where the path cannot carry it.
+    pub require: bool,
 }
 
 /// Every path, the plain one first.

@@ -38,6 +38,15 @@ impl Only {
         };
         self.is_all() || self.0.iter().any(admits)
     }
+
+    /// Whether a connection to the address that a server listens on may be admitted: its peer is not known yet.
+    pub(crate) fn may_admit(&self, listening: SocketAddr) -> bool {
+        let may = |choice: &Choice| match *choice {
+            Choice::Port(port) => listening.port() == port,
+            Choice::Network(..) => true,
+        };
+        self.is_all() || self.0.iter().any(may)
+    }
 }
 
 /// The first address of the network of so many bits that `address` is in; none where it has fewer bits.
@@ -141,6 +150,12 @@ mod tests {
         assert!(admits(&["80", "10.0.0.0/8"], "10.0.0.1:9", "10.0.0.2:9"));
         assert!(!admits(&["80", "10.0.0.0/8"], "11.0.0.1:9", "10.0.0.2:9"));
         assert!(admits(&[], "11.0.0.1:9", "10.0.0.2:9"));
+    }
+
+    #[test]
+    fn before_the_peer_is_known_its_network_may_be_any() {
+        let may = |choices: &[&str]| only(choices).may_admit("10.0.0.1:80".parse().unwrap());
+        assert!(may(&[]) && may(&["80"]) && may(&["fd00::/8"]) && !may(&["81"]));
     }
 
     #[test]

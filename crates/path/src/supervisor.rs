@@ -2,36 +2,45 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::Carrier;
-use crate::notify::Listener;
+use rustix::process::{Resource, getrlimit};
+
+use crate::gate::{Gate, Who};
+use crate::notify::{Answer, Call, Listener};
 use crate::shared::{Shared, THREADS};
+use crate::{Carrier, Only};
 
 /// A thread answers with a few hundred bytes at hand.
 const STACK: usize = 128 << 10;
+/// Descriptors that are open whatever the program does, and those of a call that waits.
+const OPEN: u64 = 32;
+const OF_A_CALL: u64 = 4;
 
 /// What answers the calls of a program.
 pub(crate) struct Supervisor {
     pub(crate) listener: Listener,
     pub(crate) carrier: Box<dyn Carrier>,
     pub(crate) shared: Arc<Shared>,
-    threads: AtomicUsize,
+    gate: Gate,
+    /// Threads so far, and how many there may be.
+    threads: Mutex<usize>,
+    most: usize,
     idle: AtomicUsize,
 }
 
 impl Supervisor {
-    pub(crate) fn new(listener: OwnedFd, carrier: Box<dyn Carrier>, shared: Arc<Shared>) -> Arc<Self> {
-        let listener = Listener::new(listener);
-        Arc::new(Supervisor {
-            listener,
-            carrier,
-            shared,
-            threads: AtomicUsize::new(0),
-            idle: AtomicUsize::new(0),
-        })
+    pub(crate) fn new(
+        listener: OwnedFd,
+        carrier: Box<dyn Carrier>,
+        shared: Arc<Shared>,
+        only: Only,
+    ) -> Arc<Self> {
+        let (listener, gate) = (Listener::new(listener), Gate::new(only));
+        let (threads, idle) = (Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Supervisor { listener, carrier, shared, gate, threads, most: most(), idle })
     }
 
     /// What the process that follows needs: the listener and the notes.
@@ -39,30 +48,48 @@ impl Supervisor {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts the first thread; there is always one more than there are calls that wait.
+    /// Starts a thread, the first one or one more. Where that fails, the caller answers what does not wait, and nothing else.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
-        let thread = self.threads.fetch_add(1, Ordering::AcqRel);
-        if thread >= THREADS {
-            self.threads.fetch_sub(1, Ordering::AcqRel);
-            return Ok(());
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if *threads >= self.most {
+            return Err(io::ErrorKind::QuotaExceeded.into());
         }
+        let (own, number) = (Arc::clone(self), *threads);
         self.idle.fetch_add(1, Ordering::AcqRel);
-        let own = Arc::clone(self);
-        let work = move || own.work(thread);
-        thread::Builder::new().name(format!("path-{thread}")).stack_size(STACK).spawn(work).map(drop)
+        let work = move || own.work(number);
+        let started = thread::Builder::new().name(format!("path-{number}")).stack_size(STACK).spawn(work);
+        match started {
+            Ok(_) => *threads += 1,
+            Err(_) => drop(self.idle.fetch_sub(1, Ordering::AcqRel)),
+        }
+        started.map(drop)
     }
 
     fn work(self: Arc<Self>, thread: usize) {
         while let Some(mut call) = self.listener.receive() {
             self.shared.note(thread, call.id, call.what());
             call.noted_by((&self.shared, thread));
-            if self.idle.fetch_sub(1, Ordering::AcqRel) == 1 {
-                // Without another thread, calls wait for this one.
-                let _ = self.start();
-            }
-            let answer = self.carrier.answer(&call);
+            // There is always a thread that waits for calls, and never for anything else.
+            let is_last = self.idle.fetch_sub(1, Ordering::AcqRel) == 1 && self.start().is_err();
+            let answer = self.answer(&call, is_last);
             call.answer(answer);
             self.idle.fetch_add(1, Ordering::AcqRel);
         }
     }
+
+    fn answer(&self, call: &Call<'_>, is_last: bool) -> Answer {
+        match self.gate.who(call, is_last) {
+            Who::ThePath => self.carrier.answer(call),
+            Who::TheKernel(why) => {
+                why.into_iter().for_each(|why| self.carrier.left(why));
+                Answer::Continue
+            }
+        }
+    }
+}
+
+/// How many threads may wait at once: the descriptors that they open must not be what the path itself lacks.
+fn most() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit.saturating_sub(OPEN) / OF_A_CALL).unwrap_or(THREADS).clamp(1, THREADS)
 }

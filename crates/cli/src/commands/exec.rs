@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
-use landspeed_path::{Counts, Ended, Only, Options, Path, find};
+use landspeed_path::{Counts, Ended, Error, Only, Options, Path, find};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +21,19 @@ pub(crate) struct Told {
     pub(crate) took_ns: Nanos,
     /// Processor time of the program and of what carried its connections.
     pub(crate) cpu_ns: Nanos,
+    /// Whether processes of the program go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    goes_on: bool,
+    /// Why the path was not put below it, or why nothing is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unable: Option<String>,
 }
 
 impl Told {
     fn of(path: &dyn Path, ended: &Ended) -> Told {
         let (took_ns, cpu_ns) = (ended.took.into(), ended.cpu.into());
-        Told { path: path.name().to_owned(), counts: ended.counts.clone(), took_ns, cpu_ns }
+        let (counts, goes_on, unable) = (ended.counts.clone(), ended.goes_on, ended.unable.clone());
+        Told { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
     }
 
     /// Why this was no run over the path; `None` where every connection was carried.
@@ -35,6 +42,7 @@ impl Told {
         let (all, left) = (self.counts.all(), self.counts.left.iter().next());
         match left {
             _ if !carries => None,
+            _ if self.unable.is_some() => self.unable.clone(),
             Some((why, count)) => {
                 Some(format!("{count} of {all} connections stayed on TCP: {}", why.words()))
             }
@@ -49,15 +57,16 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let (program, rest) = args.program.split_first().context("clap asks for a program")?;
     let mut command = Command::new(program);
     command.args(rest);
-    let mut keeper = Command::new("/proc/self/exe");
-    keeper.arg("keep-path").arg(path.name());
-    let options = Options { only: Only::new(args.only.clone()), bytes: args.bytes };
-    let ended = landspeed_path::exec(path, &options, command, keeper)?;
+    let options = Options { only: Only::new(args.only.clone()), bytes: args.bytes, require: args.require };
+    let ended = match landspeed_path::exec(path, &options, command, keeper(path)) {
+        Ok(ended) => ended,
+        Err(error) => return not_run(error),
+    };
     let told = Told::of(path, &ended);
     if args.json {
         eprintln!("{}", serde_json::to_string(&told)?);
     } else if !path.rules().is_empty() {
-        lines(path, &ended.counts).iter().for_each(|line| eprintln!("landspeed: {line}"));
+        lines(path, &ended).iter().for_each(|line| eprintln!("landspeed: {line}"));
     }
     if args.require && ended.status.success() && told.why_not().is_some() {
         return Ok(ExitCode::FAILURE);
@@ -65,12 +74,30 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     Ok(code(ended.status))
 }
 
-/// Answers for a program whose `exec` has gone.
+/// What follows a supervisor.
+fn keeper(path: &dyn Path) -> Command {
+    let mut keeper = Command::new("/proc/self/exe");
+    keeper.arg("keep-path").arg(path.name());
+    keeper
+}
+
+/// As a shell ends where it finds no such program, or cannot run it.
+fn not_run(error: Error) -> Result<ExitCode> {
+    let Error::Start { source, .. } = &error else { return Err(error.into()) };
+    let code = if source.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    eprintln!("landspeed: {error}");
+    Ok(ExitCode::from(code))
+}
+
+/// Answers for a program whose supervisor has gone.
 pub(crate) fn keep(name: &str) -> Result<ExitCode> {
+    // What ends a session, its control group or the supervisor does not end the keeper: best effort, there is nothing to tell it to.
+    let _ = landspeed_daemon::daemonize("path");
     let [listener, shared, pidfd] =
         [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()].map(|fd| fd.try_clone_to_owned());
     let fds: [OwnedFd; 3] = [listener?, shared?, pidfd?];
-    landspeed_path::keep(path(name)?, fds)?;
+    let path = path(name)?;
+    landspeed_path::keep(path, fds, keeper(path))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,7 +106,11 @@ fn path(name: &str) -> Result<&'static dyn Path> {
 }
 
 /// "local carried 12 of 14 connections", and why it did not carry the others.
-fn lines(path: &dyn Path, counts: &Counts) -> Vec<String> {
+fn lines(path: &dyn Path, ended: &Ended) -> Vec<String> {
+    if let Some(why) = &ended.unable {
+        return vec![why.clone()];
+    }
+    let counts = &ended.counts;
     let all = counts.all();
     let connections = if all == 1 { "connection" } else { "connections" };
     let mut lines = vec![match all {
@@ -91,6 +122,9 @@ fn lines(path: &dyn Path, counts: &Counts) -> Vec<String> {
     }));
     lines.extend(counts.no_bytes.as_ref().map(|why| format!("bytes were not counted: {why}")));
     lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
+    lines.extend(ended.goes_on.then(|| {
+        "it goes on in the background: connections there are carried, and not counted any more".to_owned()
+    }));
     lines
 }
 

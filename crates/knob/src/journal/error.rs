@@ -71,6 +71,15 @@ impl JournalError {
     }
 }
 
+impl From<landspeed_folder::Error> for JournalError {
+    fn from(error: landspeed_folder::Error) -> Self {
+        match error {
+            landspeed_folder::Error::Io { what, path, source } => JournalError::io(what, &path, source),
+            landspeed_folder::Error::Refused { path, why } => JournalError::folder(&path, why),
+        }
+    }
+}
+
 impl From<JournalError> for crate::Error {
     fn from(error: JournalError) -> Self {
         crate::Error::Journal(error.to_string())

@@ -1,12 +1,10 @@
 //! The folder of journals: root's alone, and never reached through a symlink.
 
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, renameat, statat, unlinkat,
-};
+use landspeed_folder::{Private, is_private};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::JournalError;
@@ -43,14 +41,14 @@ impl Folder {
     }
 
     fn open_path(state: &Path, make: bool) -> Result<Option<Folder>, JournalError> {
-        let (Some(above), Some(name)) = (state.parent(), state.file_name()) else {
-            return Err(JournalError::folder(state, "is no folder that landspeed can own"));
+        let found = match make {
+            true => Some(Private::make(state)?.make_inside(JOURNALS)?),
+            false => match Private::open(state)? {
+                Some(state) => state.open_inside(JOURNALS)?,
+                None => None,
+            },
         };
-        let above_fd = open_parent(above)?;
-        let Some(state_fd) = step(above_fd.as_fd(), name, state, make)? else { return Ok(None) };
-        let path = state.join(JOURNALS);
-        let Some(fd) = step(state_fd.as_fd(), OsStr::new(JOURNALS), &path, make)? else { return Ok(None) };
-        Ok(Some(Folder { fd, path }))
+        Ok(found.map(|folder| Folder { fd: folder.into(), path: state.join(JOURNALS) }))
     }
 
     pub(super) fn again(&self) -> Result<Folder, JournalError> {
@@ -67,7 +65,7 @@ impl Folder {
             Ok(fd) => {
                 let stat = fstat(&fd).map_err(|e| JournalError::io("stat", &path, e))?;
                 let regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
-                if !regular || stat.st_nlink > 1 || !is_ours(&stat) {
+                if !regular || stat.st_nlink > 1 || !is_private(&stat) {
                     return Err(JournalError::folder(&path, NOT_OURS));
                 }
                 Ok(Some(fd))
@@ -149,56 +147,6 @@ fn identity(fd: impl AsFd) -> Option<(u64, u64)> {
 }
 
 const NOT_OURS: &str = "is not ours alone (owner or mode differ): inspect and remove it";
-
-/// The folder above ours may belong to the system and may lie behind the administrator's own symlinks, but
-/// nobody else must be able to put something in our place there.
-fn open_parent(path: &Path) -> Result<OwnedFd, JournalError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| JournalError::io("open", path, e))?;
-    let stat = fstat(&fd).map_err(|e| JournalError::io("stat", path, e))?;
-    let others_write = stat.st_mode & 0o022 != 0 && stat.st_mode & libc::S_ISVTX == 0;
-    if others_write || (stat.st_uid != 0 && !owned(&stat)) {
-        return Err(JournalError::folder(path, "can be changed by other users: choose another state folder"));
-    }
-    Ok(fd)
-}
-
-/// One step down, into a folder that must be ours.
-fn step(
-    above: rustix::fd::BorrowedFd<'_>,
-    name: &OsStr,
-    path: &Path,
-    make: bool,
-) -> Result<Option<OwnedFd>, JournalError> {
-    if make {
-        match mkdirat(above, name, Mode::RWXU) {
-            Ok(()) => fsync(above).map_err(|e| JournalError::io("fsync", path, e))?,
-            Err(Errno::EXIST) => {}
-            Err(e) => return Err(JournalError::io("make", path, e)),
-        }
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = match openat(above, name, flags, Mode::empty()) {
-        Ok(fd) => fd,
-        Err(Errno::NOENT) if !make => return Ok(None),
-        // O_NOFOLLOW with O_DIRECTORY answers ENOTDIR for a symlink, as for a plain file.
-        Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(JournalError::folder(path, "is a symbolic link or no folder: remove it"));
-        }
-        Err(e) => return Err(JournalError::io("open", path, e)),
-    };
-    let stat = fstat(&fd).map_err(|e| JournalError::io("stat", path, e))?;
-    if !is_ours(&stat) { Err(JournalError::folder(path, NOT_OURS)) } else { Ok(Some(fd)) }
-}
-
-fn owned(stat: &Stat) -> bool {
-    stat.st_uid == rustix::process::geteuid().as_raw()
-}
-
-/// Owned by us, and open to nobody else.
-fn is_ours(stat: &Stat) -> bool {
-    owned(stat) && stat.st_mode & 0o077 == 0
-}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::notify::{Answer, Call, Rule};
-use crate::{Carrier, Counts, Error, Options, Path, Shared};
+use crate::{Carrier, Counts, Error, Options, Path, Shared, Why};
 
 /// The plain path.
 pub(crate) struct Kernel;
@@ -36,6 +36,8 @@ impl Carrier for Plain {
     fn answer(&self, _call: &Call<'_>) -> Answer {
         Answer::Continue
     }
+
+    fn left(&self, _why: Why) {}
 
     fn counts(&self) -> Counts {
         Counts::default()

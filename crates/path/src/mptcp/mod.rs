@@ -1,7 +1,7 @@
 //! Multipath TCP of the kernel (RFC 8684) below a program that asks for TCP.
 //!
-//! The program's socket(2) is answered with a socket of Multipath TCP, made in the program's network namespace. From there on it is the kernel
-//! that connects, accepts and falls back to TCP where the other end does not speak it. The supervisor makes these calls in the program's
+//! The program's socket(2) is answered with a socket of Multipath TCP. From there on it is the kernel that connects, accepts and falls back to
+//! TCP where the other end does not speak it. The supervisor makes these calls in the program's
 //! place only to see what became of them.
 
 mod connect;
@@ -139,6 +139,10 @@ impl Carrier for Carried {
             libc::SYS_getsockopt => told::protocol(call),
             _ => Answer::Continue,
         }
+    }
+
+    fn left(&self, why: Why) {
+        self.count.left(why);
     }
 
     fn counts(&self) -> Counts {

@@ -1,14 +1,10 @@
 //! socket(2).
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::PoisonError;
-use std::thread;
 
 use libc::{IPPROTO_MPTCP, IPPROTO_TCP, SOCK_CLOEXEC, c_int};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::Carried;
 use crate::Error;
@@ -33,7 +29,7 @@ impl Carried {
             return Answer::Return(i64::from(number));
         }
         // Where it cannot be had, the program gets TCP, or the kernel's own error.
-        let Ok(fd) = made(call.thread, domain, kind) else { return Answer::Continue };
+        let Ok(fd) = socket(domain, kind) else { return Answer::Continue };
         // A call that is made again waits here until it is known what the first one has got.
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let cookie = cookie(&fd);
@@ -53,23 +49,6 @@ impl Carried {
             && call.descriptor(left.number).ok().and_then(cookie) == left.cookie;
         is_it.then_some(left.number)
     }
-}
-
-/// A socket in the network namespace of a thread.
-fn made(thread: i32, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
-    let theirs = File::open(format!("/proc/{thread}/ns/net"))?;
-    if theirs.metadata()?.ino() == std::fs::metadata("/proc/thread-self/ns/net")?.ino() {
-        return socket(domain, kind);
-    }
-    // Made by a thread that ends, so that none of ours is left in another namespace.
-    let make = || {
-        move_into_link_name_space(theirs.as_fd(), Some(LinkNameSpaceType::Network))?;
-        socket(domain, kind)
-    };
-    thread::scope(|scope| {
-        let maker = thread::Builder::new().spawn_scoped(scope, make)?;
-        maker.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-    })
 }
 
 fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {

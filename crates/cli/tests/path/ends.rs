@@ -1,0 +1,107 @@
+//! How a program starts and ends that runs over a path, and what a shell sees of it.
+
+use std::io::{BufReader, Read};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::Signal;
+
+use crate::PROGRAM;
+use crate::run::{Server, can, carries, client, command, said};
+use crate::support::ours::signal;
+use crate::support::{self, LANDSPEED, text};
+
+const PATHS: [&str; 3] = ["kernel", "local", "mptcp"];
+
+fn exec(options: &[&str], program: &[&str]) -> Command {
+    let mut exec = Command::new(LANDSPEED);
+    exec.arg("exec").args(options).arg("--").args(program);
+    exec
+}
+
+fn output(options: &[&str], program: &[&str]) -> Output {
+    exec(options, program).output().expect("it runs")
+}
+
+#[test]
+fn signals_that_a_process_sends_reach_the_program_over_every_path() {
+    for path in PATHS.into_iter().filter(|path| can(path)) {
+        for (name, number) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("HUP", Signal::HUP)] {
+            let does = format!("trap 'exit 42' {name}; echo; echo ready; while :; do sleep 0.02; done");
+            let mut started = exec(&["--path", path], &["bash", "-c", &does]);
+            let mut started = started.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+            said(&mut BufReader::new(started.stdout.take().expect("a pipe")), "ready");
+            signal(started.id() as i32, number);
+            assert_eq!(started.wait().expect("a child").code(), Some(42), "{path}: {name}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_run_ends_as_in_a_shell() {
+    for path in PATHS.into_iter().filter(|path| can(path)) {
+        let code = |program| output(&["--path", path], &[program]).status.code();
+        assert_eq!((code("/no/such"), code("/etc/passwd")), (Some(127), Some(126)), "{path}");
+    }
+}
+
+#[test]
+fn a_program_that_goes_into_the_background_is_carried_there() {
+    if !carries() {
+        return;
+    }
+    let own = std::env::current_exe().expect("this program");
+    let own = own.to_str().expect("text");
+    let words = ["sh", "-c", "\"$@\" 2>/dev/null &", "sh", own, "--exact", "program", "--nocapture"];
+    let mut starts = exec(&["--path", "local"], &words);
+    starts.env(PROGRAM, "serve 3 0").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut started = starts.spawn().expect("it runs");
+    let mut out = BufReader::new(started.stdout.take().expect("a pipe"));
+    assert!(started.wait().expect("a child").success());
+    let mut err = String::new();
+    started.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+    assert!(err.contains("it goes on in the background"), "{err}");
+    let port = said(&mut out, "port ");
+    let seen = client(Some("local"), &format!("ask {port} 3 1000"));
+    assert_eq!(seen["carried"], 3, "{seen}");
+    // What carries it goes with it.
+    out.read_to_string(&mut err).expect("it ends");
+}
+
+#[test]
+fn one_path_inside_of_another_says_so_and_refuses_where_it_is_required() {
+    if !carries() {
+        return;
+    }
+    let server = Server::start(Some("local"), 1);
+    let inner = command(Some("local"), &format!("ask {} 1 1000", server.port));
+    let inner: Vec<&str> = inner.get_args().map(|word| word.to_str().expect("text")).collect();
+    let words: Vec<&str> = [LANDSPEED].into_iter().chain(inner).collect();
+    let does = format!("ask {} 1 1000", server.port);
+    let out = exec(&["--json", "--path", "local"], &words).env(PROGRAM, does).output().expect("it runs");
+    let (_, err) = text(&out);
+    assert!(out.status.success() && err.contains("answers its system calls already"), "{err}");
+    // The outer one carries it.
+    let outer: serde_json::Value =
+        serde_json::from_str(err.lines().last().expect("a line")).expect("what the outer one counted");
+    assert_eq!(outer["carried"], 1, "{err}");
+    let inner = [LANDSPEED, "exec", "--path", "local", "--require", "--", "echo", "ran"];
+    let (said, err) = text(&output(&["--path", "local"], &inner));
+    assert_eq!(said, "");
+    assert!(err.contains("cannot put local below this program: another program answers"), "{err}");
+}
+
+#[test]
+fn without_proc_a_program_runs_over_tcp_and_is_told_the_remedy() {
+    if !support::root() || !carries() {
+        return;
+    }
+    let without = |require: &str| {
+        let line =
+            format!("mount -t tmpfs none /proc && exec {LANDSPEED} exec --path local {require} -- echo ran");
+        text(&Command::new("unshare").args(["-m", "sh", "-c", &line]).output().expect("it runs"))
+    };
+    let (said, err) = without("");
+    assert!(said == "ran\n" && err.contains("run `mount -t proc proc /proc`"), "{said}{err}");
+    let (said, err) = without("--require");
+    assert!(said.is_empty() && err.contains("cannot put local below this program"), "{said}{err}");
+}

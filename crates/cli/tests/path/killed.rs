@@ -1,0 +1,157 @@
+//! What of landspeed is killed, and what becomes of the program.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::LIMIT;
+use crate::programs::ask;
+use crate::run::{Server, can, command, said};
+use crate::support::ours::{Running, processes, signal, within};
+
+#[test]
+fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
+    ["local", "mptcp"].into_iter().filter(|path| can(path)).for_each(outlives);
+}
+
+fn outlives(path: &str) {
+    let mut server = Server::start(Some(path), 100);
+    let mut asking = command(Some(path), &format!("ask-slowly {}", server.port));
+    let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut to = asking.stdin.take().expect("a pipe");
+    let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+    let mut ask = |word: &str| {
+        writeln!(to, "{word}").expect("a line");
+        assert_eq!(said(&mut from, "came "), format!("{word} from {}", server.port));
+    };
+    ask("before");
+    for (number, exec) in [asking.id(), server.child.id()].into_iter().enumerate() {
+        let [supervisor, _] = supervisor_and_program(exec);
+        signal(supervisor, Signal::KILL);
+        ask(&format!("after-{number}"));
+    }
+    drop(to);
+    asking.wait().expect("a child");
+    // The server's own program goes on too, until it is ended by its port.
+    assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_ok());
+    for _ in 0..100 {
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port));
+    }
+    let gone = || TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_err();
+    assert!(within(LIMIT, gone), "the server goes on");
+    let mut rest = String::new();
+    server.out.read_to_string(&mut rest).expect("text");
+}
+
+/// What a process has started, and has not waited for.
+fn children(parent: i32) -> Vec<i32> {
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let of = |thread: std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()
+    };
+    threads
+        .flat_map(|thread| of(thread).split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+/// The supervisor of a `landspeed exec`, and the program that it runs.
+fn supervisor_and_program(exec: u32) -> [i32; 2] {
+    let is_program = |pid: &i32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.starts_with(b"/proc/self/exe"))
+    };
+    let found = || {
+        let supervisor = *children(exec as i32).first()?;
+        Some([supervisor, children(supervisor).into_iter().find(is_program)?])
+    };
+    assert!(within(LIMIT, || found().is_some()), "it has no program");
+    found().expect("a program")
+}
+
+#[test]
+fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
+    ["local", "mptcp"].into_iter().filter(|path| can(path)).for_each(kills);
+}
+
+fn kills(path: &str) {
+    // `make kills` draws more of them.
+    let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
+    for number in 0..count {
+        let mut server = Server::start(Some(path), 1_000_000);
+        let mut asking = command(Some(path), &format!("ask-on {}", server.port));
+        let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
+        let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+        said(&mut from, "asking");
+        let [own, others] = [asking.id(), server.child.id()].map(supervisor_and_program);
+        let programs = [own[1], others[1]];
+        // The moments of one victim are spread over a good many connections.
+        std::thread::sleep(Duration::from_micros(5_000 + number * 7_919 % 60_000));
+        let victim = number % 4;
+        let killed = [own[0], others[0], programs[0], programs[1]][victim as usize];
+        signal(killed, Signal::KILL);
+        std::thread::sleep(Duration::from_millis(60));
+        drop(asking.stdin.take());
+        if victim == 2 {
+            ask(server.port.into(), 5000);
+        }
+        let mut rest = String::new();
+        from.read_to_string(&mut rest).expect("text");
+        asking.wait().expect("a child");
+        programs.iter().for_each(|pid| signal(*pid, Signal::KILL));
+        let mut err = String::new();
+        let mut told = server.child.stderr.take().expect("a pipe");
+        told.read_to_string(&mut err).expect("text");
+        let failed = rest.lines().filter(|line| line.starts_with("failed")).count();
+        match victim {
+            // What the supervisor was accepting at that moment is reset.
+            0 | 1 => assert!(failed <= 1 && rest.contains("\nasked "), "{path}: {victim}: {rest}{err}"),
+            _ => assert!(victim == 2 || rest.contains("\nasked "), "{rest}{err}"),
+        }
+    }
+}
+
+#[test]
+fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
+    if !can("local") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(None, 100);
+    let mut asking = command(Some("local"), &format!("ask-slowly {}", server.port));
+    let mut asking = asking.stdin(Stdio::piped()).env("OF", folder.path()).spawn().expect("it runs");
+    let mut to = asking.stdin.take().expect("a pipe");
+    let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+    let mut ask = |word: &str| {
+        writeln!(to, "{word}").expect("a line");
+        assert_eq!(said(&mut from, "came "), format!("{word} from {}", server.port));
+    };
+    ask("before");
+    let exec = asking.id() as i32;
+    let ours = |one: &Running| one.line.contains(" exec ") || one.line.contains("keep-path");
+    // All but the one that a shell waits for.
+    let answering = || {
+        let all = processes(folder.path()).into_iter().filter(ours);
+        all.map(|one| one.pid).filter(|pid| *pid != exec).collect::<Vec<_>>()
+    };
+    for number in 0..8 {
+        assert!(within(LIMIT, || answering().len() == 2), "{:?}", processes(folder.path()));
+        // A machine that is busy starts programs late: what the tests do not wait for is the 50 ms alone.
+        std::thread::sleep(Duration::from_millis(100));
+        signal(answering()[number / 2 % 2], Signal::KILL);
+        ask(&format!("after-{number}"));
+    }
+    assert!(within(LIMIT, || answering().len() == 2), "{:?}", processes(folder.path()));
+    let sessions: std::collections::BTreeSet<_> = answering().into_iter().map(session).collect();
+    assert_eq!((sessions.len(), sessions.contains(&session(exec))), (2, false));
+    drop(to);
+    asking.wait().expect("a child");
+    assert!(within(LIMIT, || answering().is_empty()), "they go with the program");
+}
+
+fn session(pid: i32) -> Option<i32> {
+    use rustix::process::{Pid, getsid};
+    Some(getsid(Pid::from_raw(pid)).ok()?.as_raw_nonzero().get())
+}

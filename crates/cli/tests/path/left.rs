@@ -1,0 +1,94 @@
+//! What is left to the kernel before a path sees it.
+
+use std::process::Command;
+
+use crate::PROGRAM;
+use crate::run::{Server, can, carries, client, command, counts, run};
+use crate::support::{self, text};
+
+/// A byte there and back, by a shell.
+fn shell(port: u16) -> String {
+    format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo x >&3; head -c 2 <&3")
+}
+
+/// Runs a program over a path, in what `before` makes of this process.
+fn within_limits(before: &[&str], does: &str) -> (String, String) {
+    let ours = command(Some("local"), does);
+    let mut outer = Command::new(before[0]);
+    outer.args(&before[1..]).arg(ours.get_program()).args(ours.get_args()).env(PROGRAM, does);
+    let out = outer.output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    (said, err)
+}
+
+#[test]
+fn a_program_that_forbids_itself_connections_makes_none_nor_do_its_children() {
+    for path in ["kernel", "local", "mptcp"].into_iter().filter(|path| can(path)) {
+        let server = Server::start(Some(path), 1);
+        let out = run(Some(path), &format!("ask-restricted {}", server.port));
+        let (said, err) = text(&out);
+        if said.contains("no Landlock") {
+            return support::skip("this kernel has no Landlock that knows of TCP (Linux 6.7)");
+        }
+        assert!(said.contains("own Err(PermissionDenied)"), "{path}: {said}{err}");
+        assert!(said.contains("child Err(PermissionDenied)"), "{path}: {said}{err}");
+        if path != "kernel" {
+            assert_eq!(counts(&err)["left"], serde_json::json!({"sandboxed": 2}), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_process_with_other_rights_is_left_to_the_kernel_and_counted() {
+    if !support::root() || !carries() {
+        return;
+    }
+    for change in [
+        "setpriv --reuid 41006 --regid 41006 --clear-groups",
+        "unshare --uts",
+        "setpriv --bounding-set -chown --inh-caps -chown",
+    ] {
+        let server = Server::start(Some("local"), 1);
+        let mut exec = Command::new(support::LANDSPEED);
+        exec.args(["exec", "--json", "--path", "local", "--"]).args(change.split(' '));
+        let out = exec.args(["bash", "-c", &shell(server.port)]).output().expect("it runs");
+        let (said, err) = text(&out);
+        assert_eq!(said, "x\n", "{change}: {err}");
+        assert_eq!(counts(&err)["left"], serde_json::json!({"sandboxed": 1}), "{change}");
+    }
+    // The same change made by nothing.
+    let server = Server::start(Some("local"), 1);
+    let mut exec = Command::new(support::LANDSPEED);
+    let out = exec.args(["exec", "--json", "--path", "local", "--", "setpriv", "--reuid", "0", "bash", "-c"]);
+    let (_, err) = text(&out.arg(shell(server.port)).output().expect("it runs"));
+    assert_eq!(counts(&err)["carried"], 1, "{err}");
+}
+
+#[test]
+fn connections_of_a_program_that_may_not_be_looked_into_are_counted() {
+    if !support::root() || !carries() {
+        return;
+    }
+    let server = Server::start(Some("local"), 1);
+    let does = format!("ask-undumpable {}", server.port);
+    // Root may look into every program; without this right it is as other users are.
+    let without = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"];
+    let (_, err) = within_limits(&without, &does);
+    assert_eq!(counts(&err)["left"], serde_json::json!({"undumpable": 1}), "{err}");
+}
+
+#[test]
+fn more_calls_than_may_wait_go_on_in_the_kernel_and_none_is_lost() {
+    if !carries() {
+        return;
+    }
+    // Of these, landspeed needs some for each call that waits.
+    let (said, err) = within_limits(&["prlimit", "--nofile=80:100"], "wait-for 40");
+    assert!(said.contains("accepted 40") && said.contains("limit Some(80)"), "{said}{err}");
+    let seen = counts(&err);
+    assert!(seen["left"]["too-many-at-once"].as_u64() > Some(0), "{seen}");
+    // And where nothing is short, none does.
+    let seen = client(Some("local"), "wait-for 40");
+    assert_eq!(seen["left"].get("too-many-at-once"), None, "{seen}");
+}

@@ -1,0 +1,45 @@
+//! Programs over paths below their sockets: real programs, on loopback and between network namespaces.
+
+mod carried;
+mod ends;
+mod killed;
+mod left;
+mod mptcp;
+mod namespaces;
+mod programs;
+mod run;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+/// What the test's own program does, where it is run as one: a word and its arguments.
+const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
+/// Where it listens, or connects to: the host itself, unless this says otherwise.
+const ADDRESS: &str = "LANDSPEED_PATH_ADDRESS";
+/// Nothing here takes longer.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The programs that run over paths. As a test it does nothing.
+#[test]
+fn program() {
+    let Ok(does) = std::env::var(PROGRAM) else { return };
+    let words: Vec<&str> = does.split(' ').collect();
+    let number = |at: usize| words[at].parse::<usize>().expect("a number");
+    match words[0] {
+        "serve" => programs::serve(number(1), number(2)),
+        "ask" => (0..number(2)).for_each(|_| programs::ask(number(1), number(3))),
+        "ask-in-epoll" => programs::entangled(number(1), true),
+        "ask-duplicated" => programs::entangled(number(1), false),
+        "ask-without-waiting" => programs::ask_without_waiting(number(1)),
+        "ask-itself-in-signals" => programs::ask_itself_in_signals(number(1)),
+        "ask-slowly" => programs::ask_slowly(number(1)),
+        "ask-on" => programs::ask_on(number(1)),
+        "ask-restricted" => programs::ask_restricted(number(1)),
+        "tcp" => programs::tries(number(1)),
+        "ask-undumpable" => programs::ask_undumpable(number(1)),
+        "wait-for" => programs::wait_for(number(1)),
+        other => panic!("{other}"),
+    }
+    std::process::exit(0);
+}

@@ -1,0 +1,79 @@
+//! Programs in several network namespaces.
+
+use std::process::{Command, Stdio};
+
+use crate::run::{Server, carries, command, counts};
+use crate::support::{self, text};
+use crate::{ADDRESS, PROGRAM};
+
+/// Network namespaces of the test's own, on one network.
+pub(crate) struct Namespaces(pub(crate) [String; 2]);
+
+impl Namespaces {
+    /// Those of one test: others run at the same time.
+    pub(crate) fn new(test: &str) -> Self {
+        let names = ["a", "b"].map(|end| format!("path-{}-{test}-{end}", std::process::id()));
+        let [a, b] = &names;
+        for command in [
+            format!("ip netns add {a}"),
+            format!("ip netns add {b}"),
+            format!("ip link add v0 netns {a} type veth peer name v0 netns {b}"),
+            format!("ip -n {a} addr add 10.99.7.1/24 dev v0"),
+            format!("ip -n {b} addr add 10.99.7.2/24 dev v0"),
+        ] {
+            support::sh(&command);
+        }
+        for name in &names {
+            support::sh(&format!("ip -n {name} link set lo up"));
+            support::sh(&format!("ip -n {name} link set v0 up"));
+        }
+        Namespaces(names)
+    }
+
+    /// The program in one of them.
+    pub(crate) fn command(&self, at: usize, address: &str, over: Option<&str>, does: &str) -> Command {
+        let inner = command(over, does);
+        let mut outer = Command::new("ip");
+        outer.args(["netns", "exec", &self.0[at]]).arg(inner.get_program()).args(inner.get_args());
+        outer.env(PROGRAM, does).env(ADDRESS, address);
+        outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        outer
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+    }
+}
+
+#[test]
+fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
+    if !support::root() || !carries() {
+        return;
+    }
+    let namespaces = Namespaces::new("hosts");
+    let local = Some("local");
+    let server = Server::of(namespaces.command(0, "10.99.7.1", local, "serve 5 0"));
+    let does = format!("ask {} 5 100000", server.port);
+    let out = namespaces.command(1, "10.99.7.1", local, &does).output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    assert_eq!(counts(&err)["carried"], 5, "{err}");
+    assert_eq!(server.counts()["carried"], 5);
+
+    // Both have a server at one address and port; only that of the other namespace runs over the path.
+    let other = Server::of(namespaces.command(0, "127.0.0.1", local, "serve 100 0"));
+    let own = Server::of(namespaces.command(1, "127.0.0.1", None, &format!("serve 3 {}", other.port)));
+    let does = format!("ask {} 3 100000", own.port);
+    let out = namespaces.command(1, "127.0.0.1", local, &does).output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    assert_eq!(
+        (&counts(&err)["carried"], &counts(&err)["left"]["not-accepted"]),
+        (&0.into(), &3.into()),
+        "{err}"
+    );
+}

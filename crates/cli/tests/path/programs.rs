@@ -1,0 +1,231 @@
+//! What the programs do that run over paths.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{ADDRESS, LIMIT};
+
+pub(crate) fn at(port: usize) -> SocketAddr {
+    let address =
+        std::env::var(ADDRESS).map_or(Ipv4Addr::LOCALHOST, |text| text.parse().expect("an address"));
+    SocketAddr::from((address, port as u16))
+}
+
+/// Sends back what comes, connection after connection. Says its port first.
+pub(crate) fn serve(connections: usize, port: usize) {
+    let listener = TcpListener::bind(at(port)).expect("a port");
+    println!("\nport {}", listener.local_addr().expect("an address").port());
+    let mut answering = Vec::new();
+    for _ in 0..connections {
+        let (mut stream, from) = listener.accept().expect("a connection");
+        assert_eq!(stream.peer_addr().expect("an address"), from);
+        stream.set_nodelay(true).expect("an option of TCP");
+        answering.push(std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count) = stream.read(&mut bytes)
+                && count > 0
+                && stream.write_all(&bytes[..count]).is_ok()
+            {}
+        }));
+    }
+    // The last answers are still under way.
+    answering.into_iter().for_each(|thread| drop(thread.join()));
+}
+
+pub(crate) fn connected(port: usize) -> TcpStream {
+    let stream = TcpStream::connect(at(port)).expect("a connection");
+    stream.set_read_timeout(Some(LIMIT)).expect("an option");
+    assert_eq!(stream.peer_addr().expect("an address"), at(port));
+    assert!(stream.local_addr().expect("an address").port() > 0);
+    stream
+}
+
+/// Sends bytes, and wants the same ones back, and then the end.
+pub(crate) fn ask(port: usize, bytes: usize) {
+    let mut stream = connected(port);
+    let sent: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect();
+    let writer = stream.try_clone().expect("a socket");
+    let came = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            (&writer).write_all(&sent).expect("sent");
+            writer.shutdown(Shutdown::Write).expect("half closed");
+        });
+        let mut came = Vec::new();
+        stream.read_to_end(&mut came).expect("all of it");
+        came
+    });
+    assert!(came == sent, "{} of {} bytes", came.len(), sent.len());
+}
+
+/// A byte there and back, each time that a line comes in.
+pub(crate) fn ask_slowly(port: usize) {
+    let mut stream = connected(port);
+    for line in std::io::stdin().lines() {
+        let line = line.expect("a line");
+        stream.write_all(line.as_bytes()).expect("sent");
+        let mut came = vec![0; line.len()];
+        stream.read_exact(&mut came).expect("came");
+        connected(port);
+        println!(
+            "\ncame {} from {}",
+            String::from_utf8_lossy(&came),
+            stream.peer_addr().expect("an address").port()
+        );
+    }
+}
+
+/// Asks until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
+pub(crate) fn ask_on(port: usize) {
+    let (ended, until) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        drop(ended);
+    });
+    let mut asked = 0_u32;
+    println!("\nasking");
+    while until.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+        match try_ask(port) {
+            Ok(()) => asked += 1,
+            Err(why) => println!("\nfailed: after {asked}: {why}"),
+        }
+    }
+    println!("\nasked {asked}");
+}
+
+pub(crate) fn try_ask(port: usize) -> std::io::Result<()> {
+    let sent: Vec<u8> = (0..5000).map(|at| (at * 7 + at / 251) as u8).collect();
+    let mut stream = TcpStream::connect(at(port))?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.write_all(&sent)?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut came = Vec::new();
+    let end = stream.read_to_end(&mut came);
+    assert!(sent.starts_with(&came), "other bytes");
+    match end {
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("it hangs"),
+        Err(error) => Err(error),
+        Ok(_) if came.len() < sent.len() => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Connects a socket that is more than one descriptor.
+pub(crate) fn entangled(port: usize, in_epoll: bool) {
+    use rustix::event::epoll;
+    use rustix::net::{AddressFamily, SocketType, connect, socket};
+    let fd = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll set");
+    let mut other = None;
+    if in_epoll {
+        epoll::add(&set, &fd, epoll::EventData::new_u64(7), epoll::EventFlags::IN).expect("added");
+    } else {
+        other = Some(fd.try_clone().expect("a descriptor"));
+    }
+    connect(&fd, &at(port)).expect("a connection");
+    let mut stream = TcpStream::from(other.unwrap_or(fd));
+    stream.write_all(b"x").expect("sent");
+    stream.read_exact(&mut [0]).expect("came");
+    let _ = stream.as_raw_fd();
+}
+
+/// Connects to itself while signals come all the time, with a handler that has calls made again (SA_RESTART).
+pub(crate) fn ask_itself_in_signals(connections: usize) {
+    signal_hook::flag::register(libc::SIGALRM, Arc::default()).expect("a handler");
+    // SAFETY: a number.
+    let own = unsafe { libc::pthread_self() };
+    std::thread::spawn(move || {
+        loop {
+            // SAFETY: that thread ends with this process.
+            unsafe { libc::pthread_kill(own, libc::SIGALRM) };
+            std::thread::sleep(Duration::from_micros(300));
+        }
+    });
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut byte = [0];
+            let _ = stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte));
+        }
+    });
+    (0..connections).for_each(|_| ask(port.into(), 1));
+}
+
+/// Connects as event loops do, and looks at what the socket says that it is.
+pub(crate) fn ask_without_waiting(port: usize) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::net::{
+        AddressFamily, Protocol, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd =
+        socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP)).expect("a socket");
+    let descriptor = rustix::io::fcntl_getfd(&fd).expect("flags");
+    assert!(descriptor.contains(rustix::io::FdFlags::CLOEXEC));
+    assert_eq!(sockopt::socket_protocol(&fd), Ok(Some::<Protocol>(ipproto::TCP)));
+    assert_eq!(connect(&fd, &at(port)), Err(rustix::io::Errno::INPROGRESS));
+    poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None).expect("an event");
+    assert_eq!(sockopt::socket_error(&fd), Ok(Ok(())));
+    let mut stream = TcpStream::from(fd);
+    stream.set_nonblocking(false).expect("an option");
+    stream.write_all(b"x").expect("sent");
+    stream.read_exact(&mut [0]).expect("came");
+}
+
+/// Forbids itself connections over TCP by Landlock (ABI 4), and has a child connect that knows nothing of it.
+pub(crate) fn ask_restricted(port: usize) {
+    // What is handled: nothing of files, and connect(2).
+    let handled: [u64; 3] = [0, 2, 0];
+    // SAFETY: the kernel reads so many bytes; the others are numbers.
+    let restricted = unsafe {
+        let rules =
+            libc::syscall(libc::SYS_landlock_create_ruleset, handled.as_ptr(), size_of_val(&handled), 0);
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        rules >= 0 && libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) == 0
+    };
+    if !restricted {
+        return println!("\nno Landlock");
+    }
+    let word = format!("tcp {port}");
+    let connects = || {
+        let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
+        child
+            .args(["--exact", "program", "--nocapture"])
+            .env(crate::PROGRAM, &word)
+            .status()
+            .expect("a child");
+    };
+    connects();
+    println!("\nown {:?}", TcpStream::connect(at(port)).map(drop).map_err(|error| error.kind()));
+}
+
+/// Connects, and says what came of it.
+pub(crate) fn tries(port: usize) {
+    println!("\nchild {:?}", TcpStream::connect(at(port)).map(drop).map_err(|error| error.kind()));
+}
+
+/// Connects where no other process may look.
+pub(crate) fn ask_undumpable(port: usize) {
+    // SAFETY: numbers alone.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+    ask(port, 1000);
+}
+
+/// Waits for so many connections at once, makes them, and says how many descriptors it may have.
+pub(crate) fn wait_for(connections: usize) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let at = listener.local_addr().expect("an address");
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    println!("\nlimit {:?}", limit.current);
+    std::thread::scope(|threads| {
+        for _ in 0..connections {
+            threads.spawn(|| listener.accept().expect("a connection"));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        (0..connections).for_each(|_| drop(TcpStream::connect(at).expect("a connection")));
+    });
+    println!("\naccepted {connections}");
+}

@@ -1,0 +1,114 @@
+//! Programs that run, and what was counted of them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::ours::signal;
+use crate::support::{self, LANDSPEED, text};
+use crate::{LIMIT, PROGRAM};
+
+/// One of the programs, alone or over a path, with the options that follow its name.
+pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
+    let own = std::env::current_exe().expect("this program");
+    let mut command = match over {
+        Some(path) => {
+            let mut command = Command::new(LANDSPEED);
+            command.args(["exec", "--json", "--path"]).args(path.split(' ')).arg("--").arg(own);
+            command
+        }
+        None => Command::new(own),
+    };
+    command.args(["--exact", "program", "--nocapture", "--quiet"]).env(PROGRAM, does);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A server that runs; it is killed in the end, whatever happens.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    pub(crate) port: u16,
+    pub(crate) out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    pub(crate) fn start(over: Option<&str>, connections: usize) -> Self {
+        Server::of(command(over, &format!("serve {connections} 0")))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("it runs");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let port = said(&mut out, "port ").parse().expect("a port");
+        Server { child, port, out }
+    }
+
+    /// What its path counted, once it has ended.
+    pub(crate) fn counts(mut self) -> Value {
+        assert!(within_mut(|| self.child.try_wait().expect("a child").is_some()), "the server goes on");
+        let mut err = String::new();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+        counts(&err)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Told to end, landspeed tells its program.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            signal(self.child.id() as i32, Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn within_mut(mut holds: impl FnMut() -> bool) -> bool {
+    let until = std::time::Instant::now() + LIMIT;
+    while std::time::Instant::now() < until {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// The rest of the first line that begins like this.
+pub(crate) fn said(out: &mut impl BufRead, begin: &str) -> String {
+    let mut lines = out.lines().map(|line| line.expect("a line"));
+    lines.find_map(|line| line.strip_prefix(begin).map(str::to_owned)).expect("it is said")
+}
+
+pub(crate) fn counts(err: &str) -> Value {
+    let line = err.lines().find(|line| line.starts_with("{\"path\"")).unwrap_or_else(|| panic!("{err}"));
+    serde_json::from_str(line).expect("JSON")
+}
+
+/// A client that ends well, and what its path counted.
+pub(crate) fn client(over: Option<&str>, does: &str) -> Value {
+    let out = run(over, does);
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    over.map(|_| counts(&err)).unwrap_or_default()
+}
+
+pub(crate) fn run(over: Option<&str>, does: &str) -> Output {
+    command(over, does).output().expect("it runs")
+}
+
+/// Whether the kernel lets programs have their calls answered by others.
+pub(crate) fn carries() -> bool {
+    can("local")
+}
+
+/// Whether this host has what a path needs.
+pub(crate) fn can(path: &str) -> bool {
+    let out = run(Some(path), "ask 1 0 0");
+    if !out.status.success() {
+        support::skip(&text(&out).1);
+    }
+    out.status.success()
+}

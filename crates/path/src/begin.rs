@@ -1,0 +1,112 @@
+//! How a program starts that has a filter.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
+};
+
+use crate::Error;
+use crate::notify::{Rule, install};
+use crate::supervisor::Supervisor;
+
+pub(crate) fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+/// Starts the program with a filter. `supervise` gets the listener; the program begins once it returns.
+pub(crate) fn begun(
+    mut command: Command,
+    rules: &[Rule],
+    supervise: impl FnOnce(OwnedFd) -> Result<Arc<Supervisor>, Error> + Send,
+) -> Result<(Child, Arc<Supervisor>), Error> {
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
+    let program = name(&command);
+    let install = install(rules);
+    let number = ours.as_raw_fd();
+    let first = rules.iter().find(|rule| rule.when.is_empty()).map(|rule| rule.call);
+    let hand_over = move || {
+        match install() {
+            Ok(listener) => send(&theirs, &listener)?,
+            Err(error) => return Err(refused(&theirs, &error)),
+        }
+        // SAFETY: the child's copy of our end, which nothing uses there. With it open, the child would not see that we have gone.
+        unsafe { libc::close(number) };
+        // The program begins once all is there that answers its calls.
+        if recv(&theirs, &mut [0], RecvFlags::empty())?.0 != 1 {
+            return Err(Errno::PIPE.into());
+        }
+        // A call without a descriptor, for its number: the keeper finds calls by those that were noted before.
+        if let Some(call) = first {
+            // SAFETY: numbers alone.
+            unsafe { libc::syscall(call, -1, -1, -1, -1) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
+    unsafe { command.pre_exec(hand_over) };
+    let (child, supervisor) = thread::scope(|threads| {
+        let supervised = threads.spawn(|| supervised(ours, supervise));
+        let child = command.spawn();
+        // Our copy of the child's end is in the closure: without it, a child that did not come so far is noticed.
+        drop(command);
+        (child, supervised.join())
+    });
+    let panicked = |_| Err(Error::refused("start a thread")(io::ErrorKind::Other.into()));
+    match (child, supervisor.unwrap_or_else(panicked)) {
+        (Ok(child), Ok(supervisor)) => Ok((child, supervisor)),
+        // It only says that it was not let begin.
+        (Err(error), Err(why)) if error.kind() == io::ErrorKind::BrokenPipe => Err(why),
+        (Err(source), _) => Err(Error::Start { program, source }),
+        (_, Err(why)) => Err(why),
+    }
+}
+
+fn supervised(
+    child: OwnedFd,
+    supervise: impl FnOnce(OwnedFd) -> Result<Arc<Supervisor>, Error>,
+) -> Result<Arc<Supervisor>, Error> {
+    let supervisor = supervise(receive(&child).map_err(Error::Notify)?)?;
+    rustix::net::send(&child, &[0], SendFlags::NOSIGNAL)
+        .map_err(|error| Error::refused("let the program begin")(error.into()))?;
+    Ok(supervisor)
+}
+
+/// Tells why there is no listener; the child then only says that it does not begin.
+fn refused(to: &OwnedFd, error: &io::Error) -> io::Error {
+    let number = error.raw_os_error().and_then(|number| u8::try_from(number).ok()).unwrap_or_default();
+    let _ = rustix::net::send(to, &[number], SendFlags::NOSIGNAL);
+    Errno::PIPE.into()
+}
+
+fn send(to: &OwnedFd, listener: &OwnedFd) -> io::Result<()> {
+    let fds = [listener.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    sendmsg(to, &[io::IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+fn receive(from: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut why = [0];
+    recvmsg(from, &mut [io::IoSliceMut::new(&mut why)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let found = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    found.ok_or_else(|| match why {
+        [0] => io::ErrorKind::UnexpectedEof.into(),
+        [number] => io::Error::from_raw_os_error(number.into()),
+    })
+}

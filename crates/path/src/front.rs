@@ -1,0 +1,85 @@
+//! The process that a shell waits for: it passes signals on to the program, and tells how it ended.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, c_int, signalfd_siginfo, sigset_t};
+use rustix::event::PollFlags;
+
+use crate::socket::wait;
+
+/// What is passed on.
+const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
+
+/// Signals of this process, from now on.
+pub(crate) struct Front {
+    signals: OwnedFd,
+    before: sigset_t,
+}
+
+impl Front {
+    /// Takes the signals over. To be called before any other thread is started.
+    pub(crate) fn new() -> io::Result<Self> {
+        let (mut taken, mut before) = (MaybeUninit::<sigset_t>::uninit(), MaybeUninit::<sigset_t>::uninit());
+        // SAFETY: the sets are valid, and written before they are read; the descriptor is new.
+        unsafe {
+            libc::sigemptyset(taken.as_mut_ptr());
+            for signal in SIGNALS {
+                libc::sigaddset(taken.as_mut_ptr(), signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, taken.as_ptr(), before.as_mut_ptr());
+            match libc::signalfd(-1, taken.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+                -1 => Err(io::Error::last_os_error()),
+                fd => Ok(Front { signals: OwnedFd::from_raw_fd(fd), before: before.assume_init() }),
+            }
+        }
+    }
+
+    /// What a program that is started runs before all else: its signals are as they would be without landspeed.
+    pub(crate) fn released(&self) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
+        let before = self.before;
+        move || {
+            // SAFETY: a valid set; nothing is written.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+            Ok(())
+        }
+    }
+
+    /// Passes signals on to the process of a pidfd until there is something to read from `done`.
+    pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) {
+        loop {
+            let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)];
+            let [ended, came] = wait(polled, None);
+            if !came.is_empty()
+                && let Some(signal) = self.next()
+            {
+                // SAFETY: numbers alone. A process that has ended gets nothing.
+                unsafe {
+                    libc::syscall(libc::SYS_pidfd_send_signal, program.as_raw_fd(), signal, 0_usize, 0)
+                };
+            } else if !ended.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// The next signal that a process has sent. What a terminal sends comes to the program anyway.
+    fn next(&self) -> Option<c_int> {
+        loop {
+            let mut info = MaybeUninit::<signalfd_siginfo>::zeroed();
+            let size = size_of::<signalfd_siginfo>();
+            // SAFETY: the kernel writes no more than the structure, of which every bit pattern is valid.
+            let (length, info) = unsafe {
+                let length = libc::read(self.signals.as_raw_fd(), info.as_mut_ptr().cast(), size);
+                (length, info.assume_init())
+            };
+            if length != size as isize {
+                return None;
+            }
+            if info.ssi_code <= 0 {
+                return Some(info.ssi_signo as c_int);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Which calls are left to the kernel before a path sees them, and why.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl};
+
+use crate::notify::Call;
+use crate::rights::{self, Rights};
+use crate::socket::{Kind, from_bytes, kind, own, wait};
+use crate::{Only, Why};
+
+/// Who answers a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    ThePath,
+    /// The kernel; a connection is counted with the reason.
+    TheKernel(Option<Why>),
+}
+
+/// Decides on calls of one program's processes.
+pub(crate) struct Gate {
+    own: Rights,
+    only: Only,
+}
+
+impl Gate {
+    pub(crate) fn new(only: Only) -> Self {
+        Gate { own: Rights::own(), only }
+    }
+
+    /// Who answers; `is_last` where no thread would be left for other calls while this one waits.
+    pub(crate) fn who(&self, call: &Call<'_>, is_last: bool) -> Who {
+        match call.number {
+            libc::SYS_landlock_restrict_self => {
+                rights::mark(call);
+                Who::TheKernel(None)
+            }
+            libc::SYS_socket | libc::SYS_listen if self.differs(call) => Who::TheKernel(None),
+            libc::SYS_connect | libc::SYS_accept | libc::SYS_accept4 => self.of_connection(call, is_last),
+            _ => Who::ThePath,
+        }
+    }
+
+    fn of_connection(&self, call: &Call<'_>, is_last: bool) -> Who {
+        let fd = match call.descriptor(call.int(0)) {
+            Ok(fd) => fd,
+            Err(error) => return Who::TheKernel(unseen(call, &error)),
+        };
+        if ![Kind::Tcp, Kind::Mptcp].contains(&kind(&fd)) || !self.may_admit(call, &fd) {
+            return Who::ThePath;
+        }
+        let comes = comes(call, &fd);
+        match () {
+            () if self.differs(call) => Who::TheKernel(comes.then_some(Why::Sandboxed)),
+            () if is_last && waits(&fd) => Who::TheKernel(comes.then_some(Why::TooManyAtOnce)),
+            () => Who::ThePath,
+        }
+    }
+
+    fn differs(&self, call: &Call<'_>) -> bool {
+        Rights::of(call.thread) != self.own
+    }
+
+    /// Whether the connection may be one of those that were chosen.
+    fn may_admit(&self, call: &Call<'_>, fd: &OwnedFd) -> bool {
+        match call.number {
+            libc::SYS_connect => destination(call).is_none_or(|to| self.only.admits(to, to)),
+            _ => own(fd).is_none_or(|at| self.only.may_admit(at)),
+        }
+    }
+}
+
+/// Why a socket cannot be looked at; none where it is no socket of IP, or there is none.
+fn unseen(call: &Call<'_>, error: &io::Error) -> Option<Why> {
+    let is_of_ip = call.number != libc::SYS_connect || [16, 28].contains(&call.int(2));
+    match error.raw_os_error()? {
+        libc::EPERM | libc::EACCES if is_of_ip => Some(Why::Undumpable),
+        libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN if is_of_ip => Some(Why::TooManyAtOnce),
+        _ => None,
+    }
+}
+
+/// Where to, if that is an address of IP.
+fn destination(call: &Call<'_>) -> Option<SocketAddr> {
+    let mut bytes = [0; 28];
+    let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
+    call.read(call.address(1), &mut bytes[..length]).ok()?;
+    from_bytes(&bytes[..length])
+}
+
+fn waits(fd: &OwnedFd) -> bool {
+    fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
+}
+
+/// Whether the call gets a connection, now or once there is one.
+fn comes(call: &Call<'_>, fd: &OwnedFd) -> bool {
+    let [ready] = wait([(fd.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
+    call.number == libc::SYS_connect || waits(fd) || !ready.is_empty()
+}
