@@ -59,7 +59,6 @@ impl Error {
         Error::NoAnswer { protocol: "TCP", server, refused }
     }
 
-    /// A refusal, with the remedy that its reason suggests.
     /// Whether it is the kernel's own word, which says more than that nothing came.
     pub fn has_errno(&self) -> bool {
         match self {
@@ -69,6 +68,7 @@ impl Error {
         }
     }
 
+    /// A refusal, with the remedy that its reason suggests.
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         let remedy = match (source.raw_os_error(), operation) {
             (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another",

@@ -36,7 +36,7 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
             }
             Ok((false, ..)) => has_hung_up = true,
             // A listener without room hangs up, and one that finds that we lack the key.
-            Err(Error::NoAnswer { server }) if has_hung_up => return Err(Error::Unproven { server }),
+            Err(Error::NoAnswer { server, .. }) if has_hung_up => return Err(Error::Unproven { server }),
             Err(error) => return Err(error),
         }
         std::thread::sleep(LATER);
