@@ -72,7 +72,8 @@ pub(crate) fn meet(
     let over = AtomicBool::new(false);
     let meeting = Meeting { a, b, key, data_port, over: &over };
     // One data port at a time has a number that the user chose.
-    let mut race = Race { ways, overlaps: data_port == 0, begun: 0, failed: Vec::new(), next: Instant::now() };
+    let mut race =
+        Race { ways, overlaps: data_port == 0, begun: 0, failed: Vec::new(), next: Instant::now() };
     let word = Word { meeting, notices, begun: Instant::now() };
     let met = std::thread::scope(|scope| {
         let (tell, told) = channel::<Told>();
