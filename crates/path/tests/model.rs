@@ -42,26 +42,26 @@ const KS: usize = 3;
 
 /// Steps of a supervisor of a client.
 mod client {
-    pub const OFFER: u8 = 0;
-    pub const NOTE: u8 = 1;
-    pub const SEND: u8 = 2;
-    pub const CONNECT: u8 = 3;
-    pub const WAIT: u8 = 4;
-    pub const REPLACE: u8 = 5;
-    pub const RESET: u8 = 6;
-    pub const ANSWER: u8 = 7;
-    pub const DONE: u8 = 8;
+    pub(super) const OFFER: u8 = 0;
+    pub(super) const NOTE: u8 = 1;
+    pub(super) const SEND: u8 = 2;
+    pub(super) const CONNECT: u8 = 3;
+    pub(super) const WAIT: u8 = 4;
+    pub(super) const REPLACE: u8 = 5;
+    pub(super) const RESET: u8 = 6;
+    pub(super) const ANSWER: u8 = 7;
+    pub(super) const DONE: u8 = 8;
 }
 
 /// Steps of a supervisor of a server.
 mod server {
-    pub const ACCEPT: u8 = 0;
-    pub const NOTE: u8 = 1;
-    pub const LOOK: u8 = 2;
-    pub const TAKE: u8 = 3;
-    pub const GIVE: u8 = 4;
-    pub const ANSWER: u8 = 5;
-    pub const DONE: u8 = 6;
+    pub(super) const ACCEPT: u8 = 0;
+    pub(super) const NOTE: u8 = 1;
+    pub(super) const LOOK: u8 = 2;
+    pub(super) const TAKE: u8 = 3;
+    pub(super) const GIVE: u8 = 4;
+    pub(super) const ANSWER: u8 = 5;
+    pub(super) const DONE: u8 = 6;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -182,7 +182,7 @@ impl State {
         self.word != Word::Taken
     }
 
-    /// What one helper does next: each way it can go. `alone` leaves out what takes a step of the other side.
+    /// What one helper does next: each way it can go.
     fn steps(self, who: usize, fault: Fault) -> Vec<State> {
         if !self.runs(who) {
             return Vec::new();
@@ -348,7 +348,7 @@ impl State {
         }
     }
 
-    /// What happens to a helper, and what another thread of the client does.
+    /// What happens to a helper, what another thread of the client does, and who else may accept.
     fn events(self) -> Vec<State> {
         let mut all = Vec::new();
         for who in 0..4 {
@@ -361,6 +361,10 @@ impl State {
         }
         if self.made && self.client == End::Waits && self.descriptor == End::Tcp && !self.reset {
             all.push(State { early: true, ..self });
+        }
+        // A program that no supervisor here sees: by io_uring, or with a listener that was passed on.
+        if self.queued {
+            all.push(State { queued: false, server: End::Tcp, ..self });
         }
         all
     }

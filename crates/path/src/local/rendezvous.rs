@@ -33,7 +33,7 @@ pub(super) struct Rendezvous {
     inbox: Inbox,
     links: Links,
     words: Arc<Words>,
-    ends: Ends,
+    ends: Arc<Ends>,
     entries: Mutex<BTreeSet<PathBuf>>,
     /// What was read of others' entries.
     ports: Mutex<BTreeMap<u16, Port>>,
@@ -83,7 +83,7 @@ impl Rendezvous {
             inbox,
             links: Links::default(),
             words,
-            ends: Ends::default(),
+            ends: Arc::default(),
             entries: Mutex::default(),
             ports: Mutex::default(),
             is_heard: AtomicBool::new(false),
@@ -98,6 +98,7 @@ impl Rendezvous {
             && at.port() != 0
         {
             self.enter(&listener, at, call.process());
+            self.ends.prepare();
         }
     }
 
@@ -239,8 +240,8 @@ mod tests {
     #[test]
     fn entries_that_come_and_go_are_seen_though_old_ones_are_remembered() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = Private::make(&directory.path().join("folder")).unwrap();
-        let own = Rendezvous::at(folder.again().unwrap()).unwrap();
+        let make = || Private::make(&directory.path().join("folder")).unwrap();
+        let (folder, own) = (make(), Rendezvous::at(make()).unwrap());
         let (port, to) = (folder.through("80"), "10.0.0.1:80".parse().unwrap());
         let enter = |entry: &str| symlink("../1", port.join(entry)).unwrap();
         assert_eq!(own.peers(to).len(), 0);
