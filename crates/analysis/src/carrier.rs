@@ -66,10 +66,10 @@ pub fn carrier(end: &PathEnd<'_>, passed: &Passed) -> Carrier {
     let [data, acks] = if end.sends { [Way::Out, Way::In] } else { [Way::In, Way::Out] };
     let (by_data, by_acks) = (passed.carriers(data), passed.carriers(acks));
     let (data, acks) = (end.chosen(&by_data), end.chosen(&by_acks));
-    let around = end.around(&data);
+    let around = end.around(data);
     let (below, mut beside): (Vec<&str>, Vec<&str>) =
         by_data.iter().filter(|name| **name != data).partition(|name| around.contains(name));
-    let around = end.around(&acks);
+    let around = end.around(acks);
     beside.extend(by_acks.iter().filter(|name| **name != acks && !around.contains(name)));
     beside.sort_unstable();
     beside.dedup();

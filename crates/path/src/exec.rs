@@ -249,7 +249,7 @@ fn supervised(
     let limit = raise_descriptors();
     let released = front.released();
     let as_before = move || {
-        setrlimit(Resource::Nofile, limit.clone())?;
+        setrlimit(Resource::Nofile, limit)?;
         released()
     };
     // SAFETY: the closures make system calls alone.

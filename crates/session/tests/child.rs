@@ -87,7 +87,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-const HELLO: &str = r#"{"hello":{"protocol":1,"landspeed":"0.1.0","mood":"unknown fields are ignored"}}"#;
+const HELLO: &str = r#"{"hello":{"protocol":2,"landspeed":"0.1.0","mood":"unknown fields are ignored"}}"#;
 
 #[test]
 fn both_ends_know_each_other_and_a_goodbye_puts_everything_back_first() {
@@ -239,7 +239,7 @@ fn without_a_sound_hello_there_is_no_session_to_put_back() {
     for (bytes, line) in [
         (framed(r#"{"ask":{"id":1,"request":{"request":"probe"}}}"#), "unknown variant `ask`"),
         (framed(r#"{"hello":{"landspeed":"0.1.0"}}"#), "a hello without a protocol version"),
-        (framed(r#"{"hello":{"protocol":1,"lease_ns":1}}"#), "a hello with a lease of"),
+        (framed(r#"{"hello":{"protocol":2,"lease_ns":1}}"#), "a hello with a lease of"),
         (framed(&format!(r#"{{"proof":"{}"}}"#, "0".repeat(64))), "a proof where a hello belongs"),
         (vec![0, 4, 0, 1], "a frame of 262145 bytes is over the limit of 262144"),
     ] {
@@ -254,8 +254,8 @@ fn without_a_sound_hello_there_is_no_session_to_put_back() {
 #[test]
 fn another_version_gets_a_line_on_the_agents_end() {
     let bench = Bench::new();
-    let newer = bench.raw(&framed(r#"{"hello":{"protocol":2,"landspeed":"9.9.9","lease":"other"}}"#), false);
-    let line = "the controller speaks protocol 2 (landspeed 9.9.9), this end protocol 1 (landspeed 0.1.0): \
+    let newer = bench.raw(&framed(r#"{"hello":{"protocol":3,"landspeed":"9.9.9","lease":"other"}}"#), false);
+    let line = "the controller speaks protocol 3 (landspeed 9.9.9), this end protocol 2 (landspeed 0.1.0): \
                 update landspeed here\n";
     assert_eq!(text(&newer.stderr), line);
 }
@@ -265,7 +265,7 @@ fn another_version_gets_a_line_on_the_controllers_end() {
     let hello = r#"{"hello":{"protocol":0,"landspeed":"0.0.1"}}"#;
     let script = format!(r"printf '\000\000\000\{:o}%s' '{hello}'; cat >/dev/null", hello.len());
     let error = Session::over_child("old-host", shell(&script), &options()).unwrap_err().to_string();
-    let line = "old-host speaks protocol 0 (landspeed 0.0.1), this end protocol 1 (landspeed 0.1.0): \
+    let line = "old-host speaks protocol 0 (landspeed 0.0.1), this end protocol 2 (landspeed 0.1.0): \
                 update landspeed on old-host";
     assert_eq!(error, line);
 }
@@ -335,7 +335,7 @@ fn an_agent_that_says_nothing_is_given_up() {
 fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
     // A sound hello, then a frame of 16 MB whose bytes come one by one: each is a sign of life.
     let endless =
-        r#"printf '\0\0\0\030{"hello":{"protocol":1}}\0\377\377\377'; while printf ' '; do sleep 0.05; done"#;
+        r#"printf '\0\0\0\030{"hello":{"protocol":2}}\0\377\377\377'; while printf ' '; do sleep 0.05; done"#;
     let options = options();
     let session = Session::over_child("trickling", shell(endless), &options).unwrap();
     let pending = session.start(&Request::Probe {}).unwrap();

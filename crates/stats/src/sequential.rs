@@ -242,7 +242,7 @@ mod tests {
         let judged = |discarded: f64| {
             let block = |i: usize| {
                 let ln_ratio =
-                    if i % 3 == 2 { discarded } else { 0.3 } + if i % 2 == 0 { 0.01 } else { -0.01 };
+                    if i % 3 == 2 { discarded } else { 0.3 } + if i.is_multiple_of(2) { 0.01 } else { -0.01 };
                 Contrast { counts: i % 3 != 2, ..Contrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
             };
             let blocks: Vec<Contrast> = (0..16).map(block).collect();
@@ -262,7 +262,7 @@ mod tests {
         let design = Design::new(0.004, 0.02, 11);
         let judged = |ln_ratio: f64, drawn: f64| {
             let block = |i: usize| {
-                let ln_ratio = ln_ratio + if i % 2 == 0 { 0.01 } else { -0.01 };
+                let ln_ratio = ln_ratio + if i.is_multiple_of(2) { 0.01 } else { -0.01 };
                 Contrast { drawn, ..Contrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
             };
             judge(&design, &(0..11).map(block).collect::<Vec<_>>()).state

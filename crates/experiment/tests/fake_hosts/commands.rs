@@ -45,9 +45,14 @@ impl Sink for Lines {
     }
 }
 
+/// A path that is silent for a second is broken.
+fn wishes() -> Wishes {
+    Wishes { patience: Nanos::secs(1), ..Wishes::default() }
+}
+
 /// Joins the hosts and does it; what was left turned, as the command tells.
 pub(crate) fn run(command: Command, [a, b]: [Session; 2], lines: &mut Lines) -> Result<Vec<String>, Error> {
-    let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &Wishes::default())?;
+    let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &wishes())?;
     match command {
         Command::Tune => tuned(&mut pair, lines, Nanos::secs(3)),
         Command::TuneInFull => tuned(&mut pair, lines, Nanos::secs(20)),
@@ -164,7 +169,7 @@ pub(crate) fn measurement(workload: landspeed_record::Workload) -> Measurement {
 /// `measure pingpong --fan in`: every client with the hub.
 pub(crate) fn fan(clients: Vec<Session>, hub: Session) -> Result<landspeed_record::MeasureReport, Error> {
     let hub = Host::probe(hub)?;
-    let join = |client| Pair::join(Host::probe(client)?, hub.shared(), &Wishes::default());
+    let join = |client| Pair::join(Host::probe(client)?, hub.shared(), &wishes());
     let pairs = clients.into_iter().map(join).collect::<Result<Vec<_>, Error>>()?;
     measure(&pairs, &measurement(pingpong::one_byte(TIME)), &|_, _, _| {})
 }

@@ -221,7 +221,7 @@ fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
     let last_run = whole["bert"].iter().rposition(|request| *request == "run").expect("it ran");
     let began = Instant::now();
     let seen = see(Command::Measure, Some((Side::B, last_run, Fault::Refuses)), usize::MAX);
-    assert_eq!(seen.said, Err("bert: made to fail".to_owned()));
+    assert_eq!(seen.said, Err("bert: made to fail; anna: the other end did not come".to_owned()));
     assert!(began.elapsed() < Duration::from_secs(6), "took {:?}", began.elapsed());
     assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is told to give up");
 }

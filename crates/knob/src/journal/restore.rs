@@ -171,11 +171,24 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         Ok(after) if value::same(domain, &after, before) => {
             report.note(format!("{subject}: {now} -> {before}"));
         }
-        Ok(after) => {
-            report.failures.push(format!("{subject} was {before}, reads {after} after being put back"));
-        }
+        Ok(after) => match lacks(ledger, knob, &spot) {
+            // It is asked for again, and on as soon as what it needs is.
+            Some(need) => report.note(format!("{subject}: asked for {before} again, and {after} without {need}")),
+            None => {
+                report.failures.push(format!("{subject} was {before}, reads {after} after being put back"));
+            }
+        },
         Err(e) => report.failures.push(format!("{subject} was {before}, is {now}: {e}")),
     }
+}
+
+/// What a knob needs and does not have now: "gro=on".
+fn lacks(ledger: &Ledger, knob: &Knob, spot: &Spot) -> Option<String> {
+    let is_missing = |(name, value): &&(&str, &str)| {
+        let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, spot).ok());
+        read.is_some_and(|read| read != *value)
+    };
+    knob.factor.needs.iter().find(is_missing).map(|(name, value)| format!("{name}={value}"))
 }
 
 fn subject(turned: &Turned, knob: &Knob) -> String {

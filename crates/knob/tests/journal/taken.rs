@@ -14,7 +14,10 @@ use super::host::{Agent, Host, assert_same, can_run, started};
 use super::interleavings::Random;
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
 
-const HARM: [(&str, fn(&Path)); 4] = [
+/// What another program does to the state folder, in words and as a function of its path.
+type Harm = (&'static str, fn(&Path));
+
+const HARM: [Harm; 4] = [
     ("the state folder is removed", |state| drop(fs::remove_dir_all(state))),
     ("the journal is replaced by an empty file", |state| {
         for journal in journals(state) {

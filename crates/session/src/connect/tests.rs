@@ -62,14 +62,14 @@ fn hello() -> Hello {
 #[test]
 fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
     let agent = agent();
-    // This controller understands protocol 1 and only claims to be newer, so it is its agent's refusal
+    // This controller understands protocol 2 and only claims to be newer, so it is its agent's refusal
     // that is looked at here; its own is looked at in tests/child.rs.
-    let newer = Hello { protocol: 2, landspeed: "2.0.0".to_owned(), ..hello() };
+    let newer = Hello { protocol: 3, landspeed: "2.0.0".to_owned(), ..hello() };
     assert!(agent.meet(newer, async |opened| opened.is_err()));
     assert!(agent.meet(hello(), async |opened| opened.is_ok()));
     let lines = agent.lines.lock().unwrap().clone();
     let line =
-        "speaks protocol 2 (landspeed 2.0.0), this end protocol 1 (landspeed 0.1.0): update landspeed here";
+        "speaks protocol 3 (landspeed 2.0.0), this end protocol 2 (landspeed 0.1.0): update landspeed here";
     assert!(lines.iter().any(|l| l.ends_with(line)), "{lines:?}");
     assert_eq!(agent.end().1.len(), 1);
 }
