@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion", "udt"]),
-    ("path", &["netlink", "bpf", "bpf-build", "folder"]),
+    ("path", &["bpf", "bpf-build", "folder"]),
     ("proof", &[]),
     ("sockets", &["proof"]),
     ("udt", &["units"]),

@@ -248,7 +248,7 @@ fn hosts_with_link_local_addresses_only() {
     needs_root!();
     let two = Two::new("local");
     // A dead interface first, so that the two ends have different numbers for the cable.
-    two.ip("b", "link add dummy0 type dummy");
+    two.ip("b", "link add dummy0 type bridge");
     two.ip("b", "link set dummy0 up");
     two.cable(["va1", "vb1"], ["", ""]);
     std::thread::sleep(Duration::from_millis(2_300));
@@ -281,7 +281,7 @@ fn dead_addresses_cost_little_and_are_told() {
         two.ip(end, "addr add 172.17.0.1/16 dev docker0");
         two.ip(end, "link set docker0 up");
     }
-    two.ip("b", "link add tun0 type dummy");
+    two.ip("b", "link add tun0 type bridge");
     two.ip("b", "link set tun0 up");
     for host in 1..=4 {
         two.ip("b", &format!("addr add 10.99.{host}.2/24 dev tun0"));

@@ -26,7 +26,8 @@ fn report(output: &Output) -> Value {
 }
 
 fn records(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    std::fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+    let all = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    all.filter(|path| path.extension().is_some()).collect()
 }
 
 #[test]

@@ -61,7 +61,8 @@ impl Pair {
     }
 
     fn records(&self) -> usize {
-        std::fs::read_dir(self.folder.path().join("landspeed")).map_or(0, Iterator::count)
+        let all = std::fs::read_dir(self.folder.path().join("landspeed")).into_iter().flatten().flatten();
+        all.filter(|entry| entry.path().extension().is_some()).count()
     }
 }
 

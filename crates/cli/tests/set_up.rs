@@ -68,9 +68,11 @@ impl Joined {
         let (out, err) = text(&output);
         assert!(began.elapsed() < SOON, "{args:?}: it took {:?}: {err}", began.elapsed());
         assert_eq!(output.status.code(), Some(1), "{args:?}: {out}{err}");
-        assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+        // Before it come lines that tell what is waited for.
+        let said: Vec<&str> = err.lines().filter(|line| line.contains("landspeed: ")).collect();
+        assert_eq!(said.len(), 1, "{args:?}: {err}");
         assert!(!err.contains("cancelled"), "{args:?}: {err}");
-        err
+        said[0].to_owned()
     }
 
     fn json(&self, args: &[&str]) -> Value {
@@ -121,7 +123,8 @@ fn a_blocked_port_of_datagrams_is_one_of_udp() {
     needs_nft!();
     let hosts = Joined::new();
     hosts.filter(INPUT, ONE_PORT);
-    let why = hosts.refused(&[], &[STREAM, &["--transport", "udp", "--data-port", OPEN]].concat());
+    let why = hosts
+        .refused(&[], &[STREAM, &["--transport", "udp", "--data-port", OPEN, "--patience", "15s"]].concat());
     assert!(why.contains("UDP port 4712 of 10.98.0.2 does not answer"), "{why}");
 }
 

@@ -18,6 +18,8 @@ use crate::{Error, Host};
 
 /// How long a flow's proof may take: longer than its ends wait for each other, so that they say why they gave up.
 const MEET: Duration = Duration::from_secs(12);
+/// How long the ends of that flow wait for each other.
+const PATIENCE: Nanos = Nanos::secs(10);
 /// Time after one address is tried until the next one is ("Connection Attempt Delay", RFC 8305 section 5), unless the first
 /// one fails before.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -242,7 +244,12 @@ fn answer(host: &Host, pending: &Pending, wait: Duration) -> Option<Result<(), E
 
 /// The trial that proves a flow.
 pub(crate) fn probe() -> TrialSpec {
-    TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
+    TrialSpec {
+        workload: pingpong::one_byte(Nanos::millis(20)),
+        flow: with(&[]),
+        patience_ns: PATIENCE,
+        ..TrialSpec::default()
+    }
 }
 
 /// Has B open a data port on an own address for flows of `transports`; number 0 lets B choose one.

@@ -173,7 +173,9 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         }
         Ok(after) => match lacks(ledger, knob, &spot) {
             // It is asked for again, and on as soon as what it needs is.
-            Some(need) => report.note(format!("{subject}: asked for {before} again, and {after} without {need}")),
+            Some(need) => {
+                report.note(format!("{subject}: asked for {before} again, and {after} without {need}"))
+            }
             None => {
                 report.failures.push(format!("{subject} was {before}, reads {after} after being put back"));
             }

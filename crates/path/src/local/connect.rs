@@ -9,24 +9,22 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, connect_unspec, shutdown, socketpair};
+use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType, recv, shutdown, socketpair};
 
-use super::ends::namespace;
-use super::link::Client;
-use super::rendezvous::{Made, Peer, Rendezvous};
+use super::rendezvous::{Claim, Peer, Rendezvous};
 use super::{Carried, entangled};
 use crate::Why;
 use crate::notify::{Answer, Call};
-use crate::socket::{Kind, cookie, from_bytes, kind, option, own, plain, wait_soon};
+use crate::socket::{Kind, cookie, from_bytes, kind, own, plain, wait_soon};
 
-/// How long a program that does not wait for its connection is held, until there is one.
-const CONNECTS: Duration = Duration::from_millis(20);
-/// How long a program is held once it has its connection, until the other end has accepted.
+/// How long a TCP connection within a host may take before it is left alone.
+const CONNECTS: Duration = Duration::from_millis(200);
+/// How long the other program may take to accept.
 const ACCEPTS: Duration = Duration::from_millis(50);
 /// Sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
-/// Where `struct tcp_info` has the bytes that were sent (linux/tcp.h, Linux 4.19).
-const BYTES_SENT: usize = 200;
+/// The first byte of a pair: both are agreed.
+pub(super) const AGREED: u8 = b'A';
 
 impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
@@ -56,19 +54,18 @@ impl Carried {
         call: &Call<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
     ) -> Result<Answer, Why> {
-        let peers = rendezvous.peers(to);
-        if peers.iter().all(|peer| would_wait_for_itself(peer, call)) {
+        let mut peers = rendezvous.peers(to);
+        peers.retain(|peer| !would_wait_for_itself(peer, call));
+        if peers.is_empty() {
             let is_refused = to.ip().is_loopback() && !listens(call.thread, to.port());
-            return if is_refused && peers.is_empty() { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
+            return if is_refused { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
         }
-        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
-        entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
-        let made = self.offered(rendezvous, call, (tcp, to), &peers)?;
-        let connected = connected(tcp, to);
-        if connected == Err(Errno::ISCONN) && self.was_made(tcp) {
+        let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
+        let made = make(tcp, to);
+        if made == Err(Errno::ISCONN) && self.was_made(tcp) {
             return Ok(Answer::Return(0));
         }
-        if let Err(errno) = connected {
+        if let Err(errno) = made {
             // One that failed is no connection.
             if errno == Errno::INPROGRESS {
                 self.count.left(Why::NotConnected);
@@ -77,77 +74,54 @@ impl Carried {
         }
         call.is_done();
         self.note_made(tcp);
-        Ok(self.exchanged(call, (tcp, to), made).unwrap_or_else(|why| {
+        Ok(self.exchanged(call, (tcp, to), claims).unwrap_or_else(|why| {
             self.count.left(why);
             self.returns(call, tcp, waits(tcp))
         }))
     }
 
-    /// Offers the connection before it is made: the offer is there when it is accepted.
-    fn offered(
-        &self,
-        rendezvous: &Rendezvous,
-        call: &Call<'_>,
-        (tcp, to): (&OwnedFd, SocketAddr),
-        peers: &[Peer],
-    ) -> Result<Made, Why> {
-        let (namespace, cookie) = namespace(tcp).zip(cookie(tcp)).ok_or(Why::Refused)?;
-        let is_elsewhere = peers.iter().any(|peer| peer.namespace != namespace);
-        let there = if is_elsewhere { entered(call.thread) } else { None };
-        let peers: Vec<_> =
-            peers.iter().filter(|peer| peer.namespace == namespace || there.is_some()).cloned().collect();
-        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let client = Client { namespace, cookie, to };
-        rendezvous
-            .offer(&peers, client, there.as_ref().map(OwnedFd::as_fd), || spare().or_else(new_pair))
-            .ok_or(if peers.is_empty() { Why::OtherNamespace } else { Why::NoPeer })
-    }
-
-    /// Puts a local socket in the place of the connection, if the other supervisor takes it. `Err` where TCP stays.
+    /// Puts a local socket in the place of the connection. `Err` where TCP stays.
     fn exchanged(
         &self,
         call: &Call<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
-        mut made: Made,
+        claims: Vec<Claim>,
     ) -> Result<Answer, Why> {
-        let until = Instant::now() + ACCEPTS;
+        // Until here the other supervisor has had nothing to do but to wake up.
+        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
+        entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
+        let from = own(tcp).ok_or(Why::Refused)?;
+        let handed = self.handed_over((tcp, from), claims);
         // While the other supervisor works.
-        let from = own(tcp);
-        let flags = fcntl_getfl(tcp).unwrap_or(OFlags::empty());
+        let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
         let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
-        for pair in &made.ends {
+        for (pair, _) in &handed {
             self.mirror(tcp, pair);
             let _ = fcntl_setfl(pair, flags & kept);
-            from.iter().for_each(|from| self.keep_names(pair, *from, reached(to, *from)));
+            self.keep_names(pair, from, reached(to, from));
         }
         let closes = entangled::closes(call.thread, call.int(0));
-        made.offered.0.wait(until);
-        let which = made.offered.0.withdraw().ok_or(Why::NotAccepted)?;
-        // Both ends use the pair from here on, whatever happens.
-        let pair = made.ends.swap_remove(which.min(made.ends.len() - 1));
-        if call.replace(&pair, call.int(0), closes).is_err() {
-            let _ = connect_unspec(tcp);
-            return Ok(Answer::Errno(libc::ECONNRESET));
-        }
+        let pair = agreed(handed).ok_or(Why::NotAccepted)?;
+        call.replace(&pair, call.int(0), closes).map_err(|_| Why::Refused)?;
         self.count.carried(&pair);
-        self.end(tcp, &pair);
         // The program goes on meanwhile.
         self.note_made(&pair);
         self.returns(call, &pair, waits(tcp));
+        // Another process may have the socket too, by fork: that ours closes would say nothing.
+        let _ = shutdown(tcp, Shutdown::Write);
+        self.forget_made(tcp);
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(Answer::Gone)
     }
 
-    /// Ends the TCP connection, with a reset: neither end keeps TIME-WAIT. What another thread has sent through it meanwhile is lost, so the
-    /// pair ends too.
-    fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
-        let mut info = [0; 256];
-        let length = option(tcp, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info).unwrap_or(0);
-        let _ = connect_unspec(tcp);
-        self.forget_made(tcp);
-        if info[..length].get(BYTES_SENT..BYTES_SENT + 8).is_some_and(|sent| sent != [0; 8]) {
-            let _ = shutdown(pair, Shutdown::Both);
-        }
+    /// Hands one end of a pair to each supervisor that may have the connection; our ends.
+    fn handed_over(&self, (tcp, from): (&OwnedFd, SocketAddr), claims: Vec<Claim>) -> Vec<(OwnedFd, Claim)> {
+        let hand = |claim: Claim| {
+            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (ours, theirs) = spare.or_else(new_pair)?;
+            claim.connected(from, tcp.as_fd(), theirs.as_fd()).then_some((ours, claim))
+        };
+        claims.into_iter().filter_map(hand).collect()
     }
 }
 
@@ -220,7 +194,7 @@ fn lists(table: &str, port: u16) -> bool {
 }
 
 /// Connects over TCP as the program would. One that does not wait does so for a bounded time: within a host there is little to wait for.
-fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
+fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
         Err(Errno::INPROGRESS) => {
             let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
@@ -232,13 +206,6 @@ fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     }
 }
 
-/// The network namespace of a thread. Only root looks into others for the ends of connections.
-fn entered(thread: i32) -> Option<OwnedFd> {
-    let is_root = rustix::process::geteuid().is_root();
-    let namespace = is_root.then(|| std::fs::File::open(format!("/proc/{thread}/ns/net")).ok());
-    namespace.flatten().map(OwnedFd::from)
-}
-
 /// Whether connect(2) waits; on another socket it returns EINPROGRESS.
 fn waits(tcp: &OwnedFd) -> bool {
     fcntl_getfl(tcp).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
@@ -246,6 +213,26 @@ fn waits(tcp: &OwnedFd) -> bool {
 
 fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
+}
+
+/// Our end of the pair on which the other supervisor agreed.
+fn agreed(mut pairs: Vec<(OwnedFd, Claim)>) -> Option<OwnedFd> {
+    let until = Instant::now() + ACCEPTS;
+    // The first peer is nearly always the only one.
+    let found = pairs.iter().position(|(pair, _)| says_so(pair, until))?;
+    let (pair, claim) = pairs.swap_remove(found);
+    claim.settle();
+    Some(pair)
+}
+
+/// Whether the other supervisor agrees in time.
+fn says_so(pair: &OwnedFd, until: Instant) -> bool {
+    let left = until.saturating_duration_since(Instant::now());
+    let [said] = wait_soon([(pair.as_fd(), PollFlags::IN)], left);
+    let mut byte = [0];
+    said.contains(PollFlags::IN)
+        && recv(pair, &mut byte, RecvFlags::DONTWAIT) == Ok((1, 1))
+        && byte == [AGREED]
 }
 
 /// The peer's address as getpeername(2) tells it: the kernel connects to the host itself where an address is unspecified.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{EndpointOutcome, Headline, TrialSpec, decode};
+use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_units::{Bytes, Nanos};
@@ -110,7 +110,9 @@ fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
 
 fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let mut printed = BTreeSet::new();
-    for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+    for mut end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+        // What an observer adds where a trial is watched.
+        end.observed.details.put(SnmpCounts::default());
         printed.extend(
             Headline::figures(row.runner().headlines(), &end).map_err(text)?.into_iter().map(|f| f.name),
         );
