@@ -187,7 +187,7 @@ fn each_direction_has_its_own_cable() {
     pair.reserve().expect("the right to tune");
     pair.set(&Cell { a, b, flow: with(&[]) }).expect("turned");
     let is_on = |end: &str, link: &str| {
-        ["generic-receive-offload", "tcp-segmentation-offload"].map(|name| offload(&two, end, link, name))
+        ["generic-receive-offload", "tx-tcp-segmentation"].map(|name| offload(&two, end, link, name))
     };
     let [a1, a2] = ["va1", "va2"].map(|link| is_on("a", link));
     let [b1, b2] = ["vb1", "vb2"].map(|link| is_on("b", link));
@@ -317,7 +317,7 @@ fn an_interface_that_is_renamed_is_followed() {
     pair.set(&cells[0]).expect("turned");
     two.ip("b", "link set vb1 name lan0");
     pair.set(&cells[1]).expect("turned under its new name");
-    assert!(!offload(&two, "b", "lan0", "tcp-segmentation-offload"));
+    assert!(!offload(&two, "b", "lan0", "tx-tcp-segmentation"));
     assert!(sh(&format!("ip -n {} link show lan0", two.netns("b"))).contains("qlen 500"));
     let [_, b] = pair.run(stream::spec(Nanos::millis(50)), &with(&[]), Nanos(0)).expect("a stream");
     assert_eq!(b.observed.get::<Vec<LinkCounters>>()[0].link, "lan0");

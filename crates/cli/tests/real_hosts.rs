@@ -128,7 +128,7 @@ fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     let output = hosts.sending(&args).output().expect("it runs");
     let (out, err) = text(&output);
     assert!(output.status.success(), "{err}");
-    assert!(err.contains("sending landspeed (") && err.contains(" to root@10.99.0.3 ..."), "{err}");
+    assert!(err.contains("sending landspeed (") && err.contains(" of root@10.99.0.3 ..."), "{err}");
     assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
     let summary: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
     assert_eq!(summary["restored"], true, "{err}");
@@ -302,7 +302,7 @@ fn an_alias_behind_a_jump_host_works() {
     std::fs::write(hosts.file("ssh/config"), format!("{aliases}{config}\n")).expect("written");
     let args = ["measure", "pingpong", "near", "behind", "--time", "200ms", "--sizes", "1", "--json"];
     let (ok, out, err) = text_of(&mut hosts.sending(&args));
-    assert!(ok && out.contains("\"latency\"") && err.contains("to behind ..."), "{err}");
+    assert!(ok && out.contains("\"latency\"") && err.contains("of behind ..."), "{err}");
 }
 
 fn text_of(command: &mut Command) -> (bool, String, String) {
