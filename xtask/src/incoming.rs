@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Where else JSON may become values, below `crates`. None of it comes from a peer or from a record.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 9] = [
     "record/src/incoming.rs",
     // A value that `decode` made.
     "session/src/hello.rs",
@@ -16,6 +16,8 @@ const ELSEWHERE: [&str; 8] = [
     "application/src/figure.rs",
     "application/src/play/",
     "application/src/role.rs",
+    // From the process that it forked.
+    "path/src/exec.rs",
     // Root's own files, and the guardian's pipe: what they hold is written back byte by byte.
     "knob/src/journal/",
     "topology/src/lab/",

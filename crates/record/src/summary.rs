@@ -164,7 +164,7 @@ pub struct StepSummary {
     pub confirmed: Option<bool>,
     /// Blocks that counted.
     pub blocks: u32,
-    /// Blocks discarded because their steal stands out, blind to the arm. An answer holds without them and with them.
+    /// Blocks discarded for steal far above the usual, blind to the arm. An answer holds without them and with them.
     pub discarded: u32,
     /// In words, one line: why this answer.
     pub reason: String,
@@ -192,7 +192,7 @@ pub struct Confirmation {
     pub over_ns: Nanos,
     /// Blocks that counted.
     pub blocks: u32,
-    /// Blocks discarded because their steal stands out, blind to the arm. An answer holds without them and with them.
+    /// Blocks discarded for steal far above the usual, blind to the arm. An answer holds without them and with them.
     pub discarded: u32,
     /// Final over start by these blocks alone, each weighted by the time around it; intervals are Student's, at 95 %.
     pub gain: Gain,
