@@ -14,6 +14,7 @@ use landspeed_transport::settings::with;
 use landspeed_units::Nanos;
 use landspeed_workload::stream;
 
+use support::ours::within;
 use support::{LANDSPEED, needs_root, output, sh, text};
 
 /// Two network namespaces, and a third one between them; removed when dropped.
@@ -181,7 +182,7 @@ fn each_direction_has_its_own_cable() {
     assert_eq!(pair.path.carrier_b.routed, "vb2");
 
     // Whichever it is not.
-    let gro_was_on = before.contains("generic-receive-offload: on");
+    let gro_was_on = offload(&two, "a", "va1", "generic-receive-offload");
     let other = [("tso", "off"), ("gro", if gro_was_on { "off" } else { "on" })];
     let [a, b] = [&pair.a, &pair.b].map(|host| changed(host, &other));
     pair.reserve().expect("the right to tune");
@@ -263,7 +264,7 @@ fn hosts_with_link_local_addresses_only() {
         assert_eq!(pair.path.address_b, format!("{at}%va1"));
         assert_eq!(is_right(&two, &pair), ["va1", "vb1", "vb1"]);
     }
-    for transport in ["udp", "udt", "quic", "mptcp", "unix"] {
+    for transport in ["udp", "udt", "quic", "unix"] {
         let output = two.landspeed(&["measure", "stream", "--time", "100ms", "--transport", transport]);
         assert!(output.status.success(), "{transport}: {}", text(&output).1);
     }
@@ -328,5 +329,7 @@ fn an_interface_that_is_renamed_is_followed() {
         "{restored:?}"
     );
     two.ip("b", "link set lan0 name vb1");
-    assert_eq!(two.settings(), before);
+    // A link that was down for a moment has its carrier back a little later.
+    let is_as_before = || two.settings() == before;
+    assert!(within(Duration::from_secs(5), is_as_before), "{}", two.settings());
 }
