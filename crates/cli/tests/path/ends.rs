@@ -1,6 +1,7 @@
 //! How a program starts and ends that runs over a path, and what a shell sees of it.
 
 use std::io::{BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
 use rustix::process::Signal;
@@ -15,6 +16,14 @@ const PATHS: [&str; 3] = ["kernel", "local", "mptcp"];
 fn exec(options: &[&str], program: &[&str]) -> Command {
     let mut exec = Command::new(LANDSPEED);
     exec.arg("exec").args(options).arg("--").args(program);
+    // A shell has its background jobs ignore it, and what they start.
+    // SAFETY: as below.
+    let takes_interrupts = || match unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) } {
+        libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    };
+    // SAFETY: signal(2) is async-signal-safe (signal-safety(7)) and takes numbers.
+    unsafe { exec.pre_exec(takes_interrupts) };
     exec
 }
 
