@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion", "udt"]),
-    ("path", &["netlink", "bpf", "bpf-build", "folder"]),
+    ("path", &["bpf", "bpf-build", "folder", "netlink"]),
     ("sockets", &[]),
     ("udt", &["units"]),
     ("filter", &["units"]),

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,10 +13,11 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
 };
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::follow::follow;
 use crate::notify::{Rule, install};
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
@@ -44,7 +45,7 @@ pub fn exec(
     path: &dyn Path,
     options: &Options,
     mut command: Command,
-    mut keeper: Command,
+    keeper: Command,
 ) -> Result<Ended, Error> {
     if let Some(why) = path.takes_all()
         && !options.only.is_all()
@@ -61,7 +62,7 @@ pub fn exec(
     }
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared, options)?;
-    let supervise = |child| supervised(child, carrier, shared, &mut keeper);
+    let supervise = |child| supervised(child, carrier, shared, &keeper);
     let (mut child, supervisor) = begun(command, path.rules(), supervise)?;
     let began = Instant::now();
     pass_on(child.id()).map_err(Error::refused("take signals over"))?;
@@ -140,23 +141,15 @@ fn supervised(
     child: OwnedFd,
     carrier: Box<dyn Carrier>,
     shared: Arc<Shared>,
-    keeper: &mut Command,
+    keeper: &Command,
 ) -> Result<Arc<Supervisor>, Error> {
     let listener = receive(&child).map_err(Error::Notify)?;
     let supervisor = Supervisor::new(listener, carrier, shared);
-    let mut keeps = || -> io::Result<()> {
-        let [listener, shared] = supervisor.heirlooms()?;
-        let own = pidfd_open(getpid(), PidfdFlags::empty())?;
-        // A program's terminal, and its signals, are no affair of the keeper's.
-        keeper.process_group(0);
-        keeper
-            .stdin(Stdio::from(listener))
-            .stdout(Stdio::from(shared))
-            .stderr(Stdio::from(own))
-            .spawn()
-            .map(drop)
-    };
-    keeps().map_err(Error::refused("start the process that follows this one"))?;
+    let [notify, notes] = supervisor.heirlooms();
+    // The descriptor of this process stays: the keeper waits for it.
+    let own =
+        follow(keeper, [notify, notes]).map_err(Error::refused("start the process that follows this one"))?;
+    std::mem::forget(own);
     supervisor.start().map_err(Error::refused("start a thread"))?;
     rustix::net::send(&child, &[0], SendFlags::NOSIGNAL)
         .map_err(|error| Error::refused("let the program begin")(error.into()))?;

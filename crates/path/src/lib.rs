@@ -11,7 +11,8 @@
 //! | `mptcp` | Multipath TCP of the kernel in the place of TCP |
 //! | `bytes` | how many bytes carried sockets send and receive |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
-//! | `supervisor`, `heir` | the threads that answer them, and the process that answers once these have gone |
+//! | `supervisor` | the threads that answer them |
+//! | `follow`, `heir` | the process that waits for their end, and answers from then on |
 //! | `exec` | a program run over a path |
 //!
 //! A new path is a folder and a row of [`PATHS`].
@@ -23,8 +24,10 @@ mod bytes;
 mod count;
 mod error;
 mod exec;
+mod follow;
 mod heir;
 mod kernel;
+mod late;
 mod local;
 mod mptcp;
 mod notify;
@@ -36,7 +39,7 @@ mod supervisor;
 pub use count::{Bytes, Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
-pub use heir::keep;
+pub use heir::{Left, keep};
 pub use only::{Choice, NoChoice, Only};
 pub use shared::Shared;
 
@@ -80,6 +83,12 @@ pub trait Carrier: Send + Sync {
 
     /// What has been carried so far.
     fn counts(&self) -> Counts;
+
+    /// Answers a call for which a killed supervisor held something; `None` where the call alone says all.
+    fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
+        let _ = (call, left);
+        None
+    }
 }
 
 /// What is asked of a path.

@@ -1,7 +1,7 @@
 //! The threads that answer a program's calls.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -35,8 +35,8 @@ impl Supervisor {
     }
 
     /// What the process that follows needs: the listener and the notes.
-    pub(crate) fn heirlooms(&self) -> io::Result<[OwnedFd; 2]> {
-        Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
+    pub(crate) fn heirlooms(&self) -> [BorrowedFd<'_>; 2] {
+        [self.listener.as_fd(), self.shared.as_fd()]
     }
 
     /// Starts the first thread; there is always one more than there are calls that wait.

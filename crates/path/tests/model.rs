@@ -182,7 +182,7 @@ impl State {
         self.word != Word::Taken
     }
 
-    /// What one helper does next: each way it can go. `alone` leaves out what takes a step of the other side.
+    /// What one helper does next: each way it can go.
     fn steps(self, who: usize, fault: Fault) -> Vec<State> {
         if !self.runs(who) {
             return Vec::new();
@@ -348,7 +348,7 @@ impl State {
         }
     }
 
-    /// What happens to a helper, and what another thread of the client does.
+    /// What happens to a helper, what another thread of the client does, and who else may accept.
     fn events(self) -> Vec<State> {
         let mut all = Vec::new();
         for who in 0..4 {
@@ -361,6 +361,10 @@ impl State {
         }
         if self.made && self.client == End::Waits && self.descriptor == End::Tcp && !self.reset {
             all.push(State { early: true, ..self });
+        }
+        // A program that no supervisor here sees: by io_uring, or with a listener that was passed on.
+        if self.queued {
+            all.push(State { queued: false, server: End::Tcp, ..self });
         }
         all
     }

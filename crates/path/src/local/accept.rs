@@ -4,10 +4,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use super::Carried;
 use super::ends::Names;
-use super::link::Offer;
 use super::rendezvous::Rendezvous;
+use super::resume::{of_accepted, of_given};
 use crate::Why;
 use crate::accept::Accepted;
+use crate::late::late;
 use crate::notify::{Answer, Call};
 use crate::socket::{Kind, kind, own, peer};
 
@@ -22,6 +23,7 @@ impl Carried {
             Err(answer) => return answer,
         };
         drop(listener);
+        call.holds(of_accepted(&accepted.fd, None));
         let names = own(&accepted.fd).zip(peer(&accepted.fd));
         if let Some(names) = names.filter(|_| accepted.is_new) {
             accepted.fd = self.end_of(rendezvous, call, accepted.fd, names);
@@ -50,8 +52,9 @@ impl Carried {
             offer.map(|offer| offer.word.withdraw());
             return tcp;
         }
+        call.holds(of_accepted(&tcp, offer.as_ref()));
         match offer {
-            Some(offer) if offer.take() => return self.taken(tcp, offer, names),
+            Some(offer) if offer.take() => return self.taken(call, tcp, offer.pair, names),
             Some(_) => self.count.left(Why::NotAccepted),
             None => {
                 // One who bound to any port learns it here at the latest.
@@ -63,10 +66,13 @@ impl Carried {
     }
 
     /// The end of a pair that both sides use from now on.
-    fn taken(&self, tcp: OwnedFd, Offer { pair, .. }: Offer, (at, from): Names) -> OwnedFd {
+    pub(super) fn taken(&self, call: &Call<'_>, tcp: OwnedFd, pair: OwnedFd, (at, from): Names) -> OwnedFd {
+        late();
         self.mirror(&tcp, &pair);
         self.keep_names(&pair, at, from);
         self.count.carried(&pair);
+        // What is parked may soon be closed, and its number be another's.
+        call.holds(of_given(&pair));
         if let Some(parked) = &self.parked {
             parked.park(tcp);
         }

@@ -14,8 +14,10 @@ use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, connect_unsp
 use super::ends::namespace;
 use super::link::Client;
 use super::rendezvous::{Made, Peer, Rendezvous};
+use super::resume::of_made;
 use super::{Carried, entangled};
 use crate::Why;
+use crate::late::late;
 use crate::notify::{Answer, Call};
 use crate::socket::{Kind, cookie, from_bytes, kind, option, own, plain, wait_soon};
 
@@ -25,8 +27,11 @@ const CONNECTS: Duration = Duration::from_millis(20);
 const ACCEPTS: Duration = Duration::from_millis(50);
 /// Sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
-/// Where `struct tcp_info` has the bytes that were sent (linux/tcp.h, Linux 4.19).
+/// Where `struct tcp_info` has the bytes that are to be sent, and those that were (linux/tcp.h, Linux 4.19).
+const UNSENT: usize = 144;
 const BYTES_SENT: usize = 200;
+/// The state of a new socket there.
+const TCP_CLOSE: u8 = 7;
 
 impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
@@ -35,6 +40,7 @@ impl Carried {
         if !self.only.admits(to, to) {
             return Answer::Continue;
         }
+        let _turn = self.connecting.turn(cookie(&tcp).unwrap_or_default());
         if self.forget_made(&tcp) {
             return Answer::Return(0);
         }
@@ -61,14 +67,17 @@ impl Carried {
             let is_refused = to.ip().is_loopback() && !listens(call.thread, to.port());
             return if is_refused && peers.is_empty() { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
         }
+        // One that is connected, or about to be, may have bytes in it.
+        if !is_fresh(tcp) {
+            return Ok(Answer::Continue);
+        }
         let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
         entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
         let made = self.offered(rendezvous, call, (tcp, to), &peers)?;
-        let connected = connected(tcp, to);
-        if connected == Err(Errno::ISCONN) && self.was_made(tcp) {
-            return Ok(Answer::Return(0));
-        }
-        if let Err(errno) = connected {
+        late();
+        if let Err(errno) = connected(tcp, to)
+            && made.offered.0.withdraw().is_none()
+        {
             // One that failed is no connection.
             if errno == Errno::INPROGRESS {
                 self.count.left(Why::NotConnected);
@@ -76,9 +85,10 @@ impl Carried {
             return Ok(Answer::Errno(errno.raw_os_error()));
         }
         call.is_done();
-        self.note_made(tcp);
+        late();
         Ok(self.exchanged(call, (tcp, to), made).unwrap_or_else(|why| {
             self.count.left(why);
+            self.note_made(tcp);
             self.returns(call, tcp, waits(tcp))
         }))
     }
@@ -98,8 +108,9 @@ impl Carried {
             peers.iter().filter(|peer| peer.namespace == namespace || there.is_some()).cloned().collect();
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let client = Client { namespace, cookie, to };
+        let noted = |made: &Made| call.holds(of_made(tcp, made));
         rendezvous
-            .offer(&peers, client, there.as_ref().map(OwnedFd::as_fd), || spare().or_else(new_pair))
+            .offer(&peers, client, there.as_ref().map(OwnedFd::as_fd), (|| spare().or_else(new_pair), noted))
             .ok_or(if peers.is_empty() { Why::OtherNamespace } else { Why::NoPeer })
     }
 
@@ -112,20 +123,14 @@ impl Carried {
     ) -> Result<Answer, Why> {
         let until = Instant::now() + ACCEPTS;
         // While the other supervisor works.
-        let from = own(tcp);
-        let flags = fcntl_getfl(tcp).unwrap_or(OFlags::empty());
-        let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
-        for pair in &made.ends {
-            self.mirror(tcp, pair);
-            let _ = fcntl_setfl(pair, flags & kept);
-            from.iter().for_each(|from| self.keep_names(pair, *from, reached(to, *from)));
-        }
+        self.dress((tcp, Some(to)), &made.ends);
         let closes = entangled::closes(call.thread, call.int(0));
         made.offered.0.wait(until);
         let which = made.offered.0.withdraw().ok_or(Why::NotAccepted)?;
         // Both ends use the pair from here on, whatever happens.
         let pair = made.ends.swap_remove(which.min(made.ends.len() - 1));
         if call.replace(&pair, call.int(0), closes).is_err() {
+            // A signal has ended the call just now, or its process has. Made again, it makes another connection.
             let _ = connect_unspec(tcp);
             return Ok(Answer::Errno(libc::ECONNRESET));
         }
@@ -138,16 +143,31 @@ impl Carried {
         Ok(Answer::Gone)
     }
 
+    /// Gives ends of pairs what the TCP socket has, and its names.
+    pub(super) fn dress<'a>(
+        &self,
+        (tcp, to): (&OwnedFd, Option<SocketAddr>),
+        ends: impl IntoIterator<Item = &'a OwnedFd>,
+    ) {
+        let names = own(tcp).zip(to).map(|(from, to)| (from, reached(to, from)));
+        let flags = fcntl_getfl(tcp).unwrap_or(OFlags::empty());
+        let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
+        for pair in ends {
+            self.mirror(tcp, pair);
+            let _ = fcntl_setfl(pair, flags & kept);
+            names.iter().for_each(|(from, to)| self.keep_names(pair, *from, *to));
+        }
+    }
+
     /// Ends the TCP connection, with a reset: neither end keeps TIME-WAIT. What another thread has sent through it meanwhile is lost, so the
     /// pair ends too.
-    fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
-        let mut info = [0; 256];
-        let length = option(tcp, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info).unwrap_or(0);
-        let _ = connect_unspec(tcp);
-        self.forget_made(tcp);
-        if info[..length].get(BYTES_SENT..BYTES_SENT + 8).is_some_and(|sent| sent != [0; 8]) {
+    pub(super) fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
+        let _ = shutdown(tcp, Shutdown::Write);
+        let info = info(tcp);
+        if [&info[UNSENT..UNSENT + 4], &info[BYTES_SENT..BYTES_SENT + 8]].concat() != [0; 12] {
             let _ = shutdown(pair, Shutdown::Both);
         }
+        let _ = connect_unspec(tcp);
     }
 }
 
@@ -169,17 +189,6 @@ impl Carried {
         cookie(fd).is_some_and(|cookie| self.made().remove(&cookie))
     }
 
-    /// Whether another thread has just connected it, for a call that a signal ended.
-    fn was_made(&self, fd: &OwnedFd) -> bool {
-        (0..10).any(|_| {
-            let was_made = self.forget_made(fd);
-            if !was_made {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            was_made
-        })
-    }
-
     /// The call returns what TCP's would: its socket is now `fd`.
     fn returns(&self, call: &Call<'_>, fd: &OwnedFd, waits: bool) -> Answer {
         let answer = if waits { Answer::Return(0) } else { Answer::Errno(libc::EINPROGRESS) };
@@ -191,7 +200,7 @@ impl Carried {
 }
 
 /// Where to, if that is an address of IP.
-fn destination(call: &Call<'_>) -> Option<SocketAddr> {
+pub(super) fn destination(call: &Call<'_>) -> Option<SocketAddr> {
     let mut bytes = [0; 28];
     let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
     call.read(call.address(1), &mut bytes[..length]).ok()?;
@@ -230,6 +239,17 @@ fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
         }
         made => made,
     }
+}
+
+/// `struct tcp_info`, with zeros where the kernel's is shorter.
+fn info(tcp: &OwnedFd) -> [u8; 256] {
+    let mut info = [0; 256];
+    let _ = option(tcp, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info);
+    info
+}
+
+fn is_fresh(tcp: &OwnedFd) -> bool {
+    info(tcp)[0] == TCP_CLOSE
 }
 
 /// The network namespace of a thread. Only root looks into others for the ends of connections.

@@ -20,6 +20,7 @@ use rustix::net::{
 };
 
 use super::word::{Word, Words};
+use crate::late::late;
 use crate::socket::{from_bytes, plain, to_bytes};
 
 /// What a link begins with, beside the words' memory.
@@ -120,6 +121,7 @@ impl Inbox {
 
     /// Offers that are open, with all that have come.
     fn offers(&self) -> MutexGuard<'_, Inside> {
+        late();
         let mut inside = self.locked();
         let mut events = [MaybeUninit::uninit(); 64];
         // More than there is room for is not read now.
@@ -237,6 +239,7 @@ impl Links {
         fds: &[BorrowedFd<'_>],
     ) -> Result<(), Errno> {
         let link = self.link(name, path, word)?;
+        late();
         let numbers = [word.place as u64, word.number, which as u64, client.namespace, client.cookie];
         let sent = send(&link, &message(numbers, client.to), fds);
         if matches!(sent, Err(error) if error != Errno::AGAIN) {

@@ -17,6 +17,7 @@
 
 mod accept;
 mod connect;
+mod connecting;
 mod ends;
 mod entangled;
 mod link;
@@ -25,6 +26,7 @@ mod names;
 mod options;
 mod parked;
 mod rendezvous;
+mod resume;
 mod word;
 
 use std::collections::BTreeSet;
@@ -34,7 +36,8 @@ use std::sync::{Arc, Mutex};
 use crate::accept::Accepts;
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Counts, Error, Only, Options, Path, Shared};
+use crate::{Carrier, Counts, Error, Left, Only, Options, Path, Shared};
+use connecting::Connecting;
 use parked::Parked;
 use rendezvous::Rendezvous;
 
@@ -105,6 +108,7 @@ struct Carried {
     /// A pair for the next connection, made when there was time.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     accepts: Accepts,
+    connecting: Connecting,
     /// Cookies of sockets that are connected, and whose programs may ask again.
     made: Mutex<BTreeSet<u64>>,
     /// Options that programs have set, and what a new socket has of some.
@@ -123,6 +127,7 @@ impl Carried {
             parked,
             spare: Mutex::default(),
             accepts: Accepts::default(),
+            connecting: Connecting::default(),
             made: Mutex::default(),
             set: options::Remembered::default(),
             new_tcp: options::of_new(),
@@ -149,5 +154,9 @@ impl Carrier for Carried {
 
     fn counts(&self) -> Counts {
         self.count.so_far()
+    }
+
+    fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
+        self.resumed(call, left)
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::event::epoll;
 
-/// How long the thread sleeps between the sockets that it closes, so that it does not wake up for each of them.
+/// How long the thread sleeps before it closes sockets, so that it does not wake up for each of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Sockets that are parked.
@@ -42,10 +42,11 @@ impl Parked {
         let mut events = [MaybeUninit::uninit(); 64];
         loop {
             if let Ok((gone, _)) = epoll::wait(&self.epoll, &mut events[..], None) {
+                // A FIN comes just before the reset: to close earlier would leave TIME-WAIT there.
+                thread::sleep(PAUSE);
                 let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
                 gone.iter().for_each(|event| drop(all.remove(&(event.data.u64() as RawFd))));
             }
-            thread::sleep(PAUSE);
         }
     }
 }

@@ -147,16 +147,17 @@ impl Rendezvous {
         fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
 
-    /// Offers a connection to the supervisors of `peers`; our ends of the pairs that they would use, in the order of their numbers.
-    /// `None` where none of them has got it.
+    /// Offers a connection to the supervisors of `peers`, over pairs that `pair` makes. `None` where none of them has got the offer.
     pub(super) fn offer(
         &self,
         peers: &[Peer],
         client: Client,
         there: Option<BorrowedFd<'_>>,
-        pair: impl Fn() -> Option<(OwnedFd, OwnedFd)>,
+        (pair, noted): (impl Fn() -> Option<(OwnedFd, OwnedFd)>, impl Fn(&Made)),
     ) -> Option<Made> {
         let mut made = Made { offered: self.words.offer()?, ends: Vec::new() };
+        // Whoever follows withdraws it, and can do so from here on.
+        noted(&made);
         for peer in peers {
             let Some((ours, theirs)) = pair().filter(|_| made.ends.len() < word::MOST) else { break };
             let fds = [Some(theirs.as_fd()), there.filter(|_| peer.namespace != client.namespace)];
@@ -169,6 +170,7 @@ impl Rendezvous {
                 Err(_) => {}
             }
         }
+        noted(&made);
         (!made.ends.is_empty()).then_some(made)
     }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::late::late;
 use crate::socket::SOON;
 
 /// Offers that a supervisor has at a time.
@@ -27,7 +28,7 @@ const OFFERED: u64 = 1;
 /// Taken by the first of the supervisors that the connection was offered to; then come the others.
 const TAKEN: u64 = 2;
 /// Most supervisors that one connection is offered to.
-pub(super) const MOST: usize = 8;
+pub(super) const MOST: usize = 6;
 
 /// Words of one supervisor's offers.
 pub(super) struct Words {
@@ -142,11 +143,13 @@ impl Word {
 
     /// Takes it, as the supervisor with this number. Only then do both ends use the pair.
     pub(super) fn take(&self, which: usize) -> bool {
+        late();
         self.decide(TAKEN + which as u64) || self.taken_by() == Some(which)
     }
 
     /// Withdraws it; who has taken it where that is too late.
     pub(super) fn withdraw(&self) -> Option<usize> {
+        late();
         if self.decide(WITHDRAWN) { None } else { self.taken_by() }
     }
 
