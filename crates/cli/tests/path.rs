@@ -192,7 +192,7 @@ fn ask_slowly(port: usize) {
 fn ask_on(port: usize, threads: usize) {
     let over = Arc::new(std::sync::atomic::AtomicBool::new(false));
     println!("\nasking");
-    let ask_on = |over: Arc<std::sync::atomic::AtomicBool>| {
+    let ask_on = move |over: Arc<std::sync::atomic::AtomicBool>| {
         let mut asked = 0_u32;
         while !over.load(std::sync::atomic::Ordering::Acquire) {
             match try_ask(port) {
@@ -751,7 +751,9 @@ fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
     let count: u64 = std::env::var("LANDSPEED_BURSTS").map_or(600, |_| 10_000);
     let namespaces = Namespaces::new("ports");
     let name = &namespaces.0[0];
-    support::sh(&format!("ip netns exec {name} sysctl -qw net.ipv4.ip_local_port_range=42000 42199"));
+    let mut narrow = Command::new("ip");
+    narrow.args(["netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_local_port_range=42000 42199"]);
+    assert!(narrow.status().expect("it runs").success());
     for (serves, asks) in [("serve-on", "ask PORT COUNT 10"), ("greet-on", "greeted PORT COUNT")] {
         let server = Server::of(namespaces.command(0, "127.0.0.1", Some("local"), serves));
         let does = asks.replace("PORT", &server.port.to_string()).replace("COUNT", &count.to_string());

@@ -42,26 +42,26 @@ const KS: usize = 3;
 
 /// Steps of a supervisor of a client.
 mod client {
-    pub const OFFER: u8 = 0;
-    pub const NOTE: u8 = 1;
-    pub const SEND: u8 = 2;
-    pub const CONNECT: u8 = 3;
-    pub const WAIT: u8 = 4;
-    pub const REPLACE: u8 = 5;
-    pub const RESET: u8 = 6;
-    pub const ANSWER: u8 = 7;
-    pub const DONE: u8 = 8;
+    pub(super) const OFFER: u8 = 0;
+    pub(super) const NOTE: u8 = 1;
+    pub(super) const SEND: u8 = 2;
+    pub(super) const CONNECT: u8 = 3;
+    pub(super) const WAIT: u8 = 4;
+    pub(super) const REPLACE: u8 = 5;
+    pub(super) const RESET: u8 = 6;
+    pub(super) const ANSWER: u8 = 7;
+    pub(super) const DONE: u8 = 8;
 }
 
 /// Steps of a supervisor of a server.
 mod server {
-    pub const ACCEPT: u8 = 0;
-    pub const NOTE: u8 = 1;
-    pub const LOOK: u8 = 2;
-    pub const TAKE: u8 = 3;
-    pub const GIVE: u8 = 4;
-    pub const ANSWER: u8 = 5;
-    pub const DONE: u8 = 6;
+    pub(super) const ACCEPT: u8 = 0;
+    pub(super) const NOTE: u8 = 1;
+    pub(super) const LOOK: u8 = 2;
+    pub(super) const TAKE: u8 = 3;
+    pub(super) const GIVE: u8 = 4;
+    pub(super) const ANSWER: u8 = 5;
+    pub(super) const DONE: u8 = 6;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,11 +1,12 @@
 //! Which socket is at the other end of a connection. The kernel says so: no byte goes through the connection for it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use landspeed_netlink::{SockDiag, SocketId, netns_cookie};
@@ -60,11 +61,12 @@ impl Ends {
         let namespace = namespace(&tcp)?;
         let id = SocketId { local: plain(peer), remote: plain(own), interface: 0, cookie: ANY };
         let mut diags = self.diags.lock().unwrap_or_else(PoisonError::into_inner);
-        if !diags.contains_key(&namespace) {
-            let diag = inside(namespace, || of_thread(thread), || SockDiag::open().ok())?;
-            diags.insert(namespace, diag);
-        }
-        let found = diags.get(&namespace)?.tcp_flow(&id).ok()??.id;
+        let open = || inside(namespace, || of_thread(thread), || SockDiag::open().ok());
+        let diag = match diags.entry(namespace) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => place.insert(open()?),
+        };
+        let found = diag.tcp_flow(&id).ok()??.id;
         (found.interface == 0).then_some(found.cookie)
     }
 
@@ -84,9 +86,21 @@ impl Ends {
         !is_special(&tcp) && look().unwrap_or(false)
     }
 
+    /// Has the program loaded that looks into other namespaces, where this process may: a first connection does not wait that long.
+    pub(super) fn prepare(self: &Arc<Self>) {
+        let own = Arc::clone(self);
+        if rustix::process::geteuid().is_root() && self.programs.get().is_none() {
+            let _ = thread::Builder::new().spawn(move || own.programs().is_some());
+        }
+    }
+
+    fn programs(&self) -> Option<&Mutex<Object>> {
+        self.programs.get_or_init(|| load().ok().map(Mutex::new)).as_ref()
+    }
+
     /// The socket with these addresses, in this thread's network namespace.
     fn end(&self, names: Names) -> Option<End> {
-        let object = self.programs.get_or_init(|| load().ok().map(Mutex::new)).as_ref()?;
+        let object = self.programs()?;
         let object = object.lock().unwrap_or_else(PoisonError::into_inner);
         let program = object.progs_mut().find(|program| program.name() == "ends")?;
         let asked = question(names);

@@ -33,7 +33,7 @@ pub(super) struct Rendezvous {
     inbox: Inbox,
     links: Links,
     words: Arc<Words>,
-    ends: Ends,
+    ends: Arc<Ends>,
     entries: Mutex<BTreeSet<PathBuf>>,
     /// What was read of others' entries.
     ports: Mutex<BTreeMap<u16, Port>>,
@@ -83,7 +83,7 @@ impl Rendezvous {
             inbox,
             links: Links::default(),
             words,
-            ends: Ends::default(),
+            ends: Arc::default(),
             entries: Mutex::default(),
             ports: Mutex::default(),
             is_heard: AtomicBool::new(false),
@@ -98,6 +98,7 @@ impl Rendezvous {
             && at.port() != 0
         {
             self.enter(&listener, at, call.process());
+            self.ends.prepare();
         }
     }
 
