@@ -3,12 +3,13 @@
 //! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
 //! connection, on which it has a second to prove the key.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, SocketType};
+use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, Seq, SocketId, SocketType};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
@@ -28,6 +29,9 @@ use crate::{Error, Patience, socket};
 /// What the largest handshake has, a probe of the path's packet size included.
 const ROOM: usize = 2048;
 
+/// What tells requests for different connections apart.
+type RequestId = (SocketAddr, SocketId, Seq);
+
 pub(super) struct UdtListener {
     socket: Socket,
     at: SocketAddr,
@@ -36,12 +40,15 @@ pub(super) struct UdtListener {
     began: Instant,
     listener: landspeed_udt::Listener,
     applicants: Applicants<Connected>,
+    /// Requests that became flows. One that came twice would take a second socket, to which what the client
+    /// sends might go.
+    accepted: HashSet<RequestId>,
 }
 
 /// A connection whose proof is under way.
 struct Connected {
     channel: Channel,
-    peer: SocketAddr,
+    request: RequestId,
     greeting: Greeting,
 }
 
@@ -57,6 +64,7 @@ impl UdtListener {
             began: Instant::now(),
             listener: landspeed_udt::Listener::new(secret, SocketType::Stream),
             applicants: Applicants::new(),
+            accepted: HashSet::new(),
         })
     }
 
@@ -103,7 +111,7 @@ impl UdtListener {
     /// read is of one that there is already.
     fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         let peer = request.peer;
-        if self.applicants.iter().any(|applicant| applicant.peer == peer) {
+        if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
             return Ok(());
         }
         let socket = another(self.at)?;
@@ -116,7 +124,7 @@ impl UdtListener {
             Connection::accept(now, config, identity(), request)
         })?;
         channel.act(&mut channel.lock());
-        let applicant = Connected { channel, peer, greeting: Greeting::new() };
+        let applicant = Connected { channel, request: request.id(), greeting: Greeting::new() };
         self.applicants.admit(Some(peer.ip()), applicant, &self.key);
         Ok(())
     }
@@ -176,6 +184,7 @@ impl Listener for UdtListener {
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         loop {
             if let Some((number, applicant)) = self.applicants.next_proven() {
+                self.accepted.insert(applicant.request);
                 return Ok(Box::new(UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)))));
             }
             self.wait(patience.slice_at(self.at, self.strangers())?)?;
