@@ -14,6 +14,9 @@ use crate::signal::{Signal, Signals};
 use crate::workers::Workers;
 use crate::{Error, Watch, Watched};
 
+/// A window in which nothing came says that the path is broken if it is this long; in a shorter one a process may only have waited
+/// for its core.
+const TELLING: Nanos = Nanos::millis(500);
 /// The longest that the coordinator sleeps without looking whether something is amiss.
 const TICK: Duration = Duration::from_millis(50);
 /// How often it looks for the first data.
@@ -343,7 +346,7 @@ impl Trial<'_, '_> {
         self.quiet.look(now, self.received());
         let silences = (receiving > 0).then(|| self.quiet.end().beyond(Bytes(came), window));
         let nothing = Broken { waited_ns: window, ..Broken::default() };
-        let broken = (receiving > 0 && came == 0).then_some(nothing);
+        let broken = (receiving > 0 && came == 0).then_some(nothing).filter(|_| window >= TELLING);
         let strangers = self.parts.strangers;
         Measured { window, counts, datagrams, strangers, details, observed, silences, broken }
     }
