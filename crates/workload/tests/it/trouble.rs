@@ -128,7 +128,8 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
 fn a_flood_of_connections_fails_no_trial() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    let mut short = spec(stream::spec(Nanos::millis(50)));
+    // Long enough that three threads which take the processor cannot take all of it.
+    let mut short = spec(stream::spec(Nanos::millis(500)));
     set(&mut short, &[("flows", "64")]);
     let (cancel, over) = (Cancel::new(), Cancel::new());
     std::thread::scope(|scope| {
