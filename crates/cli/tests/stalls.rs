@@ -116,6 +116,15 @@ fn a_black_hole_blocked_icmp_and_dropped_fragments_are_named() {
             assert_eq!(explained(&path), ("mtu-black-hole".to_owned(), said.to_owned()));
         });
         scope.spawn(|| {
+            let path = Path::new("vy", black_hole);
+            let words =
+                ["measure", "stream", "--time", "1s", "--vary", "mtu=1500,4000", "--blocks", "2", "--yes"];
+            let (said, complaint) = support::text(&landspeed(&words, &path));
+            // The size that does not arrive costs its own trials, and the other size has its figures.
+            let why = "mtu=4000: 2 of 2 trials failed: the path carried nothing for";
+            assert!(said.contains(why), "{said}{complaint}");
+        });
+        scope.spawn(|| {
             let path = Path::new("ic", |n| routed(n, 1400, NO_ICMP));
             let (cause, said) = explained(&path);
             assert!(cause == "icmp-blocked" && said.contains("1400 bytes"), "{cause}: {said}");

@@ -151,12 +151,13 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     remarks
 }
 
-/// Whether a host refused one request, or its flows fell back (the session goes on), rather than was lost.
+/// Whether one trial failed, rather than a host was lost: a host refused it, its flows fell back, or the path carried nothing under
+/// these settings.
 pub(crate) fn refused(error: &Error) -> bool {
     use landspeed_session::Error::Refused;
     match error {
         Error::Both { first, .. } => refused(first),
-        Error::Session { source: Refused { .. }, .. } | Error::FellBack { .. } => true,
+        Error::Session { source: Refused { .. }, .. } | Error::FellBack { .. } | Error::Silent { .. } => true,
         _ => false,
     }
 }

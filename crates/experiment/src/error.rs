@@ -1,5 +1,7 @@
 //! What can go wrong with an experiment, each in one line that names the thing and the remedy.
 
+use landspeed_units::Nanos;
+
 /// An experiment that could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -36,6 +38,9 @@ pub enum Error {
     /// The flows of a trial were something else than asked.
     #[error("{host}: {line}")]
     FellBack { host: String, line: String },
+    /// A trial whose path broke, or carried nothing: no figure of it is whole.
+    #[error("the path carried nothing for {waited}; `landspeed explain` says why")]
+    Silent { waited: Nanos },
     #[error("{host} cannot be tuned: {why}")]
     MayNotTune { host: String, why: String },
     /// A host is not as it was before.

@@ -389,12 +389,7 @@ pub(crate) fn ping_flow(flow: &Settings) -> Settings {
 /// Refuses a run whose path broke, or carried nothing: no figure of it is whole.
 fn unbroken(ends: &[EndpointOutcome; 2]) -> Result<(), Error> {
     let broken = ends.iter().map(|end| end.get::<Broken>()).find(|broken| broken.is_so());
-    broken.map_or(Ok(()), |broken| {
-        Err(Error::Other(format!(
-            "the path carried nothing for {}; `landspeed explain` says why",
-            broken.waited_ns
-        )))
-    })
+    broken.map_or(Ok(()), |broken| Err(Error::Silent { waited: broken.waited_ns }))
 }
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
