@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use landspeed_session::wait_until_usable;
 use landspeed_workload::DataPort;
 
 /// More than any topology needs; a controller that asks for more is at fault.
@@ -15,6 +16,7 @@ pub(crate) struct Ports(Mutex<HashMap<u16, Arc<DataPort>>>);
 impl Ports {
     /// Opens a port at `at` that accepts flows of `transports` proving `key`. One that is open already takes them up.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
+        wait_until_usable(&at.ip());
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ports.len() >= LIMIT {
             return Err(format!("{LIMIT} data ports are open already: close some"));

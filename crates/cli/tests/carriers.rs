@@ -4,7 +4,8 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
@@ -253,13 +254,15 @@ fn hosts_with_link_local_addresses_only() {
     two.ip("b", "link add dummy0 type bridge");
     two.ip("b", "link set dummy0 up");
     two.cable(["va1", "vb1"], ["", ""]);
-    std::thread::sleep(Duration::from_millis(2_300));
     let address = |link: &str| {
         let shown = sh(&format!("ip -n {} -6 -j addr show {link}", two.netns("b")));
         let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
         shown[0]["addr_info"][0]["local"].as_str().expect("an address").to_owned()
     };
     let at = address("vb1");
+    // The kernel still checks it for duplicates.
+    assert!(agent_line(&two, &format!("[{at}%vb1]:0")).starts_with("landspeed://"));
+    std::thread::sleep(Duration::from_millis(1_000));
     for asked in [None, Some(format!("{at}%va1"))] {
         let pair = two.joined(asked.as_deref());
         assert_eq!(pair.path.address_b, format!("{at}%va1"));
@@ -271,6 +274,17 @@ fn hosts_with_link_local_addresses_only() {
     }
     let (_, err) = text(&two.landspeed(&["measure", "stream", "--address", &format!("{at}%vb1")]));
     assert!(err.contains("has no interface vb1") && err.contains("use one of va1"), "{err}");
+}
+
+/// The line of an agent on B that listens at `at`, which is ended then; nothing where it cannot listen.
+fn agent_line(two: &Two, at: &str) -> String {
+    let args = ["netns", "exec", &two.netns("b"), LANDSPEED, "agent", "--listen", at];
+    let agent = Command::new("ip").args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
+    let mut agent = agent.expect("ip runs");
+    let mut line = String::new();
+    BufReader::new(agent.stdout.take().expect("a pipe")).read_line(&mut line).expect("text");
+    agent.kill().and_then(|()| agent.wait()).expect("a child");
+    line
 }
 
 /// Addresses that lead nowhere stand before the one that answers, and both hosts have docker0.

@@ -63,4 +63,4 @@ pub use ssh::SshHost;
 pub use stdio::{serve_socket, serve_stdio};
 pub use text::one_line;
 pub use token::Token;
-pub use zone::{NoAddress, Zoned, ZonedPort, at_zone, is_link_local};
+pub use zone::{NoAddress, Zoned, ZonedPort, at_zone, is_link_local, wait_until_usable};

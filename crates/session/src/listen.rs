@@ -15,7 +15,7 @@ use crate::link::Link;
 use crate::serve::{attend, event_loop};
 use crate::strangers::{Herald, Strangers};
 use crate::wire::Opening;
-use crate::zone::at_zone;
+use crate::zone::{at_zone, wait_until_usable};
 use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
 
 /// How long a wrong token is left without an answer.
@@ -37,6 +37,7 @@ pub fn listen(
     options: &ServeOptions,
 ) -> Result<Listening, Error> {
     let failed = |source| Error::Listen { address, source };
+    wait_until_usable(&address.ip());
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;

@@ -4,9 +4,14 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 /// Every IPv6 address of this thread's network namespace, with its interface.
 const TABLE: &str = "/proc/thread-self/net/if_inet6";
+/// `IFA_F_TENTATIVE` of linux/if_addr.h.
+const TENTATIVE: u32 = 0x40;
+const LONGEST_CHECK: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// An IP address as people write it, with the zone that a link-local one may have: `192.0.2.1`, `fe80::1%eth0`, `fe80::1%3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,20 +104,40 @@ impl ZonedPort {
     }
 }
 
-/// An interface with a link-local address.
+/// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): no socket can be bound to it until
+/// then. That takes one to two seconds after a link comes up; the wait ends after three.
+pub fn wait_until_usable(ip: &IpAddr) {
+    let IpAddr::V6(ip) = ip else { return };
+    let is_tentative = || {
+        let known = addresses().unwrap_or_default();
+        known.iter().any(|known| known.address == *ip && known.flags & TENTATIVE != 0)
+    };
+    let end = Instant::now() + LONGEST_CHECK;
+    while is_tentative() && Instant::now() < end {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// An interface and one of its IPv6 addresses.
 pub(crate) struct Zone {
     pub(crate) index: u32,
     pub(crate) name: String,
     pub(crate) address: Ipv6Addr,
+    /// `IFA_F_*` of linux/if_addr.h.
+    flags: u32,
 }
 
 /// The interfaces of this thread's network namespace that have a link-local address.
 pub(crate) fn zones() -> io::Result<Vec<Zone>> {
+    Ok(addresses()?.into_iter().filter(|zone| zone.address.is_unicast_link_local()).collect())
+}
+
+fn addresses() -> io::Result<Vec<Zone>> {
     let table = match std::fs::read_to_string(TABLE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         table => table?,
     };
-    Ok(table.lines().filter_map(zone).filter(|zone| zone.address.is_unicast_link_local()).collect())
+    Ok(table.lines().filter_map(zone).collect())
 }
 
 /// A line of the table: address, index, prefix length, scope, flags in hexadecimal; name.
@@ -120,7 +145,8 @@ fn zone(line: &str) -> Option<Zone> {
     let mut fields = line.split_ascii_whitespace();
     let address = u128::from_str_radix(fields.next()?, 16).ok()?.into();
     let index = u32::from_str_radix(fields.next()?, 16).ok()?;
-    Some(Zone { index, name: fields.nth(3)?.to_owned(), address })
+    let flags = u32::from_str_radix(fields.nth(2)?, 16).ok()?;
+    Some(Zone { index, name: fields.next()?.to_owned(), address, flags })
 }
 
 /// Where to dial `address`: a link-local one without a zone may be behind any interface that has such an address itself,
@@ -161,7 +187,7 @@ mod tests {
     fn the_kernels_table_is_read() {
         let line = "fe80000000000000409 8ccfffeac2608".replace(' ', "") + " 1f 40 20 80       va";
         let zone = zone(&line).unwrap();
-        assert_eq!((zone.index, zone.name.as_str()), (31, "va"));
+        assert_eq!((zone.index, zone.name.as_str(), zone.flags), (31, "va", 0x80));
         assert_eq!(zone.address, "fe80::4098:ccff:feac:2608".parse::<Ipv6Addr>().unwrap());
         assert!(super::zone("").is_none() && super::zone("xyz 1").is_none());
     }
