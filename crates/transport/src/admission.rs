@@ -64,12 +64,13 @@ impl<A: Applicant> Applicants<A> {
         Applicants { waiting: VecDeque::new(), proven: VecDeque::new(), strangers: 0 }
     }
 
-    /// Those that are at their proof.
+    /// Those that are at their proof, and those that have just proven the key.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &A> {
-        self.waiting.iter().map(|waiting| &waiting.applicant)
+        let proven = self.proven.iter().map(|(_, applicant)| applicant);
+        self.waiting.iter().map(|waiting| &waiting.applicant).chain(proven)
     }
 
-    /// The same, to be changed.
+    /// Those that are at their proof, to be changed.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut A> {
         self.waiting.iter_mut().map(|waiting| &mut waiting.applicant)
     }

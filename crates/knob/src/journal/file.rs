@@ -1,7 +1,7 @@
 //! The journal file of one network namespace, under its lock.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ use super::folder::Folder;
 use super::line;
 use super::lock::lock;
 use super::read::{self, Contents, End};
+use super::second::{self, Copies, SecondCopy};
 use super::{JournalError, Lookup};
 
 /// An open journal whose lock this process holds, alone or together with its agent or guardian: the lock
@@ -24,6 +25,17 @@ pub(super) struct JournalFile {
     name: String,
     file: File,
     end: End,
+    copy: Second,
+}
+
+/// The second copy of a journal that is written.
+#[derive(Debug)]
+enum Second {
+    /// It is only read so far.
+    NotYet,
+    Kept(SecondCopy),
+    /// Why there is none.
+    None(String),
 }
 
 /// "net-7.jsonl".
@@ -90,7 +102,8 @@ impl JournalFile {
 
     /// Takes over a file whose lock is held already.
     pub(super) fn adopt(folder: Folder, name: &str, fd: OwnedFd) -> JournalFile {
-        JournalFile { folder, name: name.to_owned(), file: fd.into(), end: End::default() }
+        let (name, file, end) = (name.to_owned(), fd.into(), End::default());
+        JournalFile { folder, name, file, end, copy: Second::NotYet }
     }
 
     pub(super) fn read(&self, lookup: Lookup) -> Result<Contents, JournalError> {
@@ -103,15 +116,42 @@ impl JournalFile {
         self.end = contents.end;
         if contents.damage.is_empty() {
             self.file.set_len(self.end.len).map_err(|e| self.failed("truncate", e))?;
+            // Without checksums a copy could not be told from a journal that was changed.
+            if self.end.lines.is_some() {
+                self.double();
+            }
         }
         Ok(())
+    }
+
+    /// Keeps a second copy from now on, in the place of the one that there is. The run goes on without where there can be none.
+    pub(super) fn double(&mut self) {
+        let made = self.bytes().and_then(|bytes| {
+            Copies::open_or_make(&self.folder.state()).and_then(|copies| copies.put(&self.name, &bytes))
+        });
+        self.copy = made.map_or_else(|error| Second::None(error.to_string()), Second::Kept);
+    }
+
+    /// Why there is no whole second copy, where there is none.
+    pub(super) fn without_copy(&self) -> Option<&str> {
+        match &self.copy {
+            Second::NotYet => None,
+            Second::Kept(copy) => copy.missed(),
+            Second::None(why) => Some(why),
+        }
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, JournalError> {
+        let mut bytes = vec![0; self.file.metadata().map_or(0, |file| file.len() as usize)];
+        self.file.read_exact_at(&mut bytes, 0).map_err(|e| self.failed("read", e))?;
+        Ok(bytes)
     }
 
     /// The same journal once more, under the same lock.
     pub(super) fn again(&self) -> Result<JournalFile, JournalError> {
         let file = self.file.try_clone().map_err(|e| self.failed("duplicate", e))?;
         let (folder, name) = (self.folder.again()?, self.name.clone());
-        Ok(JournalFile { folder, name, file, end: self.end })
+        Ok(JournalFile { folder, name, file, end: self.end, copy: Second::NotYet })
     }
 
     /// Appends lines; on return they are on disk. On failure the journal is as before.
@@ -122,14 +162,19 @@ impl JournalFile {
         if is_full || lines.iter().any(|line| line.len() >= read::MAX_LINE) {
             return Err(JournalError::Full { path: self.path() });
         }
-        let written =
-            self.file.write_all_at(&lines.concat(), self.end.len).and_then(|()| self.file.sync_data());
+        let lines = lines.concat();
+        let written = self.file.write_all_at(&lines, self.end.len).and_then(|()| self.file.sync_data());
         written.map_err(|e| {
             // Half a line would swallow the next one. Failing here too leaves a journal that is refused
             // line by line when read, which is as safe.
             let _ = self.file.set_len(self.end.len);
             self.failed("write", e)
         })?;
+        match &self.copy {
+            Second::Kept(copy) if copy.is_gone() => self.double(),
+            Second::Kept(copy) => copy.write(&lines, self.end.len),
+            Second::NotYet | Second::None(_) => {}
+        }
         self.end.len += total as u64;
         self.end.lines = self.end.lines.map(|lines| lines + entries.len() as u32);
         Ok(())
@@ -145,17 +190,30 @@ impl JournalFile {
     pub(super) fn mark(&self, mark: Mark) -> Result<(), JournalError> {
         let mark = Entry::Mark(Mark { lines: self.end.lines.unwrap_or(0), ..mark });
         let line = self.end.lines.map_or_else(|| line::plain(&mark), |_| line::sealed(line::MARK, &mark));
-        self.file.write_all_at(&line, self.end.mark_at).map_err(|e| self.failed("write", e))
+        self.file.write_all_at(&line, self.end.mark_at).map_err(|e| self.failed("write", e))?;
+        if let Second::Kept(copy) = &self.copy {
+            copy.write(&line, self.end.mark_at);
+        }
+        Ok(())
     }
 
-    /// Says that everything is put back, and removes the file, unless another one has its name by now; the lock lasts
+    /// Says that everything is put back, and removes both files, unless another one has the name by now; the lock lasts
     /// until this is dropped.
     pub(super) fn remove(&self) -> Result<(), JournalError> {
         // Who has only read it does not know where the mark is, and nobody waits to hear of it.
         if self.end.mark_at > 0 {
             let _ = self.mark(Mark { turning: Mark::DONE, ..Mark::default() });
         }
+        second::remove(&self.folder.state(), &self.name, &self.header())?;
         if self.is_there() { self.folder.remove(&self.name) } else { Ok(()) }
+    }
+
+    /// The first line, which tells runs apart.
+    fn header(&self) -> Vec<u8> {
+        let mut line = Vec::new();
+        let mut lines = BufReader::new(&self.file).take(read::MAX_LINE as u64);
+        let whole = (&self.file).seek(SeekFrom::Start(0)).and_then(|_| lines.read_until(b'\n', &mut line));
+        if whole.is_ok() && line.ends_with(b"\n") { line } else { Vec::new() }
     }
 
     /// Removes a file that was to become a journal.
@@ -180,13 +238,7 @@ impl JournalFile {
 
     /// Writes what is in the file once more to where it should be.
     pub(super) fn copy_anew(&self) -> Result<(), JournalError> {
-        let mut bytes = vec![0; self.file.metadata().map_or(0, |file| file.len() as usize)];
-        self.file.read_exact_at(&mut bytes, 0).map_err(|e| self.failed("read", e))?;
-        let (folder, draft) = (self.folder.anew()?, draft_of(&self.name));
-        folder.remove(&draft)?;
-        let Some(fd) = folder.file(&draft, true)? else { return Ok(()) };
-        File::from(fd).write_all_at(&bytes, 0).map_err(|e| self.failed("write", e))?;
-        folder.rename(&draft, &self.name)
+        self.folder.anew()?.put(&self.name, &self.bytes()?).map(drop)
     }
 
     /// Paths of the file, its folder and the folder above: the first two hold whatever they are called by now.

@@ -1,6 +1,8 @@
 //! The folder of journals: root's alone, and never reached through a symlink.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use landspeed_folder::{Private, is_private};
@@ -8,6 +10,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, openat, renameat, sta
 use rustix::io::Errno;
 
 use super::JournalError;
+use super::file::draft_of;
 
 /// Where landspeed keeps its state, unless the environment variable [`STATE_DIR_VARIABLE`] says otherwise.
 const STATE_DIR: &str = "/var/lib/landspeed";
@@ -49,6 +52,12 @@ impl Folder {
             },
         };
         Ok(found.map(|folder| Folder { fd: folder.into(), path: state.join(JOURNALS) }))
+    }
+
+    /// A folder of copies.
+    pub(super) fn of(folder: Private) -> Folder {
+        let path = folder.path().to_owned();
+        Folder { fd: folder.into(), path }
     }
 
     pub(super) fn again(&self) -> Result<Folder, JournalError> {
@@ -105,9 +114,24 @@ impl Folder {
 
     /// Gives a file another name, in the place of what has that, and makes that durable.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), JournalError> {
-        let renamed = renameat(&self.fd, from, &self.fd, to);
-        renamed.map_err(|e| JournalError::io("rename", &self.path.join(from), e))?;
+        self.replace(from, to)?;
         self.sync()
+    }
+
+    fn replace(&self, from: &str, to: &str) -> Result<(), JournalError> {
+        let renamed = renameat(&self.fd, from, &self.fd, to);
+        renamed.map_err(|e| JournalError::io("rename", &self.path.join(from), e))
+    }
+
+    /// Puts a file with these bytes in the place of what has its name, at once and not yet durably.
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<File, JournalError> {
+        let draft = draft_of(name);
+        let _ = unlinkat(&self.fd, &draft, AtFlags::empty());
+        let gone = || JournalError::folder(&self.path_of(&draft), "is gone");
+        let file = File::from(self.file(&draft, true)?.ok_or_else(gone)?);
+        file.write_all_at(bytes, 0).map_err(|e| JournalError::io("write", &self.path_of(&draft), e))?;
+        self.replace(&draft, name)?;
+        Ok(file)
     }
 
     /// Removes a file and makes the removal durable. A file that is gone already is no error.

@@ -23,6 +23,7 @@ use super::lease::Lease;
 use super::ledger::Ledger;
 use super::lock::NamespaceLock;
 use super::restore::restore;
+use super::second;
 use super::wire::{Channel, ToAgent, ToGuardian, fitting};
 use super::{JournalError, Lookup};
 
@@ -232,6 +233,9 @@ impl Guardian {
         {
             report.notes.push(format!("everything was put back, but {e}"));
         }
+        if let Some(why) = self.ledger.file.without_copy() {
+            report.notes.push(format!("no second copy of the journal was kept: {why}"));
+        }
         report.into_restored()
     }
 }
@@ -252,6 +256,7 @@ fn open(
     let namespace = NamespaceLock::take()?;
     let folder = Folder::open_or_make(state_dir)?;
     let name = name_of(here.netns_cookie);
+    second::bring_back(state_dir, &name, lookup)?;
     let earlier = JournalFile::lock(folder.again()?, &name)?;
     if let Some(file) = &earlier
         && file.read(lookup)?.is_pending()
@@ -260,7 +265,8 @@ fn open(
     }
     let Here { boot_id, netns_cookie } = here;
     let header = Header { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me };
-    let file = JournalFile::begin(folder, &name, header.clone())?;
+    let mut file = JournalFile::begin(folder, &name, header.clone())?;
+    file.double();
     Ok((namespace, Ledger::new(file, lookup, header), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 

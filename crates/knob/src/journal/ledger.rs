@@ -100,6 +100,7 @@ impl Ledger {
         let mut file = JournalFile::begin(self.file.folder().anew()?, self.file.name(), header)?;
         file.append(&self.history.entries())?;
         file.mark(self.history.mark)?;
+        file.double();
         self.file = file;
         Ok(())
     }

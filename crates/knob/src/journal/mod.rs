@@ -7,7 +7,7 @@
 //! - [`Undo`] does when both are dead.
 //!
 //! The journal is one file a network namespace, `/var/lib/landspeed/journal/net-COOKIE.jsonl`; the entries
-//! are in `entry.rs`. Whoever restores holds the locks of the file and of the namespace (`lock.rs`), compares, and
+//! are in `entry.rs`, and a second copy is in /run (`second.rs`). Whoever restores holds the locks of the file and of the namespace (`lock.rs`), compares, and
 //! removes the file: a file that exists unlocked means that there is something to undo.
 
 mod bracket;
@@ -33,6 +33,7 @@ mod namespaces;
 mod net;
 mod read;
 mod restore;
+mod second;
 mod side_effects;
 mod snapshot;
 mod spawn;

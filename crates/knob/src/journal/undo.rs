@@ -1,6 +1,6 @@
 //! Putting back what neither agent nor guardian lived to put back, or giving it up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::entry::{Intent, Turned};
 use super::file::{JournalFile, cookie_of, draft_for, name_of};
@@ -11,7 +11,7 @@ use super::ledger::Ledger;
 use super::lock::NamespaceLock;
 use super::read::Contents;
 use super::restore::{Report, inventory, restore, still_ours};
-use super::{JournalError, Lookup, namespaces};
+use super::{JournalError, Lookup, namespaces, second};
 
 /// What `landspeed undo` did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,11 +75,19 @@ pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     if here.boot_id != boot_id {
         return None;
     }
-    let names = match Folder::open(&state_dir()).ok()? {
-        Some(folder) => folder.names().ok()?,
+    Some(names(&state_dir()).ok()?.contains(&name_of(netns_cookie)))
+}
+
+/// What is in the folder of journals, and the journals of which there is a second copy alone.
+fn names(state: &Path) -> Result<Vec<String>, JournalError> {
+    let mut names = match Folder::open(state)? {
+        Some(folder) => folder.names()?,
         None => Vec::new(),
     };
-    Some(names.contains(&name_of(netns_cookie)))
+    names.extend(second::names(state)?);
+    names.sort();
+    names.dedup();
+    Ok(names)
 }
 
 /// What is done with one journal, under its lock.
@@ -122,12 +130,8 @@ impl Undo {
     fn each(&self, here: &Here, work: &mut Work<'_>) -> Result<UndoReport, JournalError> {
         let mut report = UndoReport { clean: true, ..UndoReport::default() };
         let own = name_of(here.netns_cookie);
-        let names = match Folder::open(&self.state_dir)? {
-            Some(folder) => folder.names()?,
-            None => Vec::new(),
-        };
         let mut others = 0;
-        for name in names {
+        for name in names(&self.state_dir)? {
             match cookie_of(&name) {
                 None if draft_for(&name).is_some() => self.discard_draft(&name),
                 None => report.problem(format!(
@@ -158,7 +162,28 @@ impl Undo {
         }
     }
 
+    /// Works on a journal, and on the one that has its name after it: another run's, of which only the second copy was left.
     fn one(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
+        self.bring_back(name, report);
+        self.work_on(name, work, report);
+        if self.bring_back(name, report) {
+            self.work_on(name, work, report);
+        }
+    }
+
+    fn bring_back(&self, name: &str, report: &mut UndoReport) -> bool {
+        let is_back = second::bring_back(&self.state_dir, name, self.lookup).unwrap_or_else(|e| {
+            report.problem(format!("{name}: {e}"));
+            false
+        });
+        if is_back {
+            let line = "another program removed or changed it, and its second copy has taken its place";
+            report.lines.push(format!("journal {name}: {line}"));
+        }
+        is_back
+    }
+
+    fn work_on(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
         let locked = Folder::open(&self.state_dir).and_then(|folder| match folder {
             Some(folder) => JournalFile::lock(folder, name),
             None => Ok(None),
@@ -206,7 +231,7 @@ impl Undo {
             report.problem(line.into());
         }
         report.problem(format!(
-            "{} is kept: run `landspeed undo` again, or put these back by hand and remove it",
+            "{} is kept: run `landspeed undo` again, or put these back by hand and run `landspeed undo --forget`",
             file.path().display()
         ));
         Ok(())

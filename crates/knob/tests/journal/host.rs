@@ -42,7 +42,14 @@ pub(crate) fn started(lease_ms: u64) -> Option<(Host, String, Agent)> {
 /// A namespace with its own state folder; both vanish with it.
 pub(crate) struct Host {
     netns: OwnedFd,
+    cookie: u64,
     state: tempfile::TempDir,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.copies().iter().for_each(|copy| drop(std::fs::remove_file(copy)));
+    }
 }
 
 const SETUP: &str = "
@@ -92,7 +99,8 @@ impl Host {
 
     fn with(setup: &str) -> Host {
         let netns = empty_netns();
-        let host = Host { netns, state: tempfile::tempdir().unwrap() };
+        let cookie = inside(&netns, || landspeed_netlink::netns_cookie().unwrap());
+        let host = Host { netns, cookie, state: tempfile::tempdir().unwrap() };
         host.inside(|| {
             for line in setup.lines().filter(|l| !l.is_empty()) {
                 ip(line);
@@ -119,6 +127,13 @@ impl Host {
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.state().join("journal")).into_iter().flatten();
         entries.map(|e| e.unwrap().path()).collect()
+    }
+
+    /// The second copies of its journals.
+    pub(crate) fn copies(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir("/run/landspeed/journal").into_iter().flatten().flatten();
+        let own = format!("-net-{}.jsonl", self.cookie);
+        entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(&own)).collect()
     }
 
     /// A handle of the namespace that outlives this.
@@ -185,6 +200,11 @@ impl Host {
             ("LANDSPEED_TEST_LEASE_MS", "60000"),
             (landspeed_knob::journal::STATE_DIR_VARIABLE, state.to_str().unwrap()),
         ])
+    }
+
+    /// As [`Host::agent`], with another place for what is gone with the boot.
+    pub(crate) fn agent_with_run_dir(&self, run_dir: &str) -> Agent {
+        self.start(&[("LANDSPEED_TEST_LEASE_MS", "60000"), ("LANDSPEED_RUN_DIR", run_dir)])
     }
 
     /// As [`Host::agent`], one that gives a guardian up which does not answer for so long.

@@ -90,10 +90,17 @@ fn a_changed_journal_does_no_harm_to_a_host() {
     agent.kill_with_guardian(&host);
     let path = host.journals().remove(0);
     let journal = fs::read(&path).unwrap();
+    let copy = host.copies().remove(0);
+    assert!(fs::read(&copy).unwrap() == journal, "the second copy is another");
     let mut random = Random(seed);
     for n in 0..count.unwrap_or(16) {
         let bytes = changed(&journal, &mut random);
         put(&path, &bytes);
+        let has_copy = n % 2 == 1;
+        let _ = fs::remove_file(&copy);
+        if has_copy {
+            put(&copy, &journal);
+        }
         turn_again(&host);
         let report = host.inside(|| undo_with(false, &host.state(), table())).unwrap();
         let when = format!("seed {seed}, change {n}: {report:?}");
@@ -101,6 +108,7 @@ fn a_changed_journal_does_no_harm_to_a_host() {
             assert!(is == was || is == ours, "{is}, was {was} and {ours}: {when}");
         }
         assert_eq!(report.clean, !path.exists(), "{when}");
+        assert!(report.clean || !has_copy, "{when}");
         if !path.exists() {
             super::host::assert_same(&host.picture(), &before, &when);
         }

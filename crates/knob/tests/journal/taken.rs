@@ -12,7 +12,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::host::{Agent, Host, assert_same, can_run, started};
 use super::interleavings::Random;
-use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
+use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal, wait_until_stopped};
 
 /// What another program does to the state folder, in words and as a function of its path.
 type Harm = (&'static str, fn(&Path));
@@ -78,8 +78,15 @@ fn harmed(host: &Host, harm: fn(&Path), random: &mut Random) -> Option<(Agent, u
     }
     let guardian = guardian_pid(host)?;
     std::thread::sleep(Duration::from_micros(random.below(150_000) as u64));
+    if random.below(2) == 0 {
+        // Neither notices before it dies.
+        for pid in [agent.pid(), guardian] {
+            signal(pid, rustix::process::Signal::STOP);
+        }
+        harm(&host.state());
+        return Some((agent, guardian));
+    }
     harm(&host.state());
-    // What dies before the journal is there again loses it: about a millisecond, on a machine that is not busy.
     let is_back = || journals(&host.state()).iter().any(|j| fs::metadata(j).is_ok_and(|j| j.len() > 0));
     let ends = Instant::now() + Duration::from_secs(20);
     while !is_back() && Path::new(&format!("/proc/{guardian}")).exists() {
@@ -126,6 +133,50 @@ fn a_journal_that_is_taken_away_before_everything_dies_loses_nothing() {
         (disk, host) = fresh();
         before = host.picture();
     }
+}
+
+#[test]
+fn a_journal_that_goes_in_the_instant_in_which_everything_is_killed_is_brought_back() {
+    let Some(host) = Host::try_new() else { return };
+    let before = host.picture();
+    for (what, harm) in &HARM[..3] {
+        let mut agent = host.started(60_000);
+        for turn in ["mtu 1200", "sack 0", "down on", "mtu 9000"] {
+            agent.ask(&format!("turn {turn}")).unwrap();
+        }
+        let guardian = guardian_pid(&host).unwrap();
+        for pid in [agent.pid(), guardian] {
+            signal(pid, rustix::process::Signal::STOP);
+            wait_until_stopped(pid);
+        }
+        harm(&host.state());
+        signal(guardian, KILL);
+        agent.kill();
+        wait_for_end(guardian);
+        let refused = host.agent(5000).ask("start").unwrap();
+        assert!(refused.contains("an earlier run left changes"), "{what}: {refused}");
+        harm(&host.state());
+        let report = host.undo();
+        assert!(report.clean, "{what}: {report:?}");
+        let says = |line: &String| line.contains("its second copy has taken its place");
+        assert!(report.lines.iter().any(says), "{what}: {report:?}");
+        assert_same(&host.picture(), &before, what);
+        assert_eq!((host.journals(), host.copies()), (Vec::new(), Vec::new()), "{what}");
+        assert_eq!(host.undo().lines, ["nothing to undo"]);
+    }
+}
+
+#[test]
+fn a_run_without_a_place_for_second_copies_goes_on_and_says_so_once() {
+    let Some(host) = Host::try_new() else { return };
+    let before = host.picture();
+    let mut agent = host.agent_with_run_dir("/proc/nowhere");
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    agent.ask("turn mtu 1200");
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("true"), "{restored}");
+    assert_eq!(restored.matches("no second copy of the journal was kept").count(), 1, "{restored}");
+    assert_same(&host.picture(), &before, "afterwards");
 }
 
 #[test]

@@ -3,12 +3,13 @@
 //! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
 //! connection, on which it has a second to say that it holds the key.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, SocketType};
+use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, Seq, SocketId, SocketType};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
@@ -28,6 +29,9 @@ use crate::{Error, Patience, socket};
 /// What the largest handshake has, a probe of the path's packet size included.
 const ROOM: usize = 2048;
 
+/// What tells requests for different connections apart.
+type RequestId = (SocketAddr, SocketId, Seq);
+
 pub(super) struct UdtListener {
     socket: Socket,
     at: SocketAddr,
@@ -36,12 +40,15 @@ pub(super) struct UdtListener {
     began: Instant,
     listener: landspeed_udt::Listener,
     applicants: Applicants<Connected>,
+    /// Requests that became flows. One that came twice would take a second socket, to which what the client
+    /// sends might go.
+    accepted: HashSet<RequestId>,
 }
 
 /// A connection whose proof is under way.
 struct Connected {
     channel: Channel,
-    peer: SocketAddr,
+    request: RequestId,
     greeting: Greeting,
 }
 
@@ -57,6 +64,7 @@ impl UdtListener {
             began: Instant::now(),
             listener: landspeed_udt::Listener::new(secret, SocketType::Stream),
             applicants: Applicants::new(),
+            accepted: HashSet::new(),
         })
     }
 
@@ -103,7 +111,7 @@ impl UdtListener {
     /// read is of one that there is already.
     fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         let peer = request.peer;
-        if self.applicants.iter().any(|applicant| applicant.peer == peer) {
+        if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
             return Ok(());
         }
         let socket = another(self.at)?;
@@ -116,9 +124,14 @@ impl UdtListener {
             Connection::accept(now, config, identity(), request)
         })?;
         channel.act(&mut channel.lock());
-        let applicant = Connected { channel, peer, greeting: Greeting::new() };
+        let applicant = Connected { channel, request: request.id(), greeting: Greeting::new() };
         self.applicants.admit(Some(peer.ip()), applicant, &self.key);
         Ok(())
+    }
+
+    fn hand_out(&mut self, number: u32, applicant: Connected) -> UdtFlow {
+        self.accepted.insert(applicant.request);
+        UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)))
     }
 }
 
@@ -176,7 +189,7 @@ impl Listener for UdtListener {
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         loop {
             if let Some((number, applicant)) = self.applicants.next_proven() {
-                return Ok(Box::new(UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)))));
+                return Ok(Box::new(self.hand_out(number, applicant)));
             }
             self.wait(patience.slice_at(self.at, self.strangers())?)?;
             self.take_in().map_err(|source| Error::refused("receive on", self.at, source))?;
@@ -186,5 +199,60 @@ impl Listener for UdtListener {
 
     fn strangers(&self) -> u64 {
         self.applicants.strangers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::udt::connect;
+    use crate::{Call, Cancel};
+
+    const KEY: Key = [7; 32];
+
+    /// Datagrams, and where each came from.
+    type Heard = Vec<(SocketAddr, Vec<u8>)>;
+
+    /// Takes in what comes until a flow is proven, and keeps it; the flow, and what came.
+    fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, Heard)> {
+        let (until, mut heard) = (Instant::now() + Duration::from_secs(5), Vec::new());
+        while Instant::now() < until {
+            listener.wait(Duration::from_millis(10)).expect("it waits");
+            let mut arrivals = Arrivals::new();
+            while let Some((from, datagram)) = arrivals.next(&listener.socket).expect("received") {
+                listener.examine((from, &datagram), &mut arrivals).expect("examined");
+                heard.push((from, datagram));
+            }
+            listener.applicants.advance_all(&listener.key.clone());
+            if let Some((number, applicant)) = listener.applicants.next_proven() {
+                return Some((listener.hand_out(number, applicant), heard));
+            }
+        }
+        None
+    }
+
+    /// It would take what the client sends to the flow that there is.
+    #[test]
+    fn a_request_that_was_sent_twice_opens_no_second_socket_beside_its_flow() {
+        let held = bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");
+        let at = socket::local(&held).expect("its address");
+        held.connect(&at.into()).expect("it takes nothing");
+        let settings = Settings::new();
+        let mut listener = UdtListener::start(at, (&settings, &KEY)).expect("it listens");
+        let cancel = Cancel::new();
+        std::thread::scope(|scope| {
+            let patience = Patience { until: Instant::now() + Duration::from_secs(5), cancel: &cancel };
+            let call = Call { server: at, number: 1, source_port: 0, settings: &settings, key: &KEY };
+            scope.spawn(move || connect::connect(&call, &patience).map(drop));
+            let (_flow, heard) = prove(&mut listener).expect("a flow");
+            cancel.cancel();
+            for (from, datagram) in &heard {
+                listener.examine((*from, datagram), &mut Arrivals::new()).expect("examined");
+            }
+            assert!(heard.len() >= 2, "a request and one with the cookie");
+            assert_eq!(listener.applicants.iter().count(), 0);
+        });
     }
 }

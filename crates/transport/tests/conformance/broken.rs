@@ -33,6 +33,7 @@ pub(crate) enum Fault {
     TakesAnyKey,
     CannotBeCancelled,
     LeavesAThread,
+    FailsByStrangers,
 }
 
 /// Each with the promise that it breaks.
@@ -52,6 +53,7 @@ pub(crate) static FAULTS: &[(Fault, &str)] = &[
     (Fault::TakesAnyKey, "another key opens nothing"),
     (Fault::Lingers, "ports can be had again at once"),
     (Fault::CannotBeCancelled, "waiting can be cancelled"),
+    (Fault::FailsByStrangers, "strangers keep no flow out"),
     (Fault::LeavesAThread, "no thread is left behind"),
 ];
 
@@ -130,7 +132,11 @@ struct BrokenListener {
 
 impl Listener for BrokenListener {
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        Broken(self.fault).flow(self.listener.accept(patience))
+        let accepted = self.listener.accept(patience);
+        if self.fault == Fault::FailsByStrangers && self.listener.strangers() > 0 {
+            return Err(Error::Cancelled);
+        }
+        Broken(self.fault).flow(accepted)
     }
 
     fn strangers(&self) -> u64 {

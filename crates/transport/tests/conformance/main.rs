@@ -2,6 +2,7 @@
 //! promise.
 
 mod broken;
+mod flood;
 mod loopback;
 mod promises;
 

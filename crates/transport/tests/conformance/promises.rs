@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use landspeed_transport::{Cancel, Delivery, Error, Flow, Listener, Transport};
 
+use crate::flood::{Flood, MOST_HELD};
 use crate::loopback::{KEY, LONG, Loopback, Pair, SHORT, V4, V6, hold, patience, soon, text};
 
 type Keeps = fn(&dyn Transport) -> Result<(), String>;
@@ -25,6 +26,7 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
     ("a sender gives up as told, and leaves", gives_up),
     ("a port that is not listened on refuses", refuses),
     ("another key opens nothing", turns_strangers_away),
+    ("strangers keep no flow out", withstands),
     ("ports can be had again at once", frees_ports),
     ("waiting can be cancelled", cancels),
     ("no thread is left behind", leaves_no_thread),
@@ -80,6 +82,11 @@ fn carries(from: &dyn Flow, to: &dyn Flow) -> Result<(), String> {
     let came = thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(to, FEW * 1000));
         send(from, &messages)?;
+        // Some transports send again only while somebody looks at the flow.
+        while !receiving.is_finished() {
+            from.progress().map_err(text)?;
+            thread::sleep(Duration::from_millis(1));
+        }
         receiving.join().expect("no panic")
     })?;
     hold(came.len() == FEW * 1000, format!("{} of {} bytes came", came.len(), FEW * 1000))?;
@@ -317,6 +324,26 @@ fn turns_strangers_away(transport: &dyn Transport) -> Result<(), String> {
     })?;
     hold(!reached || listener.strangers() > 0, "it is not counted")?;
     loopback.pair_through(listener.as_mut(), 1).map(drop)
+}
+
+/// Peers that come from one address or from many and never prove the key, while a flow goes on and others open.
+fn withstands(transport: &dyn Transport) -> Result<(), String> {
+    for addresses in [1, 200] {
+        let loopback = Loopback::at(transport, V4)?;
+        let mut listener = loopback.listen()?;
+        let (there, here) = loopback.pair_through(listener.as_mut(), 0)?;
+        let flood = Flood::of(&loopback, there.as_ref(), addresses)?;
+        for number in 1..4 {
+            carries(there.as_ref(), here.as_ref())?;
+            let (new, its_end) = loopback.pair_through(listener.as_mut(), number)?;
+            carries(its_end.as_ref(), new.as_ref())?;
+        }
+        let held = flood.held();
+        hold(held < MOST_HELD, format!("{held} descriptors for peers that prove nothing"))?;
+        let came = flood.end();
+        hold(listener.strangers() > 0, format!("none of {came} that came is counted"))?;
+    }
+    Ok(())
 }
 
 /// Another number for each check: they run side by side.

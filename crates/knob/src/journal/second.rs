@@ -1,0 +1,173 @@
+//! A second copy of each journal, in /run: it is there when another program has removed or replaced the first one and everything was killed
+//! in the same instant.
+//!
+//! A journal's lines go to the first file, then to the second, before anything is changed; so either alone says enough. The second one is
+//! removed first. Who reads journals calls [`bring_back`] before: where the first file is missing or lacks lines, and the second has them, the
+//! second takes its place. So all else knows of one file. After a reboot /run is empty, and the first file counts.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use landspeed_folder::Private;
+use rustix::fs::{FlockOperation, flock};
+
+use super::file::cookie_of;
+use super::folder::Folder;
+use super::read::{self, Contents};
+use super::{JournalError, Lookup};
+
+/// Where landspeed keeps what is gone with the boot, unless the environment variable names another place.
+const RUN_DIR: &str = "/run/landspeed";
+const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
+
+/// The second copies of the journals of one state folder.
+#[derive(Debug)]
+pub(super) struct Copies {
+    folder: Folder,
+    /// Before each name: which state folder it is of.
+    of: String,
+}
+
+/// The second copy of one journal.
+#[derive(Debug)]
+pub(super) struct SecondCopy {
+    file: File,
+    /// Why lines are missing from it, where they are.
+    missed: OnceLock<String>,
+}
+
+impl SecondCopy {
+    /// Writes what the first file has at the same place. A copy that lacks a line is found to by its reader.
+    pub(super) fn write(&self, bytes: &[u8], at: u64) {
+        if let Err(error) = self.file.write_all_at(bytes, at) {
+            let _ = self.missed.set(error.to_string());
+        }
+    }
+
+    pub(super) fn missed(&self) -> Option<&str> {
+        self.missed.get().map(String::as_str)
+    }
+
+    /// Whether another program has removed it.
+    pub(super) fn is_gone(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.nlink() == 0)
+    }
+}
+
+impl Copies {
+    pub(super) fn open_or_make(state: &Path) -> Result<Copies, JournalError> {
+        let folder = place(state);
+        if let Some(above) = folder.parent() {
+            // Where it cannot be made, what is in it cannot be either, and that says why.
+            let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
+        }
+        Ok(Copies { of: prefix(state), folder: Folder::of(Private::make(&folder)?) })
+    }
+
+    /// `None` where there are none.
+    fn open(state: &Path) -> Result<Option<Copies>, JournalError> {
+        let folder = place(state);
+        let me = rustix::process::geteuid();
+        let is_ours = |found: std::fs::Metadata| me.is_root() || found.uid() == me.as_raw();
+        if !folder.metadata().is_ok_and(is_ours) {
+            return Ok(None);
+        }
+        let folder = Private::open(&folder)?.map(Folder::of);
+        Ok(folder.map(|folder| Copies { of: prefix(state), folder }))
+    }
+
+    /// Makes a copy in the place of the one that there is.
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<SecondCopy, JournalError> {
+        Ok(SecondCopy { file: self.folder.put(&self.own(name), bytes)?, missed: OnceLock::new() })
+    }
+
+    fn own(&self, name: &str) -> String {
+        format!("{}{name}", self.of)
+    }
+
+    fn open_copy(&self, name: &str) -> Result<Option<File>, JournalError> {
+        Ok(self.folder.file(&self.own(name), false)?.map(File::from))
+    }
+
+    fn names(&self) -> Result<Vec<String>, JournalError> {
+        let own = |name: String| Some(name.strip_prefix(&self.of)?.to_owned());
+        let names = self.folder.names()?.into_iter().filter_map(own);
+        Ok(names.filter(|name| cookie_of(name).is_some()).collect())
+    }
+}
+
+/// Journals of which there is a second copy.
+pub(super) fn names(state: &Path) -> Result<Vec<String>, JournalError> {
+    Copies::open(state)?.map_or_else(|| Ok(Vec::new()), |copies| copies.names())
+}
+
+/// Removes the copy of a journal, if it is of the run whose header this is.
+pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), JournalError> {
+    let Some(copies) = Copies::open(state)? else { return Ok(()) };
+    let Some(copy) = copies.open_copy(name)? else { return Ok(()) };
+    let mut found = vec![0; header.len()];
+    let is_of_it = copy.read_exact_at(&mut found, 0).is_ok() && found == header;
+    if is_of_it && !header.is_empty() { copies.folder.remove(&copies.own(name)) } else { Ok(()) }
+}
+
+/// Puts a journal back whose first file is missing, or lacks what its second has; whether it did. One that a run writes stays as it is.
+pub(super) fn bring_back(state: &Path, name: &str, lookup: Lookup) -> Result<bool, JournalError> {
+    let Some(copies) = Copies::open(state)? else { return Ok(false) };
+    let Some(copy) = copies.open_copy(name)? else { return Ok(false) };
+    let failed = |e| JournalError::io("read", &copies.folder.path_of(&copies.own(name)), e);
+    let mut bytes = Vec::new();
+    copy.take(read::MAX_FILE).read_to_end(&mut bytes).map_err(failed)?;
+    let second = read::read(&bytes[..], lookup).map_err(failed)?;
+    let first = Folder::open(state)?.map_or(Ok(None), |folder| folder.file(name, false))?;
+    let is_wanted = match first.map(File::from) {
+        None => second.header.is_some() && second.is_pending(),
+        Some(first) => is_free(&first) && lacks(&read::read(&first, lookup).map_err(failed)?, &second),
+    };
+    if is_wanted {
+        put_back(state, name, &bytes)?;
+    }
+    Ok(is_wanted)
+}
+
+/// Whether no run writes a journal, and no `undo` works it off.
+fn is_free(journal: &File) -> bool {
+    flock(journal, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+fn put_back(state: &Path, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
+    let folder = Folder::open_or_make(state)?;
+    folder.put(name, bytes)?.sync_data().map_err(|e| JournalError::io("write", &folder.path_of(name), e))?;
+    folder.sync()
+}
+
+/// Whether the first file of a journal is not all that the second is. What another run has written, and not put back, comes first.
+fn lacks(first: &Contents, second: &Contents) -> bool {
+    if second.header.is_none() || !second.damage.is_empty() {
+        return false;
+    }
+    if second.header == first.header {
+        return !first.damage.is_empty() || first.end.lines < second.end.lines;
+    }
+    let has_lost_its_header = first.header.is_none() && first.other_format.is_none();
+    second.is_pending() && (has_lost_its_header || !first.is_pending())
+}
+
+/// Where the second copies are. Unit tests keep them beside the state folder.
+fn place(state: &Path) -> PathBuf {
+    if cfg!(test) {
+        return state.with_extension("run");
+    }
+    let given: Option<OsString> = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
+    PathBuf::from(given.unwrap_or_else(|| RUN_DIR.into())).join("journal")
+}
+
+/// Tells the copies of one state folder from those of others.
+fn prefix(state: &Path) -> String {
+    let path = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+    let hash = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
+    format!("{}-", &hash[..16])
+}

@@ -1,0 +1,161 @@
+//! Peers that never prove the key: each does what its protocol lets it do without it, again and again.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use landspeed_transport::{Call, Cancel, Flow};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::loopback::{KEY, LONG, Loopback, SHORT, patience, text};
+
+/// Peers at a time.
+const PEERS: usize = 400;
+/// Descriptors that a listener may hold for them, and those of checks that run beside this one.
+pub(crate) const MOST_HELD: usize = 256 + 80;
+/// Between two rounds, in each of which every peer does something.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// Peers in a thread of their own.
+pub(crate) struct Flood {
+    ends: Arc<AtomicBool>,
+    came: Arc<AtomicU64>,
+    before: usize,
+    thread: JoinHandle<()>,
+}
+
+/// What a peer does in a round.
+type Peer = Box<dyn FnMut() + Send>;
+
+impl Flood {
+    /// Strangers to the port of `loopback`, to which `flow` leads, from this many addresses. They have begun when this returns.
+    pub(crate) fn of(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Flood, String> {
+        let before = descriptors();
+        let mut peers = peers(loopback, flow, addresses)?;
+        let (ends, came) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (ending, coming) = (Arc::clone(&ends), Arc::clone(&came));
+        let thread = thread::spawn(move || {
+            while !ending.load(Ordering::Relaxed) {
+                peers.iter_mut().for_each(|peer| peer());
+                coming.fetch_add(peers.len() as u64, Ordering::Relaxed);
+                thread::sleep(ROUND);
+            }
+        });
+        let until = Instant::now() + LONG;
+        while came.load(Ordering::Relaxed) == 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Flood { ends, came, before, thread })
+    }
+
+    /// Descriptors that came with the flood and are not the peers' own.
+    pub(crate) fn held(&self) -> usize {
+        descriptors().saturating_sub(self.before + PEERS)
+    }
+
+    /// How often a peer did something.
+    pub(crate) fn end(self) -> u64 {
+        self.ends.store(true, Ordering::Relaxed);
+        self.thread.join().expect("no panic");
+        self.came.load(Ordering::Relaxed)
+    }
+}
+
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Vec<Peer>, String> {
+    let at = loopback.port.address();
+    let from = move |peer: usize| Ipv4Addr::from(0x7f00_0100 + (peer % addresses) as u32);
+    match loopback.transport.about().protocol {
+        "udp" => {
+            let first = first_datagram(loopback)?;
+            (0..PEERS).map(|peer| datagrams(from(peer), at, first.clone())).collect()
+        }
+        protocol => {
+            let sockets = flow.sockets();
+            let socket = sockets[0].try_clone_to_owned().map_err(text)?;
+            let server = Socket::from(socket).peer_addr().map_err(text)?;
+            let from = |peer| (protocol == "tcp").then(|| SocketAddr::from((from(peer), 0)));
+            (0..PEERS).map(|peer| connects(from(peer), server.clone(), peer)).collect()
+        }
+    }
+}
+
+/// What a client that holds the key says first, as somebody hears it who listens on the wire.
+fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
+    let ear = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(text)?;
+    ear.set_read_timeout(Some(SHORT)).map_err(text)?;
+    let (server, mut heard) = (ear.local_addr().map_err(text)?, vec![0; 65_536]);
+    let cancel = &Cancel::new();
+    let length = thread::scope(|scope| {
+        scope.spawn(move || {
+            let call = Call { server, number: 9, source_port: 0, settings: &loopback.settings, key: &KEY };
+            loopback.transport.connect(&call, &patience(cancel, SHORT)).map(drop)
+        });
+        let length = ear.recv(&mut heard);
+        cancel.cancel();
+        length.map_err(text)
+    })?;
+    heard.truncate(length);
+    Ok(heard)
+}
+
+/// A peer that repeats what it has heard, and echoes the cookie that it is answered with.
+fn datagrams(from: Ipv4Addr, at: SocketAddr, first: Vec<u8>) -> Result<Peer, String> {
+    let socket = UdpSocket::bind((from, 0)).map_err(text)?;
+    socket.connect(at).and_then(|()| socket.set_nonblocking(true)).map_err(text)?;
+    let (mut says, mut reply) = (first.clone(), [0; 2048]);
+    Ok(Box::new(move || {
+        // A full queue is one datagram less, and an answer that never comes is no error of a peer that goes on.
+        let _ = socket.send(&says);
+        let _ = socket.send(&[0x80; 64]);
+        while let Ok(length) = socket.recv(&mut reply) {
+            says = echo(&first, &reply[..length]);
+        }
+    }))
+}
+
+/// A handshake of UDT with the cookie of its answer (draft-gg-udt-03 section 5.1): its kind is the sixth word behind the header of 16
+/// bytes, its cookie the eighth. Anything else is sent again as it is.
+fn echo(first: &[u8], reply: &[u8]) -> Vec<u8> {
+    let mut says = first.to_vec();
+    let is_handshake = |datagram: &[u8]| datagram.len() >= 64 && datagram.starts_with(&[0x80, 0, 0, 0]);
+    if is_handshake(first) && is_handshake(reply) {
+        says.truncate(64);
+        says[36..40].copy_from_slice(&(-1_i32).to_be_bytes());
+        says[44..48].copy_from_slice(&reply[44..48]);
+    }
+    says
+}
+
+/// A peer that connects and says nothing, or half of what a client says first, and comes again once it is turned away.
+fn connects(from: Option<SocketAddr>, server: SockAddr, peer: usize) -> Result<Peer, String> {
+    let connect = move || {
+        let socket = Socket::new(server.domain(), Type::STREAM, None)?;
+        if let Some(from) = from.filter(|_| server.domain() == Domain::IPV4) {
+            socket.bind(&from.into())?;
+        }
+        socket.set_nonblocking(true)?;
+        let _ = socket.connect(&server);
+        Ok::<_, std::io::Error>(socket)
+    };
+    let mut socket = connect().map_err(text)?;
+    Ok(Box::new(move || {
+        if peer.is_multiple_of(2) {
+            let _ = socket.send(b"half");
+        }
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let is_over = match socket.recv(&mut byte) {
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+            Ok(_) => true,
+        };
+        if let (true, Ok(again)) = (is_over, connect()) {
+            socket = again;
+        }
+    }))
+}
