@@ -36,7 +36,13 @@ struct Noted {
     id: AtomicU64,
     stage: AtomicU64,
     what: [AtomicU64; CALL],
+    /// What the thread holds for it; the first word says what that is, and 0 for nothing.
+    held: [AtomicU64; HELD],
 }
+
+/// Numbers that a path notes of what it holds for a call: those of descriptors, which the keeper finds in the table of both, and others.
+pub(crate) type Held = [u64; HELD];
+pub(crate) const HELD: usize = 12;
 
 /// Numbers that say what a call is.
 pub(crate) const CALL: usize = 8;
@@ -120,6 +126,7 @@ impl Shared {
         // A reader must not take half of it for a call.
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
+        noted.held[0].store(0, Ordering::Relaxed);
         noted.stage.store(Stage::Open.to_word(), Ordering::Relaxed);
         noted.what.iter().zip(what).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
         noted.id.store(id, Ordering::Release);
@@ -140,13 +147,26 @@ impl Shared {
         self.layout().calls[thread].stage.store(Stage::Gives(inode).to_word(), Ordering::Release);
     }
 
-    /// The last call of each thread, what it is, and how far.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage)> {
+    /// Notes what a thread holds for its call.
+    pub(crate) fn holds(&self, thread: usize, held: Held) {
+        let noted = &self.layout().calls[thread];
+        // The first word last: a reader must not take half of it for the whole.
+        noted.held[0].store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        noted.held.iter().zip(held).skip(1).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
+        noted.held[0].store(held[0], Ordering::Release);
+    }
+
+    /// The last call of each thread, what it is, how far, and what was held for it.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage, Held)> {
         let all = self.layout().calls.iter();
         all.map(|noted| {
             let id = noted.id.load(Ordering::Acquire);
             let what = noted.what.each_ref().map(|word| word.load(Ordering::Relaxed));
-            (id, what, Stage::from_word(noted.stage.load(Ordering::Acquire)))
+            let first = noted.held[0].load(Ordering::Acquire);
+            let mut held = noted.held.each_ref().map(|word| word.load(Ordering::Relaxed));
+            held[0] = first;
+            (id, what, Stage::from_word(noted.stage.load(Ordering::Acquire)), held)
         })
         .filter(|(id, ..)| *id != 0)
     }
@@ -237,12 +257,15 @@ mod tests {
         shared.done(4);
         assert_eq!(
             shared.calls().collect::<Vec<_>>(),
-            [(99, [0; CALL], Stage::Open), (100, what, Stage::Done)]
+            [(99, [0; CALL], Stage::Open, [0; HELD]), (100, what, Stage::Done, [0; HELD])]
         );
         shared.gives(3, 77);
-        assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77))));
+        shared.holds(3, [9; HELD]);
+        assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77), [9; HELD])));
+        shared.note(3, 99, what);
+        assert_eq!(shared.calls().next().map(|(.., held)| held[0]), Some(0));
         shared.note(4, 101, what);
-        assert_eq!(shared.calls().last(), Some((101, what, Stage::Open)));
+        assert_eq!(shared.calls().last(), Some((101, what, Stage::Open, [0; HELD])));
         // Killed while it noted a call: its number is known all the same.
         shared.layout().calls[4].id.store(0, Ordering::Relaxed);
         assert_eq!((shared.calls().count(), shared.last()), (1, 101));
