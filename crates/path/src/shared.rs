@@ -16,6 +16,8 @@ pub(crate) const THREADS: usize = 1024;
 /// Places for carried sockets, and how many are looked through for one.
 const PLACES: usize = 1 << 16;
 const NEAR: usize = 16;
+/// In the place of a cookie, where a place is being written: newer than all cookies.
+const BUSY: u64 = u64::MAX;
 /// Words of an address: 28 bytes at most, with its length before it.
 const WORDS: usize = 4;
 
@@ -50,7 +52,7 @@ pub(crate) const CALL: usize = 8;
 /// The addresses of a carried socket. Memory of `PLACES` of them is taken as it is used.
 #[repr(C)]
 struct Place {
-    /// What tells the socket from all others (SO_COOKIE); 0 where the place is free, or being written.
+    /// What tells the socket from all others (SO_COOKIE); 0 where the place is free.
     cookie: AtomicU64,
     own: [AtomicU64; WORDS],
     peer: [AtomicU64; WORDS],
@@ -173,17 +175,25 @@ impl Shared {
 
     /// Keeps the addresses of a socket. Where all places near its own are taken, an old one goes.
     pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
-        let near = || self.near(cookie);
-        let free = near().find(|place| place.cookie.load(Ordering::Relaxed) == 0);
-        let Some(place) = free.or_else(|| near().min_by_key(|place| place.cookie.load(Ordering::Relaxed)))
-        else {
-            return;
-        };
-        place.cookie.store(0, Ordering::Relaxed);
+        let place = self.claimed(cookie);
         fence(Ordering::Release);
         write(&place.own, own);
         write(&place.peer, peer);
         place.cookie.store(cookie, Ordering::Release);
+    }
+
+    /// A place near a socket's own that no other thread writes meanwhile: a free one, or the one of the oldest socket.
+    fn claimed(&self, cookie: u64) -> &Place {
+        let age = |place: &Place| place.cookie.load(Ordering::Relaxed);
+        loop {
+            let Some(place) = self.near(cookie).min_by_key(|place| age(place)) else { continue };
+            let old = age(place);
+            let claim = place.cookie.compare_exchange(old, BUSY, Ordering::Acquire, Ordering::Relaxed);
+            if old != BUSY && claim.is_ok() {
+                return place;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// The addresses of a socket, its own and its peer's, where they are kept.
@@ -246,6 +256,27 @@ mod tests {
         let places = PLACES as u64;
         (1..=NEAR as u64).for_each(|round| shared.keep_names(7 + round * places, peer, own));
         assert_eq!((other.names(7), other.names(7 + places)), (None, Some((peer, own))));
+    }
+
+    #[test]
+    fn names_that_many_threads_keep_at_once_are_all_kept() {
+        let shared = Shared::new().unwrap();
+        let (threads, rounds) = (8_u64, 2_000);
+        let name = |cookie: u64| SocketAddr::from(([10, 0, (cookie >> 8) as u8, cookie as u8], 80));
+        let together = std::sync::Barrier::new(threads as usize);
+        std::thread::scope(|scope| {
+            for own in 1..=threads {
+                let (shared, together) = (&shared, &together);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let cookie = round * threads + own;
+                        together.wait();
+                        shared.keep_names(cookie, name(cookie), name(own));
+                        assert_eq!(shared.names(cookie), Some((name(cookie), name(own))), "{cookie}");
+                    }
+                });
+            }
+        });
     }
 
     #[test]

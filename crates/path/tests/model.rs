@@ -290,7 +290,7 @@ impl State {
                 vec![self.at(SS, LOOK)]
             }
             LOOK if self.sent => {
-                // Whoever has gone on over TCP finds it there.
+                // A client that has gone on over TCP finds it there.
                 self.ours |= fault == Fault::ProvesByBytes && self.client == End::Tcp;
                 vec![self.at(SS, TAKE)]
             }

@@ -67,7 +67,7 @@ impl Place {
 /// Another supervisor's network namespace, as it has handed it over.
 pub(super) struct There {
     pub(super) place: Place,
-    /// Tells of sockets there: whoever opened it, no right is needed to ask.
+    /// Tells of sockets there. It takes no right to ask.
     diag: Mutex<SockDiag>,
     entry: OwnedFd,
 }

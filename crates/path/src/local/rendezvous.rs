@@ -170,7 +170,7 @@ impl Rendezvous {
         (pair, noted): (impl Fn() -> Option<(OwnedFd, OwnedFd)>, impl Fn(&Made)),
     ) -> Option<Made> {
         let mut made = Made { offered: self.words.offer()?, ends: Vec::new() };
-        // Whoever follows withdraws it, and can do so from here on.
+        // The keeper of a killed supervisor withdraws it, and can do so from here on.
         noted(&made);
         for peer in peers {
             let Some((ours, theirs)) = pair().filter(|_| made.ends.len() < word::MOST) else { break };

@@ -67,7 +67,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Notes what is held for it from now on: whoever follows a killed supervisor finds it.
+    /// Notes what is held for it from now on: the keeper of a killed supervisor finds it.
     pub(crate) fn holds(&self, held: Held) {
         if let Some((noted, thread)) = self.noted {
             noted.holds(thread, held);
