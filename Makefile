@@ -145,6 +145,13 @@ kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test app -- what_a_killed_run
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test path -- whoever_is_killed
 
+# Bursts of 200 connections over `path local` while landspeed is up to half a second late at any of its steps, and 10,000 connections in a row
+# with 200 ports (half an hour). Not a release build: that has nothing that makes it late.
+BURSTS ?= 500
+.PHONY: path-bursts
+path-bursts: setup-test
+	$(SUDO) env "PATH=$$PATH" LANDSPEED_BURSTS=$(BURSTS) $(CARGO) test --locked -p landspeed --test path -- --nocapture in_bursts connections_in_a_row
+
 # Other people's test suites over TCP and over PATH_NAME: CPython's network tests and Redis' own, a line for each test that fails
 # over the path alone (half an hour, on a machine left alone). SUITE=redis runs that one.
 PATH_NAME ?= local

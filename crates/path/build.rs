@@ -1,11 +1,11 @@
-//! Compiles the BPF programs that count bytes into `OUT_DIR`.
+//! Compiles the BPF programs that count bytes and look sockets up into `OUT_DIR`.
 
 use std::path::Path;
 
-const SOURCE: &str = "src/bytes/bytes.bpf.c";
-
 fn main() {
-    println!("cargo:rerun-if-changed={SOURCE}");
     println!("cargo:rerun-if-changed=build.rs");
-    landspeed_bpf_build::compile(Path::new(SOURCE), "bytes", &[]);
+    for (source, name) in [("src/bytes/bytes.bpf.c", "bytes"), ("src/local/ends.bpf.c", "ends")] {
+        println!("cargo:rerun-if-changed={source}");
+        landspeed_bpf_build::compile(Path::new(source), name, &[]);
+    }
 }

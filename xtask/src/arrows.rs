@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion", "udt"]),
-    ("path", &["bpf", "bpf-build", "folder"]),
+    ("path", &["netlink", "bpf", "bpf-build", "daemon", "folder"]),
     ("proof", &[]),
     ("sockets", &["proof"]),
     ("udt", &["units"]),

@@ -56,7 +56,7 @@ impl Role {
     ) -> Result<Role, Error> {
         let order = order(application, role, places, cores);
         lacks(application, &order)?;
-        let order = over(order, path(application, places), role.is_service());
+        let order = over(order, path(application, places), (role.is_service(), places.token));
         let failed = |source| Error::Start { role: role.name.clone(), source };
         let mut process = Command::new("/proc/self/exe")
             .arg0("landspeed")
@@ -257,14 +257,16 @@ fn path<'a>(application: &'a Application, places: &'a Places<'_>) -> &'a str {
     parameter.map_or("", |one| one.of(places.parameters))
 }
 
-/// The same over a path. A role that runs to its end fails where a connection stayed on TCP; of a service, others may connect.
-fn over(order: Order, path: &str, is_service: bool) -> Order {
+/// The same over a path. A role that runs to its end fails where a connection stayed on TCP; of a service, others may connect. The hosts of a
+/// trial have addresses of their own, and no role of another trial has this one's token.
+fn over(mut order: Order, path: &str, (is_service, token): (bool, &str)) -> Order {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {
         return order;
     }
     let require = (!is_service).then_some("--require");
     let words = [OWN, "exec", "--path", path].into_iter().chain(require).chain(["--"]).map(str::to_owned);
+    order.env.push((landspeed_path::NET.to_owned(), token.to_owned()));
     Order { command: words.chain(order.command).collect(), ..order }
 }
 

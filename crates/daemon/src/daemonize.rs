@@ -30,11 +30,16 @@ pub fn daemonize(role: &str) -> Vec<String> {
     }
     // A role with a zero byte would stay without a name.
     let _ = CString::new(name_of(role)).map(|name| rustix::thread::set_name(&name));
+    shelter(std::process::id(), role)
+}
+
+/// The same for a process that this one has just started, but for its signals and its name.
+pub fn shelter(pid: u32, role: &str) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
+    if let Err(e) = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE_ADJ) {
         notes.push(format!("the {role} is not protected from running out of memory: {e}"));
     }
-    if let Err(e) = leave_session_cgroup() {
+    if let Err(e) = leave_session_cgroup(pid) {
         notes.push(format!("the {role} stays in its session's cgroup and can be stopped with it: {e}"));
     }
     notes
@@ -52,17 +57,17 @@ fn name_of(role: &str) -> String {
     format!("landspeed-{role}").chars().take(15).collect()
 }
 
-/// Moves this process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the
+/// Moves a process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the
 /// named v1 hierarchy of the hybrid layout. Resource controllers of v1 kill nobody and are left alone.
-fn leave_session_cgroup() -> io::Result<()> {
-    for line in fs::read_to_string("/proc/self/cgroup")?.lines() {
+fn leave_session_cgroup(pid: u32) -> io::Result<()> {
+    for line in fs::read_to_string(format!("/proc/{pid}/cgroup"))?.lines() {
         // hierarchy-id:controllers:path (cgroups(7)).
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next(), fields.next(), fields.next());
         match (controllers, path) {
             (_, Some("/")) => {}
-            (Some(""), Some(_)) => move_to_root("cgroup2", None)?,
-            (Some("name=systemd"), Some(_)) => move_to_root("cgroup", Some("systemd"))?,
+            (Some(""), Some(_)) => move_to_root(pid, "cgroup2", None)?,
+            (Some("name=systemd"), Some(_)) => move_to_root(pid, "cgroup", Some("systemd"))?,
             _ => {}
         }
     }
@@ -71,7 +76,7 @@ fn leave_session_cgroup() -> io::Result<()> {
 
 /// A mount of the hierarchy that nobody else sees: /sys/fs/cgroup may be another mount, or none, where an
 /// agent runs in a network namespace with a /sys of its own.
-fn move_to_root(kind: &str, name: Option<&str>) -> io::Result<()> {
+fn move_to_root(pid: u32, kind: &str, name: Option<&str>) -> io::Result<()> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     if let Some(name) = name {
         fsconfig_set_flag(&context, "none")?;
@@ -81,5 +86,5 @@ fn move_to_root(kind: &str, name: Option<&str>) -> io::Result<()> {
     let root = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
     let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
     let procs = rustix::fs::openat(&root, "cgroup.procs", flags, rustix::fs::Mode::empty())?;
-    fs::File::from(procs).write_all(std::process::id().to_string().as_bytes())
+    fs::File::from(procs).write_all(pid.to_string().as_bytes())
 }

@@ -7,6 +7,6 @@ mod daemonize;
 mod process;
 mod spawn;
 
-pub use daemonize::{daemonize, is_daemon};
+pub use daemonize::{daemonize, is_daemon, shelter};
 pub use process::Process;
 pub use spawn::{inherited, own_command, spawn, start_over};

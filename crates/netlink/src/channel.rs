@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::time::Duration;
 
 use netlink_sys::{Socket, SocketAddr};
@@ -52,6 +53,13 @@ impl Channel {
         socket.set_netlink_get_strict_chk(true)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_WITHIN))?;
         Ok(Channel { socket, sequence: Cell::new(0) })
+    }
+
+    /// One that another process has opened, in its network namespace, and uses no more.
+    pub(crate) fn of(socket: OwnedFd) -> Self {
+        // SAFETY: it is open, and has no other owner.
+        let socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
+        Channel { socket, sequence: Cell::new(0) }
     }
 
     /// A socket that hears what the kernel tells these groups (`RTMGRP_*`), and never waits.
@@ -129,6 +137,12 @@ impl Channel {
                 }
             }
         }
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

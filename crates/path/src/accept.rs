@@ -108,6 +108,13 @@ impl Accepts {
         }
     }
 
+    /// A connection that a killed supervisor had accepted for a call.
+    pub(crate) fn left(&self, call: &Call<'_>, fd: OwnedFd) -> Accepted<'_> {
+        let turn = self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = call.descriptor(call.int(0)).ok().and_then(cookie).unwrap_or_default();
+        Accepted { fd, is_new: false, listener, _turn: turn }
+    }
+
     /// Gives the program its connection, from this address. The caller no longer has the socket that listens: the program may close
     /// its own, and want the port free.
     pub(crate) fn deliver(

@@ -24,6 +24,8 @@ pub enum Why {
     NotConnected,
     /// A program that does not run over this path connected.
     Stranger,
+    /// The other end is in another network namespace, and landspeed may not look there.
+    OtherNamespace,
     /// The kernel refused something.
     Refused,
     /// The other end speaks TCP alone, or something on the way does.
@@ -48,6 +50,7 @@ impl Why {
             Why::Duplicated => "another descriptor was the same socket before it was connected",
             Why::NotConnected => "the connection took too long",
             Why::Stranger => "a program that does not run over this path connected",
+            Why::OtherNamespace => "the other end is in another network namespace: run landspeed as root",
             Why::Refused => "the kernel refused something",
             Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",
             Why::PlainSocket => "the socket was one of TCP from the start: landspeed did not make it",

@@ -242,7 +242,7 @@ fn supervised(
     path: &dyn Path,
     options: &Options,
     (front, mut command): (&Front, Command),
-    mut keeper: Command,
+    keeper: Command,
     tells: &OwnedFd,
 ) -> Result<(Arc<Supervisor>, Told), Error> {
     let before = cpu();
@@ -252,16 +252,13 @@ fn supervised(
         setrlimit(Resource::Nofile, limit)?;
         released()
     };
-    // SAFETY: the closures make system calls alone.
-    unsafe {
-        command.pre_exec(as_before);
-        keeper.pre_exec(front.released());
-    }
+    // SAFETY: the closure makes system calls alone.
+    unsafe { command.pre_exec(as_before) };
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared, options)?;
     let supervise = |listener| {
         let supervisor = Supervisor::new(listener, carrier, shared, options.only.clone());
-        let follows = supervisor.heirlooms().and_then(|heirlooms| follow(keeper, heirlooms));
+        let follows = supervisor.heirlooms().and_then(|heirlooms| follow(&keeper, heirlooms));
         follows.map_err(Error::refused("start the process that follows this one"))?;
         supervisor.start().map_err(Error::refused("start a thread"))?;
         Ok(supervisor)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -10,13 +10,52 @@ use rustix::event::PollFlags;
 
 use crate::follow::{follow, is_over};
 use crate::notify::{Answer, Call, Rule};
-use crate::shared::{CALL, Shared, Stage};
+use crate::shared::{CALL, Held, Shared, Stage};
 use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{Error, Only, Path};
 
 /// Calls beyond the last one noted that a killed supervisor may have received.
 const UNNOTED: u64 = 64;
+
+/// What a killed supervisor has left: the descriptors of its table, and what it held for one call.
+pub struct Left {
+    table: BTreeSet<RawFd>,
+    pub(crate) stage: Stage,
+    pub(crate) held: Held,
+}
+
+impl Left {
+    /// A descriptor by the number that was noted. It has no other owner any more.
+    pub(crate) fn take(&mut self, number: u64) -> Option<OwnedFd> {
+        let number = RawFd::try_from(number).ok().filter(|number| self.table.remove(number))?;
+        // SAFETY: it is open, came from the process before, and has no other owner here.
+        Some(unsafe { OwnedFd::from_raw_fd(number) })
+    }
+
+    /// Another descriptor for the same.
+    pub(crate) fn copy(&self, number: u64) -> Option<OwnedFd> {
+        let number = RawFd::try_from(number).ok().filter(|number| self.table.contains(number))?;
+        // SAFETY: it is open, and stays so meanwhile.
+        unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()
+    }
+
+    /// Numbers above those of standard error that are open now, but for `own`.
+    fn table(own: &[RawFd]) -> BTreeSet<RawFd> {
+        let names = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let numbers: BTreeSet<RawFd> =
+            names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        // That of the directory itself is closed by now.
+        let is_open = |number: &RawFd| fs::exists(format!("/proc/self/fd/{number}")).unwrap_or(false);
+        numbers.into_iter().filter(|number| *number > 2 && !own.contains(number)).filter(is_open).collect()
+    }
+
+    fn close(mut self) {
+        while let Some(number) = self.table.first().copied() {
+            drop(self.take(number as u64));
+        }
+    }
+}
 
 /// Waits until the supervisor has gone, and answers in its place as long as a program has the filter. Descriptors: the
 /// listener, the notes, and a pidfd of the supervisor. `keeper` then runs the same for this process.
@@ -28,17 +67,21 @@ pub fn keep(
     [listener, shared, supervisor]: [OwnedFd; 3],
     keeper: Command,
 ) -> Result<(), Error> {
+    let own = [&listener, &shared, &supervisor].map(AsRawFd::as_raw_fd);
+    let left = Left { table: Left::table(&own), stage: Stage::Open, held: Held::default() };
     let shared = Arc::new(Shared::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
     wait([(supervisor.as_fd(), PollFlags::IN)], None);
-    path.clear();
     // Where the program has gone too, nothing follows: it would start the next one for ever.
     if is_over(&listener) {
+        left.close();
+        path.clear();
         return Ok(());
     }
     let heir = Supervisor::new(listener, path.alone(&shared), shared, Only::default());
-    inherit(&heir, path.rules());
+    inherit(&heir, path.rules(), left);
+    path.clear();
     heir.start().map_err(Error::refused("start a thread"))?;
-    let follows = heir.heirlooms().and_then(|heirlooms| follow(keeper, heirlooms));
+    let follows = heir.heirlooms().and_then(|heirlooms| follow(&keeper, heirlooms));
     follows.map_err(Error::refused("start the process that follows this one"))?;
     while !heir.listener.is_over() {
         wait([(heir.listener.as_fd(), PollFlags::empty())], None);
@@ -47,15 +90,18 @@ pub fn keep(
 }
 
 /// Answers calls that a killed supervisor had received.
-fn inherit(heir: &Supervisor, rules: &[Rule]) {
+fn inherit(heir: &Supervisor, rules: &[Rule], mut left: Left) {
     let mut threads = BTreeSet::new();
-    for (id, what, stage) in heir.shared.calls() {
+    for (id, what, stage, held) in heir.shared.calls() {
         let call = Call::left(&heir.listener, id, what);
         threads.insert(call.thread);
         if call.waits() {
-            call.answer(resumed(heir, &call, stage));
+            (left.stage, left.held) = (stage, held);
+            call.answer(resumed(heir, &call, &mut left));
         }
     }
+    // What no call needs any more ends here: connections whose programs have closed them among it.
+    left.close();
     // It may have received one that it had not noted yet, or not to the end: their numbers follow each other (next_id in seccomp.c).
     let last = heir.shared.last();
     let ids: Vec<u64> =
@@ -71,15 +117,17 @@ fn inherit(heir: &Supervisor, rules: &[Rule]) {
     }
 }
 
-fn resumed(heir: &Supervisor, call: &Call<'_>, stage: Stage) -> Answer {
-    match stage {
-        Stage::Done => Answer::Return(0),
-        Stage::Gives(inode) => match call.number_of(inode) {
-            Some(number) => Answer::Return(i64::from(number)),
-            None => Answer::Continue,
-        },
-        Stage::Open => heir.carrier.answer(call),
+fn resumed(heir: &Supervisor, call: &Call<'_>, left: &mut Left) -> Answer {
+    if let Stage::Gives(inode) = left.stage
+        && let Some(number) = call.number_of(inode)
+    {
+        return Answer::Return(i64::from(number));
     }
+    heir.carrier.resume(call, left).unwrap_or_else(|| match left.stage {
+        Stage::Done => Answer::Return(0),
+        Stage::Gives(_) => Answer::Continue,
+        Stage::Open => heir.carrier.answer(call),
+    })
 }
 
 /// Calls with the path's numbers that threads of known processes wait in.

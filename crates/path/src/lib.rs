@@ -12,7 +12,8 @@
 //! | `bytes` | how many bytes carried sockets send and receive |
 //! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
 //! | `gate`, `rights` | which calls are left to the kernel before a path sees them |
-//! | `supervisor`, `heir`, `follow` | the threads that answer them, and the process that answers once these have gone |
+//! | `supervisor` | the threads that answer them |
+//! | `follow`, `heir` | the process that waits for their end, and answers from then on |
 //! | `exec`, `begin`, `front` | a program run over a path: the whole, how it starts, and the process that a shell waits for |
 //!
 //! A new path is a folder and a row of [`PATHS`].
@@ -31,6 +32,7 @@ mod front;
 mod gate;
 mod heir;
 mod kernel;
+mod late;
 mod local;
 mod mptcp;
 mod notify;
@@ -43,7 +45,7 @@ mod supervisor;
 pub use count::{Bytes, Counts, Why};
 pub use error::Error;
 pub use exec::{Ended, exec};
-pub use heir::keep;
+pub use heir::{Left, keep};
 pub use only::{Choice, NoChoice, Only};
 pub use shared::Shared;
 
@@ -90,6 +92,12 @@ pub trait Carrier: Send + Sync {
 
     /// What has been carried so far.
     fn counts(&self) -> Counts;
+
+    /// Answers a call for which a killed supervisor held something; `None` where the call alone says all.
+    fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
+        let _ = (call, left);
+        None
+    }
 }
 
 /// What is asked of a path.
@@ -102,6 +110,10 @@ pub struct Options {
     /// Whether the program is not to run where the path cannot carry it.
     pub require: bool,
 }
+
+/// An environment variable: programs for which it has the same value are in one network, in which no two hosts have the same address. Only who made
+/// the network can say so.
+pub const NET: &str = "LANDSPEED_PATH_NET";
 
 /// Every path, the plain one first.
 pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local, &mptcp::Mptcp];

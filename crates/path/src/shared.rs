@@ -16,6 +16,8 @@ pub(crate) const THREADS: usize = 1024;
 /// Places for carried sockets, and how many are looked through for one.
 const PLACES: usize = 1 << 16;
 const NEAR: usize = 16;
+/// In the place of a cookie, where a place is being written: newer than all cookies.
+const BUSY: u64 = u64::MAX;
 /// Words of an address: 28 bytes at most, with its length before it.
 const WORDS: usize = 4;
 
@@ -36,7 +38,13 @@ struct Noted {
     id: AtomicU64,
     stage: AtomicU64,
     what: [AtomicU64; CALL],
+    /// What the thread holds for it; the first word says what that is, and 0 for nothing.
+    held: [AtomicU64; HELD],
 }
+
+/// Numbers that a path notes of what it holds for a call: those of descriptors, which the keeper finds in the table of both, and others.
+pub(crate) type Held = [u64; HELD];
+pub(crate) const HELD: usize = 12;
 
 /// Numbers that say what a call is.
 pub(crate) const CALL: usize = 8;
@@ -44,7 +52,7 @@ pub(crate) const CALL: usize = 8;
 /// The addresses of a carried socket. Memory of `PLACES` of them is taken as it is used.
 #[repr(C)]
 struct Place {
-    /// What tells the socket from all others (SO_COOKIE); 0 where the place is free, or being written.
+    /// What tells the socket from all others (SO_COOKIE); 0 where the place is free.
     cookie: AtomicU64,
     own: [AtomicU64; WORDS],
     peer: [AtomicU64; WORDS],
@@ -120,6 +128,7 @@ impl Shared {
         // A reader must not take half of it for a call.
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
+        noted.held[0].store(0, Ordering::Relaxed);
         noted.stage.store(Stage::Open.to_word(), Ordering::Relaxed);
         noted.what.iter().zip(what).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
         noted.id.store(id, Ordering::Release);
@@ -140,30 +149,51 @@ impl Shared {
         self.layout().calls[thread].stage.store(Stage::Gives(inode).to_word(), Ordering::Release);
     }
 
-    /// The last call of each thread, what it is, and how far.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage)> {
+    /// Notes what a thread holds for its call.
+    pub(crate) fn holds(&self, thread: usize, held: Held) {
+        let noted = &self.layout().calls[thread];
+        // The first word last: a reader must not take half of it for the whole.
+        noted.held[0].store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        noted.held.iter().zip(held).skip(1).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
+        noted.held[0].store(held[0], Ordering::Release);
+    }
+
+    /// The last call of each thread, what it is, how far, and what was held for it.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage, Held)> {
         let all = self.layout().calls.iter();
         all.map(|noted| {
             let id = noted.id.load(Ordering::Acquire);
             let what = noted.what.each_ref().map(|word| word.load(Ordering::Relaxed));
-            (id, what, Stage::from_word(noted.stage.load(Ordering::Acquire)))
+            let first = noted.held[0].load(Ordering::Acquire);
+            let mut held = noted.held.each_ref().map(|word| word.load(Ordering::Relaxed));
+            held[0] = first;
+            (id, what, Stage::from_word(noted.stage.load(Ordering::Acquire)), held)
         })
         .filter(|(id, ..)| *id != 0)
     }
 
     /// Keeps the addresses of a socket. Where all places near its own are taken, an old one goes.
     pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
-        let near = || self.near(cookie);
-        let free = near().find(|place| place.cookie.load(Ordering::Relaxed) == 0);
-        let Some(place) = free.or_else(|| near().min_by_key(|place| place.cookie.load(Ordering::Relaxed)))
-        else {
-            return;
-        };
-        place.cookie.store(0, Ordering::Relaxed);
+        let place = self.claimed(cookie);
         fence(Ordering::Release);
         write(&place.own, own);
         write(&place.peer, peer);
         place.cookie.store(cookie, Ordering::Release);
+    }
+
+    /// A place near a socket's own that no other thread writes meanwhile: a free one, or the one of the oldest socket.
+    fn claimed(&self, cookie: u64) -> &Place {
+        let age = |place: &Place| place.cookie.load(Ordering::Relaxed);
+        loop {
+            let Some(place) = self.near(cookie).min_by_key(|place| age(place)) else { continue };
+            let old = age(place);
+            let claim = place.cookie.compare_exchange(old, BUSY, Ordering::Acquire, Ordering::Relaxed);
+            if old != BUSY && claim.is_ok() {
+                return place;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// The addresses of a socket, its own and its peer's, where they are kept.
@@ -229,6 +259,27 @@ mod tests {
     }
 
     #[test]
+    fn names_that_many_threads_keep_at_once_are_all_kept() {
+        let shared = Shared::new().unwrap();
+        let (threads, rounds) = (8_u64, 2_000);
+        let name = |cookie: u64| SocketAddr::from(([10, 0, (cookie >> 8) as u8, cookie as u8], 80));
+        let together = std::sync::Barrier::new(threads as usize);
+        std::thread::scope(|scope| {
+            for own in 1..=threads {
+                let (shared, together) = (&shared, &together);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let cookie = round * threads + own;
+                        together.wait();
+                        shared.keep_names(cookie, name(cookie), name(own));
+                        assert_eq!(shared.names(cookie), Some((name(cookie), name(own))), "{cookie}");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
     fn calls_are_noted_for_whoever_follows() {
         let shared = Shared::new().unwrap();
         let what = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -237,12 +288,15 @@ mod tests {
         shared.done(4);
         assert_eq!(
             shared.calls().collect::<Vec<_>>(),
-            [(99, [0; CALL], Stage::Open), (100, what, Stage::Done)]
+            [(99, [0; CALL], Stage::Open, [0; HELD]), (100, what, Stage::Done, [0; HELD])]
         );
         shared.gives(3, 77);
-        assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77))));
+        shared.holds(3, [9; HELD]);
+        assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77), [9; HELD])));
+        shared.note(3, 99, what);
+        assert_eq!(shared.calls().next().map(|(.., held)| held[0]), Some(0));
         shared.note(4, 101, what);
-        assert_eq!(shared.calls().last(), Some((101, what, Stage::Open)));
+        assert_eq!(shared.calls().last(), Some((101, what, Stage::Open, [0; HELD])));
         // Killed while it noted a call: its number is known all the same.
         shared.layout().calls[4].id.store(0, Ordering::Relaxed);
         assert_eq!((shared.calls().count(), shared.last()), (1, 101));

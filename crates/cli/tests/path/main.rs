@@ -1,5 +1,6 @@
 //! Programs over paths below their sockets: real programs, on loopback and between network namespaces.
 
+mod bursts;
 mod carried;
 mod ends;
 mod killed;
@@ -34,7 +35,13 @@ fn program() {
         "ask-without-waiting" => programs::ask_without_waiting(number(1)),
         "ask-itself-in-signals" => programs::ask_itself_in_signals(number(1)),
         "ask-slowly" => programs::ask_slowly(number(1)),
-        "ask-on" => programs::ask_on(number(1)),
+        "ask-on" => programs::ask_on(number(1), number(2)),
+        "serve-on" => bursts::serve_on(),
+        "greet-on" => bursts::greet_on(),
+        "burst" => (0..number(2)).for_each(|_| bursts::burst(number(1), number(3))),
+        "greeted" => (0..number(2)).for_each(|_| bursts::greeted(number(1))),
+        "ask-timed" => bursts::ask_timed(number(1)),
+        "connect-timed" => bursts::connect_timed(number(1), number(2)),
         "ask-restricted" => programs::ask_restricted(number(1)),
         "tcp" => programs::tries(number(1)),
         "ask-undumpable" => programs::ask_undumpable(number(1)),

@@ -77,3 +77,45 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
         "{err}"
     );
 }
+
+/// What looks a socket up in another network namespace.
+const LOOKS: &str = "-bpf,-sys_admin,-net_admin";
+
+#[test]
+fn without_rights_connections_between_namespaces_are_carried_where_addresses_are_said_to_be_unique() {
+    if !support::root() || !carries() {
+        return;
+    }
+    let namespaces = Namespaces::new("rights");
+    let over = |at: usize, net: &str, does: &str| {
+        let inner = command(Some("local"), does);
+        let mut outer = Command::new("ip");
+        outer.args([
+            "netns",
+            "exec",
+            &namespaces.0[at],
+            "setpriv",
+            "--bounding-set",
+            LOOKS,
+            "--inh-caps",
+            LOOKS,
+        ]);
+        outer.arg(inner.get_program()).args(inner.get_args());
+        outer.env(PROGRAM, does).env(ADDRESS, "10.99.7.1").env("LANDSPEED_PATH_NET", net);
+        outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        outer
+    };
+    for (nets, clients, servers) in [
+        (["one", "one"], "/carried", "/carried"),
+        (["one", "other"], "/left/other-namespace", "/left/stranger"),
+        (["", ""], "/left/other-namespace", "/left/stranger"),
+    ] {
+        let server = Server::of(over(0, nets[0], "serve 5 0"));
+        let out = over(1, nets[1], &format!("ask {} 5 10000", server.port)).output().expect("it runs");
+        let (said, err) = text(&out);
+        assert!(out.status.success(), "{said}{err}");
+        let (client, server) = (counts(&err), server.counts());
+        let both = (client.pointer(clients), server.pointer(servers));
+        assert_eq!(both, (Some(&5.into()), Some(&5.into())), "{nets:?}: {client} {server}");
+    }
+}

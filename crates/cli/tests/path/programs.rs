@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::{ADDRESS, LIMIT};
@@ -77,21 +78,26 @@ pub(crate) fn ask_slowly(port: usize) {
     }
 }
 
-/// Asks until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
-pub(crate) fn ask_on(port: usize) {
-    let (ended, until) = std::sync::mpsc::channel::<()>();
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        drop(ended);
-    });
-    let mut asked = 0_u32;
+/// Asks in so many threads until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
+pub(crate) fn ask_on(port: usize, threads: usize) {
+    let over = AtomicBool::new(false);
     println!("\nasking");
-    while until.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
-        match try_ask(port) {
-            Ok(()) => asked += 1,
-            Err(why) => println!("\nfailed: after {asked}: {why}"),
+    let ask_on = || {
+        let mut asked = 0_u32;
+        while !over.load(Ordering::Acquire) {
+            match try_ask(port) {
+                Ok(()) => asked += 1,
+                Err(why) => println!("\nfailed: after {asked}: {why}"),
+            }
         }
-    }
+        asked
+    };
+    let asked: u32 = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(ask_on)).collect();
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        over.store(true, Ordering::Release);
+        all.into_iter().map(|thread| thread.join().expect("a thread")).sum()
+    });
     println!("\nasked {asked}");
 }
 

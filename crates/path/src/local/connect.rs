@@ -9,22 +9,28 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType, recv, shutdown, socketpair};
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, connect_unspec, shutdown, socketpair};
 
-use super::rendezvous::{Claim, Peer, Rendezvous};
+use super::link::Client;
+use super::rendezvous::{Made, Peer, Rendezvous};
+use super::resume::of_made;
 use super::{Carried, entangled};
 use crate::Why;
+use crate::late::late;
 use crate::notify::{Answer, Call};
-use crate::socket::{Kind, cookie, from_bytes, kind, own, plain, wait_soon};
+use crate::socket::{Kind, cookie, from_bytes, kind, option, own, plain, wait_soon};
 
-/// How long a TCP connection within a host may take before it is left alone.
-const CONNECTS: Duration = Duration::from_millis(200);
-/// How long the other program may take to accept.
+/// How long a program that does not wait for its connection is held, until there is one.
+const CONNECTS: Duration = Duration::from_millis(20);
+/// How long a program is held once it has its connection, until the other end has accepted.
 const ACCEPTS: Duration = Duration::from_millis(50);
 /// Sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
-/// The first byte of a pair: both are agreed.
-pub(super) const AGREED: u8 = b'A';
+/// Where `struct tcp_info` has the bytes that are to be sent, and those that were (linux/tcp.h, Linux 4.19).
+const UNSENT: usize = 144;
+const BYTES_SENT: usize = 200;
+/// The state of a new socket there.
+const TCP_CLOSE: u8 = 7;
 
 impl Carried {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
@@ -33,6 +39,7 @@ impl Carried {
         if !self.only.admits(to, to) {
             return Answer::Continue;
         }
+        let _turn = self.connecting.turn(cookie(&tcp).unwrap_or_default());
         if self.forget_made(&tcp) {
             return Answer::Return(0);
         }
@@ -54,18 +61,22 @@ impl Carried {
         call: &Call<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
     ) -> Result<Answer, Why> {
-        let mut peers = rendezvous.peers(to);
-        peers.retain(|peer| !would_wait_for_itself(peer, call));
-        if peers.is_empty() {
+        let peers = rendezvous.peers(to);
+        if peers.iter().all(|peer| would_wait_for_itself(peer, call)) {
             let is_refused = to.ip().is_loopback() && !listens(call.thread, to.port());
-            return if is_refused { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
+            return if is_refused && peers.is_empty() { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
         }
-        let claims: Vec<Claim> = peers.into_iter().filter_map(|peer| rendezvous.claim(peer, to)).collect();
-        let made = make(tcp, to);
-        if made == Err(Errno::ISCONN) && self.was_made(tcp) {
-            return Ok(Answer::Return(0));
+        // One that is connected, or about to be, may have bytes in it.
+        if !is_fresh(tcp) {
+            return Ok(Answer::Continue);
         }
-        if let Err(errno) = made {
+        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
+        entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
+        let made = self.offered(rendezvous, call, (tcp, to), &peers)?;
+        late();
+        if let Err(errno) = connected(tcp, to)
+            && made.offered.0.withdraw().is_none()
+        {
             // One that failed is no connection.
             if errno == Errno::INPROGRESS {
                 self.count.left(Why::NotConnected);
@@ -73,55 +84,90 @@ impl Carried {
             return Ok(Answer::Errno(errno.raw_os_error()));
         }
         call.is_done();
-        self.note_made(tcp);
-        Ok(self.exchanged(call, (tcp, to), claims).unwrap_or_else(|why| {
+        late();
+        Ok(self.exchanged(call, (tcp, to), made).unwrap_or_else(|why| {
             self.count.left(why);
+            self.note_made(tcp);
             self.returns(call, tcp, waits(tcp))
         }))
     }
 
-    /// Puts a local socket in the place of the connection. `Err` where TCP stays.
+    /// Offers the connection before it is made: the offer is there when it is accepted.
+    fn offered(
+        &self,
+        rendezvous: &Rendezvous,
+        call: &Call<'_>,
+        (tcp, to): (&OwnedFd, SocketAddr),
+        peers: &[Peer],
+    ) -> Result<Made, Why> {
+        let cookie = cookie(tcp).ok_or(Why::Refused)?;
+        let is_here = rendezvous.is_here(tcp);
+        let peers: Vec<_> =
+            peers.iter().filter(|peer| is_here && rendezvous.may_prove(peer)).cloned().collect();
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let client = Client { cookie, to };
+        let noted = |made: &Made| call.holds(of_made(tcp, made));
+        rendezvous.offer(&peers, client, (|| spare().or_else(new_pair), noted)).ok_or(if peers.is_empty() {
+            Why::OtherNamespace
+        } else {
+            Why::NoPeer
+        })
+    }
+
+    /// Puts a local socket in the place of the connection, if the other supervisor takes it. `Err` where TCP stays.
     fn exchanged(
         &self,
         call: &Call<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
-        claims: Vec<Claim>,
+        mut made: Made,
     ) -> Result<Answer, Why> {
-        // Until here the other supervisor has had nothing to do but to wake up.
-        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
-        entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
-        let from = own(tcp).ok_or(Why::Refused)?;
-        let handed = self.handed_over((tcp, from), claims);
+        let until = Instant::now() + ACCEPTS;
         // While the other supervisor works.
-        let flags = fcntl_getfl(tcp).map_err(|_| Why::Refused)?;
-        let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
-        for (pair, _) in &handed {
-            self.mirror(tcp, pair);
-            let _ = fcntl_setfl(pair, flags & kept);
-            self.keep_names(pair, from, reached(to, from));
-        }
+        self.dress((tcp, Some(to)), &made.ends);
         let closes = entangled::closes(call.thread, call.int(0));
-        let pair = agreed(handed).ok_or(Why::NotAccepted)?;
-        call.replace(&pair, call.int(0), closes).map_err(|_| Why::Refused)?;
+        made.offered.0.wait(until);
+        let which = made.offered.0.withdraw().ok_or(Why::NotAccepted)?;
+        // Both ends use the pair from here on, whatever happens.
+        let pair = made.ends.swap_remove(which.min(made.ends.len() - 1));
+        if call.replace(&pair, call.int(0), closes).is_err() {
+            // A signal has ended the call just now, or its process has. Made again, it makes another connection.
+            let _ = connect_unspec(tcp);
+            return Ok(Answer::Errno(libc::ECONNRESET));
+        }
         self.count.carried(&pair);
+        self.end(tcp, &pair);
         // The program goes on meanwhile.
         self.note_made(&pair);
         self.returns(call, &pair, waits(tcp));
-        // Another process may have the socket too, by fork: that ours closes would say nothing.
-        let _ = shutdown(tcp, Shutdown::Write);
-        self.forget_made(tcp);
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(Answer::Gone)
     }
 
-    /// Hands one end of a pair to each supervisor that may have the connection; our ends.
-    fn handed_over(&self, (tcp, from): (&OwnedFd, SocketAddr), claims: Vec<Claim>) -> Vec<(OwnedFd, Claim)> {
-        let hand = |claim: Claim| {
-            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let (ours, theirs) = spare.or_else(new_pair)?;
-            claim.connected(from, tcp.as_fd(), theirs.as_fd()).then_some((ours, claim))
-        };
-        claims.into_iter().filter_map(hand).collect()
+    /// Gives ends of pairs what the TCP socket has, and its names.
+    pub(super) fn dress<'a>(
+        &self,
+        (tcp, to): (&OwnedFd, Option<SocketAddr>),
+        ends: impl IntoIterator<Item = &'a OwnedFd>,
+    ) {
+        let names = own(tcp).zip(to).map(|(from, to)| (from, reached(to, from)));
+        let flags = fcntl_getfl(tcp).unwrap_or(OFlags::empty());
+        let kept = OFlags::NONBLOCK | OFlags::APPEND | OFlags::from_bits_retain(libc::O_ASYNC as u32);
+        for pair in ends {
+            self.mirror(tcp, pair);
+            let _ = fcntl_setfl(pair, flags & kept);
+            names.iter().for_each(|(from, to)| self.keep_names(pair, *from, *to));
+        }
+    }
+
+    /// Ends the TCP connection, with a reset: neither end keeps TIME-WAIT. What another thread has sent through it meanwhile is lost, so the
+    /// pair ends too.
+    pub(super) fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
+        let _ = shutdown(tcp, Shutdown::Write);
+        let info = info(tcp);
+        if [&info[UNSENT..UNSENT + 4], &info[BYTES_SENT..BYTES_SENT + 8]].concat() != [0; 12] {
+            let _ = shutdown(pair, Shutdown::Both);
+        }
+        let _ = connect_unspec(tcp);
     }
 }
 
@@ -143,17 +189,6 @@ impl Carried {
         cookie(fd).is_some_and(|cookie| self.made().remove(&cookie))
     }
 
-    /// Whether another thread has just connected it, for a call that a signal ended.
-    fn was_made(&self, fd: &OwnedFd) -> bool {
-        (0..10).any(|_| {
-            let was_made = self.forget_made(fd);
-            if !was_made {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            was_made
-        })
-    }
-
     /// The call returns what TCP's would: its socket is now `fd`.
     fn returns(&self, call: &Call<'_>, fd: &OwnedFd, waits: bool) -> Answer {
         let answer = if waits { Answer::Return(0) } else { Answer::Errno(libc::EINPROGRESS) };
@@ -165,7 +200,7 @@ impl Carried {
 }
 
 /// Where to, if that is an address of IP.
-fn destination(call: &Call<'_>) -> Option<SocketAddr> {
+pub(super) fn destination(call: &Call<'_>) -> Option<SocketAddr> {
     let mut bytes = [0; 28];
     let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
     call.read(call.address(1), &mut bytes[..length]).ok()?;
@@ -194,7 +229,7 @@ fn lists(table: &str, port: u16) -> bool {
 }
 
 /// Connects over TCP as the program would. One that does not wait does so for a bounded time: within a host there is little to wait for.
-fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
+fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
         Err(Errno::INPROGRESS) => {
             let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
@@ -206,6 +241,17 @@ fn make(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     }
 }
 
+/// `struct tcp_info`, with zeros where the kernel's is shorter.
+fn info(tcp: &OwnedFd) -> [u8; 256] {
+    let mut info = [0; 256];
+    let _ = option(tcp, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info);
+    info
+}
+
+fn is_fresh(tcp: &OwnedFd) -> bool {
+    info(tcp)[0] == TCP_CLOSE
+}
+
 /// Whether connect(2) waits; on another socket it returns EINPROGRESS.
 fn waits(tcp: &OwnedFd) -> bool {
     fcntl_getfl(tcp).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
@@ -213,26 +259,6 @@ fn waits(tcp: &OwnedFd) -> bool {
 
 fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
-}
-
-/// Our end of the pair on which the other supervisor agreed.
-fn agreed(mut pairs: Vec<(OwnedFd, Claim)>) -> Option<OwnedFd> {
-    let until = Instant::now() + ACCEPTS;
-    // The first peer is nearly always the only one.
-    let found = pairs.iter().position(|(pair, _)| says_so(pair, until))?;
-    let (pair, claim) = pairs.swap_remove(found);
-    claim.settle();
-    Some(pair)
-}
-
-/// Whether the other supervisor agrees in time.
-fn says_so(pair: &OwnedFd, until: Instant) -> bool {
-    let left = until.saturating_duration_since(Instant::now());
-    let [said] = wait_soon([(pair.as_fd(), PollFlags::IN)], left);
-    let mut byte = [0];
-    said.contains(PollFlags::IN)
-        && recv(pair, &mut byte, RecvFlags::DONTWAIT) == Ok((1, 1))
-        && byte == [AGREED]
 }
 
 /// The peer's address as getpeername(2) tells it: the kernel connects to the host itself where an address is unspecified.

@@ -3,24 +3,31 @@
 //! Both programs run over this path. Their supervisors meet in a directory that only their user can enter:
 //!
 //! 1. a program listens: its supervisor *registers* the address, with the network namespace that it is in;
-//! 2. another one connects to a registered address: its supervisor *claims* the connection, makes it over TCP, and looks whether the
-//!    socket is one descriptor of one process. If so, it hands over the connected socket and one end of a pair of AF_UNIX sockets;
-//!    if not, it withdraws the claim;
-//! 3. the first one accepts: its supervisor takes the TCP connection. Is its peer the one that was claimed? A number that no one can
-//!    guess goes into the socket that was handed over, and must come out of the accepted one. Then it says *agreed* into the pair;
-//! 4. the second supervisor puts the other end of the pair in the place of its program's socket, and ends the TCP connection with a FIN;
-//! 5. the FIN tells the first supervisor that this is done: its program gets its end of the pair from accept.
+//! 2. another one connects to a registered address. If its socket is one descriptor of one process, its supervisor *offers* the connection, and
+//!    makes it over TCP. An offer names the client's socket by its cookie, carries one end of a pair of AF_UNIX sockets, and has a *word* in
+//!    memory that both supervisors map;
+//! 3. the first one accepts: its supervisor takes the TCP connection, and asks the kernel which socket is at the other end. Is it one that was
+//!    offered? Then it *takes* the offer: a compare-and-swap of the word. Its program gets that end of the pair from accept;
+//! 4. the second supervisor sees that the offer was taken, and puts its end of the pair in the place of its program's socket. Where it has
+//!    waited for too long it *withdraws* the offer, by a compare-and-swap too. The word has decided, for both;
+//! 5. the TCP connection ends with a reset, and the first supervisor closes its end of it then.
 //!
-//! Whatever fails before the FIN leaves the TCP connection as it is, with not a byte in it, and both programs go on over TCP. The
-//! kernel keeps this promise where a supervisor is killed: descriptors close, and a pair that has lost its other end is no agreement.
+//! No byte goes through the TCP connection, and neither end waits for the other one after the word was decided. Before, one does: a client,
+//! for a bounded time.
 
 mod accept;
 mod connect;
+mod connecting;
+mod ends;
 mod entangled;
+mod link;
 mod meeting;
 mod names;
 mod options;
+mod parked;
 mod rendezvous;
+mod resume;
+mod word;
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -29,7 +36,9 @@ use std::sync::{Arc, Mutex};
 use crate::accept::Accepts;
 use crate::count::Count;
 use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Counts, Error, Only, Options, Path, Shared, Why};
+use crate::{Carrier, Counts, Error, Left, Only, Options, Path, Shared, Why};
+use connecting::Connecting;
+use parked::Parked;
 use rendezvous::Rendezvous;
 
 /// The path.
@@ -94,9 +103,12 @@ struct Carried {
     rendezvous: Option<Rendezvous>,
     only: Only,
     count: Count,
+    /// TCP sockets that wait for their other ends.
+    parked: Option<Arc<Parked>>,
     /// A pair for the next connection, made when there was time.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     accepts: Accepts,
+    connecting: Connecting,
     /// Cookies of sockets that are connected, and whose programs may ask again.
     made: Mutex<BTreeSet<u64>>,
     /// Options that programs have set, and what a new socket has of some.
@@ -106,13 +118,16 @@ struct Carried {
 
 impl Carried {
     fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>, options: &Options) -> Self {
+        let parked = rendezvous.as_ref().and_then(|_| Parked::new().ok());
         Carried {
             shared: Arc::clone(shared),
             rendezvous,
             only: options.only.clone(),
             count: Count::new(options.bytes),
+            parked,
             spare: Mutex::default(),
             accepts: Accepts::default(),
+            connecting: Connecting::default(),
             made: Mutex::default(),
             set: options::Remembered::default(),
             new_tcp: options::of_new(),
@@ -143,5 +158,9 @@ impl Carrier for Carried {
 
     fn counts(&self) -> Counts {
         self.count.so_far()
+    }
+
+    fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
+        self.resumed(call, left)
     }
 }

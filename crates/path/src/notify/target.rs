@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use libc::{c_long, seccomp_notif};
 
 use super::{Answer, Listener};
-use crate::shared::{CALL, Shared};
+use crate::late::late;
+use crate::shared::{CALL, Held, Shared};
 use crate::socket::inode;
 
 /// A pidfd of one thread, not of its process (pidfd_open(2), Linux 6.9).
@@ -66,6 +67,13 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Notes what is held for it from now on: the keeper of a killed supervisor finds it.
+    pub(crate) fn holds(&self, held: Held) {
+        if let Some((noted, thread)) = self.noted {
+            noted.holds(thread, held);
+        }
+    }
+
     /// An argument that is a number.
     pub(crate) fn int(&self, argument: usize) -> i32 {
         self.arguments[argument] as i32
@@ -83,11 +91,13 @@ impl<'a> Call<'a> {
 
     /// Whether it took the answer.
     pub(crate) fn answer(&self, answer: Answer) -> bool {
+        late();
         self.listener.answer(self.id, answer)
     }
 
     /// Gives the program a new descriptor; its number there.
     pub(crate) fn give(&self, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
+        late();
         if let (Some((shared, thread)), Some(inode)) = (self.noted, inode(fd)) {
             shared.gives(thread, inode);
         }
@@ -96,6 +106,7 @@ impl<'a> Call<'a> {
 
     /// Puts `fd` in the place of the program's descriptor `at`, as dup2(2) does.
     pub(crate) fn replace(&self, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
+        late();
         self.listener.replace(self.id, fd, at, closes)
     }
 

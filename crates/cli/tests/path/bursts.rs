@@ -1,0 +1,177 @@
+//! Many connections, late and stopped supervisors, and few ports.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::killed::supervisor_and_program;
+use crate::namespaces::Namespaces;
+use crate::programs::{ask, at, connected};
+use crate::run::{Server, carries, command, counts, run, said};
+use crate::support::ours::signal;
+use crate::support::{self, text};
+
+/// How late supervisors are, in milliseconds at most: now and then, at any of their steps. Not in a release build.
+const LATE: &str = "LANDSPEED_PATH_LATE";
+
+/// Sends back what comes, in many threads that all accept, until it is killed.
+pub(crate) fn serve_on() {
+    let listener = TcpListener::bind(at(0)).expect("a port");
+    println!("\nport {}", listener.local_addr().expect("an address").port());
+    let answer = |mut stream: TcpStream| std::io::copy(&mut stream.try_clone()?, &mut stream);
+    std::thread::scope(|threads| {
+        for _ in 0..16 {
+            threads.spawn(|| {
+                for stream in listener.incoming() {
+                    let stream = stream.expect("a connection");
+                    std::thread::spawn(move || answer(stream));
+                }
+            });
+        }
+    });
+}
+
+/// Speaks first, and closes first, until it is killed.
+pub(crate) fn greet_on() {
+    let listener = TcpListener::bind(at(0)).expect("a port");
+    println!("\nport {}", listener.local_addr().expect("an address").port());
+    for stream in listener.incoming() {
+        stream.expect("a connection").write_all(b"220 hello\r\n").expect("sent");
+    }
+}
+
+pub(crate) fn greeted(port: usize) {
+    let mut came = Vec::new();
+    connected(port).read_to_end(&mut came).expect("all of it");
+    assert_eq!(came, b"220 hello\r\n");
+}
+
+/// So many connections at once, each with bytes of its own.
+pub(crate) fn burst(port: usize, connections: usize) {
+    std::thread::scope(|threads| {
+        (0..connections).for_each(|own| drop(threads.spawn(move || ask(port, 20 + own))));
+    });
+}
+
+/// Asks until its input ends, and says how long the slowest answer took.
+pub(crate) fn ask_timed(port: usize) {
+    let (ended, until) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        drop(ended);
+    });
+    println!("\nasking");
+    let mut slowest = Duration::ZERO;
+    while until.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+        let began = Instant::now();
+        ask(port, 10);
+        slowest = slowest.max(began.elapsed());
+    }
+    println!("\nslowest {}", slowest.as_millis());
+}
+
+/// Opens connections, and says how long the slowest took.
+pub(crate) fn connect_timed(port: usize, connections: usize) {
+    let mut all = Vec::new();
+    let timed = |_| {
+        let began = Instant::now();
+        all.push(connected(port));
+        began.elapsed()
+    };
+    let slowest = (0..connections).map(timed).max().expect("some");
+    println!("\nslowest {}", slowest.as_millis());
+}
+
+/// `make path-bursts` makes more of them.
+fn bursts() -> Option<u64> {
+    std::env::var("LANDSPEED_BURSTS").ok().and_then(|text| text.parse().ok())
+}
+
+#[test]
+fn in_bursts_with_late_supervisors_every_byte_is_equal() {
+    if !carries() {
+        return;
+    }
+    let (bursts, connections, late) = bursts().map_or((3, 60, "120"), |count| (count, 200, "500"));
+    let over = Some("local");
+    let mut serve = command(over, "serve-on");
+    serve.env(LATE, late);
+    let server = Server::of(serve);
+    let mut client = command(over, &format!("burst {} {bursts} {connections}", server.port));
+    let out = client.env(LATE, late).output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    let seen = counts(&err);
+    let left: u64 = seen["left"].as_object().expect("counts").values().filter_map(Value::as_u64).sum();
+    let carried = seen["carried"].as_u64().expect("a count");
+    assert_eq!(carried + left, bursts * connections, "{seen}");
+    eprintln!("{carried} of {} carried, supervisors up to {late} ms late: {}", carried + left, seen["left"]);
+}
+
+#[test]
+fn a_stopped_supervisor_stalls_no_program_but_its_own() {
+    if !carries() {
+        return;
+    }
+    let over = Some("local");
+    let server = Server::start(over, 1_000_000);
+    let mut bystander = command(over, &format!("ask-timed {}", server.port));
+    let mut bystander = bystander.stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut from = BufReader::new(bystander.stdout.take().expect("a pipe"));
+    said(&mut from, "asking");
+    let mut victim = command(over, &format!("ask-on {} 4", server.port));
+    let mut victim = victim.env(LATE, "40").stdin(Stdio::piped()).spawn().expect("it runs");
+    said(&mut BufReader::new(victim.stdout.take().expect("a pipe")), "asking");
+    let [stopped, program] = supervisor_and_program(victim.id());
+    for round in 0..5 {
+        std::thread::sleep(Duration::from_millis(30 + round * 7));
+        signal(stopped, Signal::STOP);
+        std::thread::sleep(Duration::from_millis(200));
+        signal(stopped, Signal::CONT);
+    }
+    signal(program, Signal::KILL);
+    victim.wait().expect("a child");
+    // It goes on while the supervisor of another client is stopped. On a busy machine it may take longer than the 50 ms by itself.
+    drop(bystander.stdin.take());
+    let slowest: u64 = said(&mut from, "slowest ").parse().expect("a number");
+    bystander.wait().expect("a child");
+    assert!(slowest < 1000, "{slowest} ms");
+
+    let [stopped, _] = supervisor_and_program(server.child.id());
+    signal(stopped, Signal::STOP);
+    let out = run(over, &format!("connect-timed {} 5", server.port));
+    signal(stopped, Signal::CONT);
+    let (told, err) = text(&out);
+    let slowest: u64 = said(&mut told.as_bytes(), "slowest ").parse().expect("a number");
+    assert!(slowest < 1000 && counts(&err)["carried"] == 0, "{slowest} ms, {err}");
+}
+
+#[test]
+fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
+    if !support::root() || !carries() {
+        return;
+    }
+    let count = bursts().map_or(600, |_| 10_000);
+    let namespaces = Namespaces::new("ports");
+    let name = &namespaces.0[0];
+    // `support::sh` parts words at spaces.
+    let mut narrow = Command::new("ip");
+    narrow.args(["netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_local_port_range=42000 42199"]);
+    assert!(narrow.status().expect("it runs").success());
+    for (serves, asks) in [("serve-on", "ask PORT COUNT 10"), ("greet-on", "greeted PORT COUNT")] {
+        let server = Server::of(namespaces.command(0, "127.0.0.1", Some("local"), serves));
+        let does = asks.replace("PORT", &server.port.to_string()).replace("COUNT", &count.to_string());
+        let out = namespaces.command(0, "127.0.0.1", Some("local"), &does).output().expect("it runs");
+        let (said, err) = text(&out);
+        assert!(out.status.success(), "{does}: {said}{err}");
+        let sockets = support::sh(&format!("ip netns exec {name} cat /proc/net/tcp"));
+        let left = counts(&err)["left"].to_string();
+        let waiting = sockets.lines().filter(|line| line.split_whitespace().nth(3) == Some("06")).count();
+        assert!(waiting == 0 || left != "{}", "{waiting} in TIME-WAIT, {left}");
+        eprintln!("{count} connections ({does}): {waiting} in TIME-WAIT, left on TCP {left}");
+    }
+}

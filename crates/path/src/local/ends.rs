@@ -1,0 +1,307 @@
+//! Which socket is at the other end of a connection. The kernel says so: no byte goes through the connection for it.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use landspeed_netlink::{SockDiag, SocketId, netns_cookie};
+use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
+
+use crate::socket::{int, option, plain};
+
+/// Made by build.rs from ends.bpf.c.
+static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ends.bpf.o"));
+/// The kernel's number for a socket's network namespace (linux/socket.h, Linux 5.14).
+const SO_NETNS_COOKIE: libc::c_int = 71;
+/// Whichever socket has the addresses (INET_DIAG_NOCOOKIE).
+const ANY: u64 = u64::MAX;
+/// What it takes to look a socket up in another network namespace.
+const RIGHTS: CapabilitySet = CapabilitySet::BPF
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::NET_ADMIN)
+    .union(CapabilitySet::SYS_ADMIN);
+/// A frame's header, and what comes after it in ends.bpf.c.
+const FRAME: usize = 14;
+const QUESTION: usize = 4 + 36;
+
+/// A connection: own address, and the peer's.
+pub(super) type Names = (SocketAddr, SocketAddr);
+
+/// The network namespace of a socket: no other has its number.
+fn namespace(fd: impl AsFd) -> Option<u64> {
+    let mut cookie = [0; 8];
+    option(fd, (libc::SOL_SOCKET, SO_NETNS_COOKIE), &mut cookie).ok()?;
+    Some(u64::from_ne_bytes(cookie))
+}
+
+/// Where a supervisor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// Its network namespace.
+    pub(super) namespace: u64,
+    /// The network whose addresses are said to be unique; 0 for none.
+    pub(super) net: u64,
+}
+
+impl Place {
+    fn own() -> Self {
+        let net = |name| {
+            let mut hasher = DefaultHasher::new();
+            std::ffi::OsString::hash(&name, &mut hasher);
+            hasher.finish().max(1)
+        };
+        let net = std::env::var_os(crate::NET).filter(|name| !name.is_empty()).map_or(0, net);
+        Place { namespace: netns_cookie().unwrap_or_default(), net }
+    }
+
+    fn has_one_net_with(self, other: Place) -> bool {
+        self.net != 0 && self.net == other.net
+    }
+}
+
+/// Another supervisor's network namespace, as it has handed it over.
+pub(super) struct There {
+    pub(super) place: Place,
+    /// Tells of sockets there. It takes no right to ask.
+    diag: Mutex<SockDiag>,
+    entry: OwnedFd,
+}
+
+impl There {
+    pub(super) fn new(net: u64, [diag, entry]: [OwnedFd; 2]) -> Option<Self> {
+        let diag = SockDiag::of(diag)?;
+        let place = Place { namespace: namespace(&diag)?, net };
+        Some(There { place, diag: Mutex::new(diag), entry })
+    }
+
+    /// What another supervisor needs of this one's.
+    pub(super) fn handed() -> io::Result<(SockDiag, OwnedFd)> {
+        let diag = SockDiag::open().map_err(io::Error::other)?;
+        Ok((diag, File::open("/proc/self/ns/net")?.into()))
+    }
+
+    /// The cookie of the socket there that has these addresses.
+    fn socket(&self, (own, peer): Names) -> Option<u64> {
+        let id = SocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
+        let diag = self.diag.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = diag.tcp_flow(&id).ok()??.id;
+        (found.interface == 0).then_some(found.cookie)
+    }
+}
+
+/// What looks sockets up.
+pub(super) struct Ends {
+    pub(super) here: Place,
+    /// Whether this process may look into other network namespaces.
+    may_look: OnceLock<bool>,
+    programs: OnceLock<Option<Mutex<Object>>>,
+}
+
+/// How far a socket has sent and received, as TCP counts.
+#[derive(Debug, PartialEq, Eq)]
+struct End {
+    cookie: u64,
+    sent: u32,
+    received: u32,
+}
+
+impl Ends {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Ends { here: Place::own(), may_look: OnceLock::new(), programs: OnceLock::new() })
+    }
+
+    /// Whether a socket is in this process's network namespace.
+    pub(super) fn is_here(&self, tcp: impl AsFd) -> bool {
+        namespace(tcp) == Some(self.here.namespace)
+    }
+
+    /// Whether a connection with a program there may be proven.
+    pub(super) fn may_prove(&self, there: Place) -> bool {
+        there.namespace == self.here.namespace || self.here.has_one_net_with(there) || self.may_look()
+    }
+
+    fn may_look(&self) -> bool {
+        *self.may_look.get_or_init(|| landspeed_bpf::allowed(RIGHTS).is_ok())
+    }
+
+    /// The cookie of the socket at the other end of `tcp`, if it is there. In one network namespace, the kernel lets one connection have two
+    /// addresses, unless sockets are bound to devices, or take connections of addresses that are not the host's. In two, both may
+    /// have these addresses by chance.
+    pub(super) fn other(&self, tcp: impl AsFd, names: Names, there: &There) -> Option<u64> {
+        if is_special(&tcp) {
+            return None;
+        }
+        let cookie = there.socket((names.1, names.0))?;
+        let is_proven = match there.place.namespace == self.here.namespace {
+            true => true,
+            false if self.here.has_one_net_with(there.place) => is_unique(names),
+            false => self.is_one_connection(names, there, cookie).unwrap_or(false),
+        };
+        is_proven.then_some(cookie)
+    }
+
+    /// Whether the socket with this cookie is the other end of the one here that has these addresses. The numbers that their bytes begin
+    /// with come from a secret and a clock of 64 ns, in either direction: two connections do not have the same.
+    fn is_one_connection(&self, names: Names, there: &There, cookie: u64) -> Option<bool> {
+        let here = self.end(names)?;
+        let theirs = inside(there, || self.end((names.1, names.0)))?;
+        Some(theirs.cookie == cookie && (theirs.sent, theirs.received) == (here.received, here.sent))
+    }
+
+    /// Has the program loaded that looks into other namespaces, where this process may: a first connection does not wait that long.
+    pub(super) fn prepare(self: &Arc<Self>) {
+        let own = Arc::clone(self);
+        if self.programs.get().is_none() && self.may_look() {
+            let _ = thread::Builder::new().spawn(move || own.programs().is_some());
+        }
+    }
+
+    fn programs(&self) -> Option<&Mutex<Object>> {
+        self.programs.get_or_init(|| load().ok().map(Mutex::new)).as_ref()
+    }
+
+    /// The socket with these addresses, in this thread's network namespace.
+    fn end(&self, names: Names) -> Option<End> {
+        let object = self.programs()?;
+        let object = object.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = object.progs_mut().find(|program| program.name() == "ends")?;
+        let asked = question(names);
+        let mut answer = [0; FRAME + QUESTION];
+        let input =
+            ProgramInput { data_in: Some(&asked), data_out: Some(&mut answer), ..ProgramInput::default() };
+        let found = program.test_run(input).ok()?.return_value == 0;
+        let word = |at: usize| answer[FRAME + at..].first_chunk().map_or(0, |word| u32::from_ne_bytes(*word));
+        let cookie = u64::from_ne_bytes(*answer[FRAME..].first_chunk()?);
+        found.then_some(End { cookie, sent: word(8), received: word(12) })
+    }
+}
+
+/// Whether another socket of its network namespace may have the same addresses.
+fn is_special(tcp: impl AsFd) -> bool {
+    let is_on = |level, name| int(&tcp, level, name).is_ok_and(|value| value != 0);
+    is_on(libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX) || is_on(libc::IPPROTO_IP, libc::IP_TRANSPARENT)
+}
+
+fn load() -> Result<Object, String> {
+    landspeed_bpf::allowed(RIGHTS)?;
+    landspeed_bpf::listen();
+    // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+    let image = CODE.to_vec();
+    let loaded = || ObjectBuilder::default().name("ends")?.open_memory(&image)?.load();
+    loaded().map_err(|error: libbpf_rs::Error| landspeed_bpf::take().unwrap_or_else(|| error.to_string()))
+}
+
+/// As a packet from the peer would have the addresses.
+fn question((own, peer): Names) -> [u8; FRAME + QUESTION] {
+    let (own, peer) = (plain(own), plain(peer));
+    let octets = |ip: IpAddr| match ip {
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
+    };
+    let ports = [peer.port().to_be_bytes(), own.port().to_be_bytes()].concat();
+    let tuple = [octets(peer.ip()), octets(own.ip()), ports].concat();
+    let mut all = [0; FRAME + QUESTION];
+    all[FRAME..FRAME + 4].copy_from_slice(&(tuple.len() as u32).to_ne_bytes());
+    all[FRAME + 4..FRAME + 4 + tuple.len()].copy_from_slice(&tuple);
+    all
+}
+
+/// Whether a network has no other host with these addresses: each host has its own loopback and link-local ones.
+fn is_unique((own, peer): Names) -> bool {
+    let is_global = |ip: IpAddr| match ip {
+        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
+    };
+    let (own, peer) = (plain(own).ip(), plain(peer).ip());
+    own != peer && is_global(own) && is_global(peer)
+}
+
+/// Does something in another network namespace, on a thread that ends: none of ours is left there.
+fn inside<T: Send>(there: &There, work: impl FnOnce() -> Option<T> + Send) -> Option<T> {
+    let work = || {
+        move_into_link_name_space(there.entry.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
+        if netns_cookie().ok()? == there.place.namespace { work() } else { None }
+    };
+    thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, work).ok()?.join().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::socket::cookie;
+
+    fn handed(net: u64) -> There {
+        let (diag, entry) = There::handed().unwrap();
+        There::new(net, [diag.as_fd().try_clone_to_owned().unwrap(), entry]).unwrap()
+    }
+
+    fn ends(net: u64) -> Ends {
+        Ends { here: Place { net, ..Place::own() }, may_look: OnceLock::new(), programs: OnceLock::new() }
+    }
+
+    #[test]
+    fn the_other_end_is_known_by_its_cookie_before_a_byte_goes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, from) = listener.accept().unwrap();
+        let names = (server.local_addr().unwrap(), from);
+        let (ends, there) = (ends(0), handed(0));
+        assert!(ends.is_here(&server));
+        assert_eq!(ends.other(&server, names, &there), cookie(&client));
+        drop(client);
+        drop(server);
+        assert!(ends.other(&listener, names, &there).is_none());
+    }
+
+    #[test]
+    fn one_connection_between_two_namespaces_is_told_from_another_with_its_addresses() {
+        if let Err(why) = load() {
+            return eprintln!("SKIP one_connection_between_two_namespaces_is_told_from_another: {why}");
+        }
+        let connection = || {
+            let listener = TcpListener::bind("127.0.0.1:39127").unwrap();
+            let client = socket_from(39128, listener.local_addr().unwrap());
+            let server = listener.accept().unwrap().0;
+            (server, client)
+        };
+        let elsewhere = || {
+            let loopback = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
+            assert!(loopback.unwrap().success());
+            (connection(), handed(0))
+        };
+        let ((server, _client), there) = landspeed_netlink::in_throwaway(elsewhere).unwrap();
+        let names = (server.local_addr().unwrap(), server.peer_addr().unwrap());
+        // Here is a connection with the same addresses: it has another end.
+        let (other, _other) = connection();
+        assert!(ends(0).other(&other, names, &there).is_none());
+        // Nor does a network say anything of the loopback of its hosts.
+        let there = There { place: Place { net: 7, ..there.place }, ..there };
+        assert!(ends(7).other(&other, names, &there).is_none());
+    }
+
+    #[test]
+    fn in_a_network_of_unique_addresses_those_of_two_hosts_are() {
+        let is_unique = |own: &str, peer: &str| is_unique((own.parse().unwrap(), peer.parse().unwrap()));
+        assert!(is_unique("10.0.0.1:80", "10.0.0.2:5000") && is_unique("[fd00::1]:80", "[fd00::2]:5000"));
+        assert!(!is_unique("10.0.0.1:80", "[::ffff:10.0.0.1]:5000"));
+        assert!(
+            !is_unique("127.0.0.1:80", "127.0.0.2:5000") && !is_unique("[fe80::1%2]:80", "[fe80::2%2]:9")
+        );
+    }
+
+    fn socket_from(port: u16, to: SocketAddr) -> TcpStream {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
+        let fd = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        sockopt::set_socket_reuseaddr(&fd, true).unwrap();
+        bind(&fd, &SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        connect(&fd, &to).unwrap();
+        fd.into()
+    }
+}

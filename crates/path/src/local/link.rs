@@ -1,0 +1,387 @@
+//! Links: on them, the supervisor of an end that connects makes offers to that of an end that accepts.
+//!
+//! What is sent before connect(2) is there when accept(2) returns. An offer never carries a TCP socket, so it holds no connection open,
+//! and one that is not read costs a pair of AF_UNIX sockets.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+    listen, recvmsg, sendmsg, socket_with, sockopt,
+};
+
+use super::ends::There;
+use super::word::{Word, Words};
+use crate::late::late;
+use crate::socket::{from_bytes, option, plain, to_bytes};
+
+/// What a link begins with; then comes the network. With it go the words' memory, and what tells of the sender's network namespace.
+const HELLO: &[u8] = b"landspeed path 3";
+/// Bytes of an address in a message: its length, and the longest one.
+const ADDRESS: usize = 29;
+/// Numbers of an offer.
+const NUMBERS: usize = 4;
+/// These, and an address.
+const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
+/// Offers that are kept at most.
+const MOST: usize = 4096;
+/// What a link may hold that its reader has not read: some 400 offers.
+const BUFFER: usize = 1 << 19;
+/// The socket that listens, among the links.
+const LISTENS: u64 = u64::MAX;
+
+/// A connection that a program is about to make: the cookie of its socket, and where to. No two sockets of a host have one cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Client {
+    pub(super) cookie: u64,
+    pub(super) to: SocketAddr,
+}
+
+/// A connection that another supervisor offers to carry.
+pub(super) struct Offer {
+    pub(super) word: Word,
+    /// Which of the supervisors this is that it was offered to.
+    pub(super) which: usize,
+    pub(super) client: Client,
+    /// This end's socket of the pair.
+    pub(super) pair: OwnedFd,
+    there: Arc<There>,
+}
+
+impl Offer {
+    /// Takes it, for both ends.
+    pub(super) fn take(&self) -> bool {
+        self.word.take(self.which)
+    }
+}
+
+/// Where offers come in.
+pub(super) struct Inbox {
+    listener: OwnedFd,
+    epoll: OwnedFd,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Default)]
+struct Inside {
+    links: BTreeMap<RawFd, Link>,
+    /// By the cookies of their clients.
+    offers: BTreeMap<u64, Offer>,
+}
+
+/// Another supervisor's link to this one.
+struct Link {
+    fd: OwnedFd,
+    /// What it began with.
+    hello: Option<(Arc<Words>, Arc<There>)>,
+}
+
+impl Inbox {
+    pub(super) fn at(path: &Path) -> io::Result<Self> {
+        let listener = unix()?;
+        bind(&listener, &SocketAddrUnix::new(path)?)?;
+        listen(&listener, libc::SOMAXCONN)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENS), epoll::EventFlags::IN)?;
+        Ok(Inbox { listener, epoll, inside: Mutex::default() })
+    }
+
+    /// Reads what has come.
+    pub(super) fn read(&self) {
+        drop(self.offers());
+    }
+
+    /// Where the clients are of open offers whose connection may be one to this port.
+    pub(super) fn theres(&self, port: u16) -> Vec<Arc<There>> {
+        let inside = self.offers();
+        let offers = inside.offers.values().filter(|offer| offer.client.to.port() == port);
+        let places: BTreeMap<_, _> = offers.map(|offer| (offer.there.place, &offer.there)).collect();
+        places.into_values().map(Arc::clone).collect()
+    }
+
+    /// The offer of a connection, by its client's cookie.
+    pub(super) fn of(&self, cookie: u64) -> Option<Offer> {
+        self.locked().offers.remove(&cookie)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers that are open, with all that have come.
+    fn offers(&self) -> MutexGuard<'_, Inside> {
+        late();
+        let mut inside = self.locked();
+        let mut events = [MaybeUninit::uninit(); 64];
+        // More than there is room for is not read now.
+        for _ in 0..MOST {
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let Ok((ready, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else { break };
+            if ready.is_empty() {
+                break;
+            }
+            for event in &*ready {
+                match event.data.u64() {
+                    LISTENS => self.enter(&mut inside),
+                    link => inside.hear(link as RawFd),
+                }
+            }
+        }
+        inside.offers.retain(|_, offer| offer.word.is_open());
+        inside
+    }
+
+    /// Takes new links in, of this user alone.
+    fn enter(&self, inside: &mut Inside) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(fd) = accept_with(&self.listener, flags) {
+            let key = fd.as_raw_fd();
+            let data = epoll::EventData::new_u64(key as u64);
+            if is_ours(&fd) && epoll::add(&self.epoll, &fd, data, epoll::EventFlags::IN).is_ok() {
+                inside.links.insert(key, Link { fd, hello: None });
+            }
+        }
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl Inside {
+    /// Reads a link. One that has ended, or says what no supervisor says, goes.
+    fn hear(&mut self, key: RawFd) {
+        let Some(link) = self.links.get_mut(&key) else { return };
+        loop {
+            let heard = receive(&link.fd).map(|(message, fds)| link.understood(&message, fds));
+            match heard {
+                Ok(Some(Heard::Offer(offer))) if self.offers.len() < MOST => {
+                    self.offers.insert(offer.client.cookie, offer);
+                }
+                Ok(Some(_)) => {}
+                Err(Errno::AGAIN) => return,
+                _ => break,
+            }
+        }
+        self.links.remove(&key);
+    }
+}
+
+enum Heard {
+    Hello,
+    Offer(Offer),
+}
+
+impl Link {
+    fn understood(&mut self, message: &[u8], fds: Vec<OwnedFd>) -> Option<Heard> {
+        let Some((words, there)) = &self.hello else {
+            let net = u64::from_ne_bytes(message.strip_prefix(HELLO)?.try_into().ok()?);
+            let [words, diag, entry] = fds.try_into().ok()?;
+            self.hello = Some((Arc::new(Words::of(words).ok()?), Arc::new(There::new(net, [diag, entry])?)));
+            return Some(Heard::Hello);
+        };
+        let ([place, number, which, cookie], to) = parsed(message)?;
+        let [pair] = fds.try_into().ok()?;
+        let word = Word::of(words, usize::try_from(place).ok()?, number);
+        let (which, client, there) = (which as usize, Client { cookie, to }, Arc::clone(there));
+        Some(Heard::Offer(Offer { word, which, client, pair, there }))
+    }
+}
+
+fn parsed(message: &[u8]) -> Option<([u64; NUMBERS], SocketAddr)> {
+    let message: &[u8; MESSAGE] = message.try_into().ok()?;
+    let (numbers, address) = message.split_at(NUMBERS * 8);
+    let (words, _) = numbers.as_chunks::<8>();
+    let numbers = <[[u8; 8]; NUMBERS]>::try_from(words).ok()?.map(u64::from_ne_bytes);
+    Some((numbers, from_bytes(address[1..].get(..usize::from(address[0]))?)?))
+}
+
+fn message(numbers: [u64; NUMBERS], to: SocketAddr) -> Vec<u8> {
+    let mut message = numbers.map(u64::to_ne_bytes).concat();
+    let address = to_bytes(plain(to));
+    message.push(address.len() as u8);
+    message.extend(&address);
+    message.resize(MESSAGE, 0);
+    message
+}
+
+/// Our links to others, by the names of their sockets.
+pub(super) struct Links {
+    net: u64,
+    all: Mutex<BTreeMap<String, Arc<OwnedFd>>>,
+}
+
+impl Links {
+    pub(super) fn new(net: u64) -> Self {
+        Links { net, all: Mutex::default() }
+    }
+
+    /// Offers a connection to the supervisor whose socket has this name and path. Whatever hinders it, it is not offered.
+    ///
+    /// # Errors
+    /// ECONNREFUSED where it has gone, and the kernel's other errors.
+    pub(super) fn offer(
+        &self,
+        (name, path): (&str, &Path),
+        (word, which): (&Word, usize),
+        client: Client,
+        pair: BorrowedFd<'_>,
+    ) -> Result<(), Errno> {
+        let link = self.link(name, path, word)?;
+        late();
+        let numbers = [word.place as u64, word.number, which as u64, client.cookie];
+        let sent = send(&link, &message(numbers, client.to), &[pair]);
+        if matches!(sent, Err(error) if error != Errno::AGAIN) {
+            self.all().remove(name);
+        }
+        sent
+    }
+
+    fn link(&self, name: &str, path: &Path, word: &Word) -> Result<Arc<OwnedFd>, Errno> {
+        let mut all = self.all();
+        if let Some(link) = all.get(name) {
+            return Ok(Arc::clone(link));
+        }
+        let link = unix()?;
+        connect(&link, &SocketAddrUnix::new(path)?)?;
+        if !is_ours(&link) {
+            return Err(Errno::PERM);
+        }
+        let _ = sockopt::set_socket_send_buffer_size_force(&link, BUFFER)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(&link, BUFFER));
+        let (diag, entry) = There::handed().map_err(|_| Errno::OPNOTSUPP)?;
+        let hello = [HELLO, &self.net.to_ne_bytes()].concat();
+        send(&link, &hello, &[word.memory(), diag.as_fd(), entry.as_fd()])?;
+        let link = Arc::new(link);
+        all.insert(name.to_owned(), Arc::clone(&link));
+        Ok(link)
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<OwnedFd>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unix() -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+/// Whether the other end of a link is this user's (SO_PEERCRED: process, user, group). The process may be none that is seen here: one of another PID
+/// namespace is 0.
+fn is_ours(link: &OwnedFd) -> bool {
+    let mut who = [0; 12];
+    let told = option(link, (libc::SOL_SOCKET, libc::SO_PEERCRED), &mut who);
+    told.is_ok_and(|length| length == who.len())
+        && who[4..8] == rustix::process::geteuid().as_raw().to_ne_bytes()
+}
+
+fn send(link: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(fds));
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    sendmsg(link, &[io::IoSlice::new(message)], &mut control, flags).map(drop)
+}
+
+fn receive(link: &OwnedFd) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+    let mut bytes = [0; MESSAGE + 1];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let got = recvmsg(link, &mut [io::IoSliceMut::new(&mut bytes)], &mut control, flags)?;
+    let rights = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    Ok((bytes[..got.bytes].to_vec(), rights.flatten().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn client(cookie: u64) -> Client {
+        Client { cookie, to: "10.0.0.1:80".parse().unwrap() }
+    }
+
+    struct Both {
+        _directory: tempfile::TempDir,
+        path: std::path::PathBuf,
+        inbox: Inbox,
+        links: Links,
+        words: Arc<Words>,
+    }
+
+    fn both() -> Both {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let inbox = Inbox::at(&path).unwrap();
+        let words = Arc::new(Words::new().unwrap());
+        Both { _directory: directory, path, inbox, links: Links::new(0), words }
+    }
+
+    impl Both {
+        fn offer(&self, word: &Word, cookie: u64) -> Result<(), Errno> {
+            let (pair, _) = UnixStream::pair().unwrap();
+            self.links.offer(("socket", &self.path), (word, 3), client(cookie), pair.as_fd())
+        }
+    }
+
+    #[test]
+    fn an_offer_is_there_at_once_and_goes_with_its_word() {
+        let both = both();
+        let [one, two] = [(), ()].map(|()| both.words.offer().unwrap());
+        both.offer(&one.0, 1).unwrap();
+        both.offer(&two.0, 2).unwrap();
+        assert_eq!((both.inbox.theres(80).len(), both.inbox.theres(81).len()), (1, 0));
+        drop(one);
+        both.inbox.read();
+        assert!(both.inbox.of(1).is_none());
+        let offer = both.inbox.of(2).unwrap();
+        assert!(offer.client == client(2) && both.inbox.of(2).is_none() && offer.take());
+        assert_eq!(two.0.withdraw(), Some(3));
+    }
+
+    #[test]
+    fn where_nobody_reads_offers_end_and_where_the_reader_has_gone_too() {
+        let both = both();
+        let offered = both.words.offer().unwrap();
+        let made = (0..5000).map_while(|_| both.offer(&offered.0, 1).ok()).count();
+        assert!((100..5000).contains(&made), "{made}");
+        drop(both.inbox);
+        let (pair, _) = UnixStream::pair().unwrap();
+        let again =
+            |links: &Links| links.offer(("socket", &both.path), (&offered.0, 0), client(1), pair.as_fd());
+        assert!(again(&both.links).is_err());
+        assert_eq!(again(&both.links), Err(Errno::CONNREFUSED));
+    }
+
+    #[test]
+    fn what_is_no_offer_ends_its_link() {
+        let both = both();
+        for words in [&b"hello"[..], HELLO, &[0xff; MESSAGE], &[]] {
+            let link = unix().unwrap();
+            connect(&link, &SocketAddrUnix::new(&both.path).unwrap()).unwrap();
+            let _ = send(&link, words, &[]);
+        }
+        both.inbox.read();
+        assert_eq!(both.inbox.locked().links.len(), 0);
+        let offered = both.words.offer().unwrap();
+        both.offer(&offered.0, 1).unwrap();
+        assert_eq!(both.inbox.theres(80).len(), 1);
+    }
+}

@@ -1,0 +1,52 @@
+//! TCP sockets whose place a pair has taken: each stays open until its other end has gone. Until then, the other program may still see the
+//! connection, and must not see it end.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::epoll;
+
+/// How long the thread sleeps before it closes sockets, so that it does not wake up for each of them.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Sockets that are parked.
+pub(super) struct Parked {
+    epoll: OwnedFd,
+    all: Mutex<BTreeMap<RawFd, OwnedFd>>,
+}
+
+impl Parked {
+    pub(super) fn new() -> io::Result<Arc<Self>> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let parked = Arc::new(Parked { epoll, all: Mutex::default() });
+        let own = Arc::clone(&parked);
+        thread::Builder::new().name("path-parked".into()).spawn(move || own.work())?;
+        Ok(parked)
+    }
+
+    pub(super) fn park(&self, tcp: OwnedFd) {
+        let key = tcp.as_raw_fd();
+        let data = epoll::EventData::new_u64(key as u64);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if epoll::add(&self.epoll, &tcp, data, epoll::EventFlags::RDHUP).is_ok() {
+            all.insert(key, tcp);
+        }
+    }
+
+    fn work(&self) {
+        let mut events = [MaybeUninit::uninit(); 64];
+        loop {
+            if let Ok((gone, _)) = epoll::wait(&self.epoll, &mut events[..], None) {
+                // A FIN comes just before the reset: to close earlier would leave TIME-WAIT there.
+                thread::sleep(PAUSE);
+                let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+                gone.iter().for_each(|event| drop(all.remove(&(event.data.u64() as RawFd))));
+            }
+        }
+    }
+}

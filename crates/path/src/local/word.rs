@@ -1,0 +1,245 @@
+//! The word that decides about a connection, in memory that both supervisors and their keepers map.
+//!
+//! A word is offered; then it is either taken by the end that accepts or withdrawn by the end that connects. The first compare-and-swap
+//! decides, for both. Nothing else does: no time, no death, no byte.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::late::late;
+use crate::socket::SOON;
+
+/// Offers that a supervisor has at a time.
+const WORDS: usize = 1024;
+/// Its length cannot change: another process maps it.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// What a word says. Above this byte is the number of the offer, so that an old offer is not taken for a new one.
+const STATE: u64 = 0xff;
+const WITHDRAWN: u64 = 0;
+const OFFERED: u64 = 1;
+/// Taken by the first of the supervisors that the connection was offered to; then come the others.
+const TAKEN: u64 = 2;
+/// Most supervisors that one connection is offered to.
+pub(super) const MOST: usize = 6;
+
+/// Words of one supervisor's offers.
+pub(super) struct Words {
+    memory: OwnedFd,
+    at: NonNull<[AtomicU64; WORDS]>,
+    free: Mutex<Vec<usize>>,
+}
+
+// SAFETY: atomics in shared memory, which lives as long as `Words`.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+/// One offer's word.
+#[derive(Clone)]
+pub(super) struct Word {
+    words: Arc<Words>,
+    pub(super) place: usize,
+    /// Number of the offer.
+    pub(super) number: u64,
+}
+
+/// An offer of ours. Its place is free again when it goes; by then it is decided.
+pub(super) struct Offered(pub(super) Word);
+
+impl Words {
+    pub(super) fn new() -> io::Result<Self> {
+        let memory = memfd_create("landspeed-words", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&memory, size_of::<[AtomicU64; WORDS]>() as u64)?;
+        fcntl_add_seals(&memory, SEALS)?;
+        Words::of(memory)
+    }
+
+    /// Another supervisor's.
+    pub(super) fn of(memory: OwnedFd) -> io::Result<Self> {
+        let length = size_of::<[AtomicU64; WORDS]>();
+        if fstat(&memory)?.st_size as usize != length
+            || !fcntl_get_seals(&memory)?.contains(SealFlags::SHRINK)
+        {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping of the file's whole length, which is sealed.
+        let at = unsafe { mmap(std::ptr::null_mut(), length, flags, MapFlags::SHARED, &memory, 0)? };
+        let at = NonNull::new(at.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Words { memory, at, free: Mutex::new((0..WORDS).rev().collect()) })
+    }
+
+    fn word(&self, place: usize) -> &AtomicU64 {
+        // SAFETY: the mapping has this length, and goes with `self`; every bit pattern is valid.
+        unsafe { &self.at.as_ref()[place % WORDS] }
+    }
+
+    /// A word that is offered; none where there are too many.
+    pub(super) fn offer(self: &Arc<Self>) -> Option<Offered> {
+        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let word = self.word(place);
+        let number = (word.load(Ordering::Relaxed) >> 8) + 1;
+        word.store(number << 8 | OFFERED, Ordering::Release);
+        Some(Offered(Word { words: Arc::clone(self), place, number }))
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nothing refers to it any more.
+        let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<[AtomicU64; WORDS]>()) };
+    }
+}
+
+impl AsFd for Words {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+}
+
+impl Word {
+    pub(super) fn of(words: &Arc<Words>, place: usize, number: u64) -> Self {
+        Word { words: Arc::clone(words), place, number }
+    }
+
+    pub(super) fn memory(&self) -> BorrowedFd<'_> {
+        self.words.as_fd()
+    }
+
+    fn at(&self) -> &AtomicU64 {
+        self.words.word(self.place)
+    }
+
+    fn said(&self) -> u64 {
+        let now = self.at().load(Ordering::Acquire);
+        if now >> 8 == self.number { now & STATE } else { WITHDRAWN }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.said() == OFFERED
+    }
+
+    /// Which supervisor has taken it.
+    pub(super) fn taken_by(&self) -> Option<usize> {
+        self.said().checked_sub(TAKEN).map(|which| which as usize)
+    }
+
+    fn decide(&self, state: u64) -> bool {
+        let (from, to) = (self.number << 8 | OFFERED, self.number << 8 | state);
+        let decided = self.at().compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if decided {
+            futex(self.at(), libc::FUTEX_WAKE, i32::MAX as u32, None);
+        }
+        decided
+    }
+
+    /// Takes it, as the supervisor with this number. Only then do both ends use the pair.
+    pub(super) fn take(&self, which: usize) -> bool {
+        late();
+        self.decide(TAKEN + which as u64) || self.taken_by() == Some(which)
+    }
+
+    /// Withdraws it; who has taken it where that is too late.
+    pub(super) fn withdraw(&self) -> Option<usize> {
+        late();
+        if self.decide(WITHDRAWN) { None } else { self.taken_by() }
+    }
+
+    /// Waits until it is decided, for so long at most.
+    pub(super) fn wait(&self, until: Instant) {
+        let soon = Instant::now() + SOON;
+        while self.is_open() && Instant::now() < soon.min(until) {
+            std::thread::yield_now();
+        }
+        while self.is_open() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            futex(self.at(), libc::FUTEX_WAIT, (self.number << 8 | OFFERED) as u32, Some(left));
+        }
+    }
+}
+
+impl Drop for Offered {
+    fn drop(&mut self) {
+        self.0.withdraw();
+        self.0.words.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.place);
+    }
+}
+
+/// futex(2) of the half of a word that changes.
+fn futex(word: &AtomicU64, what: i32, value: u32, time: Option<Duration>) {
+    let half = word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")));
+    let time = time.map(|time| libc::timespec {
+        tv_sec: time.as_secs() as libc::time_t,
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the kernel reads a word and a time that live while it does. Whatever it says, the caller looks again.
+    unsafe { libc::syscall(libc::SYS_futex, half, what, value, time) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both() -> (Arc<Words>, Arc<Words>) {
+        let words = Arc::new(Words::new().unwrap());
+        let other = Words::of(words.as_fd().try_clone_to_owned().unwrap()).unwrap();
+        (words, Arc::new(other))
+    }
+
+    #[test]
+    fn of_two_who_decide_one_does() {
+        let (words, theirs) = both();
+        let mut taken = 0;
+        for _ in 0..2000 {
+            let offered = words.offer().unwrap();
+            let word = Word::of(&theirs, offered.0.place, offered.0.number);
+            let (took, by) = std::thread::scope(|threads| {
+                let takes = threads.spawn(|| word.take(3));
+                let by = offered.0.withdraw();
+                (takes.join().unwrap(), by)
+            });
+            assert_eq!(took, by == Some(3));
+            taken += u32::from(took);
+        }
+        eprintln!("taken {taken} of 2000");
+    }
+
+    #[test]
+    fn an_old_offer_is_not_taken_for_a_new_one_and_who_waits_is_woken() {
+        let (words, theirs) = both();
+        let first = words.offer().unwrap();
+        let old = Word::of(&theirs, first.0.place, first.0.number);
+        drop(first);
+        let new = words.offer().unwrap();
+        assert_eq!(old.place, new.0.place);
+        assert!(!old.is_open() && !old.take(0) && new.0.is_open());
+        let word = Word::of(&theirs, new.0.place, new.0.number);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                word.take(1)
+            });
+            new.0.wait(Instant::now() + Duration::from_secs(20));
+        });
+        assert_eq!(new.0.withdraw(), Some(1));
+    }
+
+    #[test]
+    fn memory_whose_length_may_change_is_not_mapped() {
+        let memory = memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&memory, size_of::<[AtomicU64; WORDS]>() as u64).unwrap();
+        assert!(Words::of(memory).is_err());
+    }
+}

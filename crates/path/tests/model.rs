@@ -1,0 +1,474 @@
+//! The protocol of `local`, in small, and every order in which its steps can come.
+//!
+//! A client and a server program, a supervisor and a keeper for each. Every helper can be late, stopped, continued or killed between any two of
+//! its steps; time runs out whenever it likes. All states that can be reached are looked at: nothing is drawn. Each step is one system call or
+//! one access to shared memory.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Instant;
+
+/// What a program has at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum End {
+    /// Its call waits.
+    Waits,
+    Tcp,
+    Pair,
+    /// An error that it knows: a reset connection, or the end of a pair.
+    Broken,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Word {
+    None,
+    Offered,
+    Taken,
+    Withdrawn,
+}
+
+/// A helper: where it is in its work.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Helper {
+    at: u8,
+    lives: bool,
+    stopped: bool,
+}
+
+/// The four helpers.
+const SC: usize = 0;
+const KC: usize = 1;
+const SS: usize = 2;
+const KS: usize = 3;
+
+/// Steps of a supervisor of a client.
+mod client {
+    pub(super) const OFFER: u8 = 0;
+    pub(super) const NOTE: u8 = 1;
+    pub(super) const SEND: u8 = 2;
+    pub(super) const CONNECT: u8 = 3;
+    pub(super) const WAIT: u8 = 4;
+    pub(super) const REPLACE: u8 = 5;
+    pub(super) const RESET: u8 = 6;
+    pub(super) const ANSWER: u8 = 7;
+    pub(super) const DONE: u8 = 8;
+}
+
+/// Steps of a supervisor of a server.
+mod server {
+    pub(super) const ACCEPT: u8 = 0;
+    pub(super) const NOTE: u8 = 1;
+    pub(super) const LOOK: u8 = 2;
+    pub(super) const TAKE: u8 = 3;
+    pub(super) const GIVE: u8 = 4;
+    pub(super) const ANSWER: u8 = 5;
+    pub(super) const DONE: u8 = 6;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct State {
+    helpers: [Helper; 4],
+    word: Word,
+    /// The offer is in the other supervisor's queue.
+    sent: bool,
+    /// The client's supervisor has noted its offer for its keeper; the server's supervisor the connection that it has accepted.
+    noted: [bool; 2],
+    /// The TCP connection is there; it waits to be accepted; it was reset.
+    made: bool,
+    queued: bool,
+    reset: bool,
+    /// What the client's descriptor is, whether or not its call has returned.
+    descriptor: End,
+    /// What accept is about to give: in the server program's table.
+    given: End,
+    /// What the programs' calls have returned.
+    client: End,
+    server: End,
+    /// The pair was ended on purpose.
+    shut: bool,
+    /// Another thread of the client has sent a byte before connect returned.
+    early: bool,
+    /// A byte of ours is in the stream of TCP.
+    ours: bool,
+    /// A signal has ended the client's call, which its program makes again.
+    signal: bool,
+    /// The server's supervisor was killed between its accept and its note of it.
+    unnoted: bool,
+}
+
+/// What an older protocol did, or a wrong one would.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    None,
+    /// The client's supervisor leaves when its time is over, whatever the word says.
+    LeavesAlone,
+    /// The server's supervisor leaves when its time is over after it has agreed.
+    LeavesAfterTaking,
+    /// The server's supervisor proves the connection by bytes in it.
+    ProvesByBytes,
+    /// The keeper of a client only answers.
+    ForgetsTheOffer,
+    /// The keeper of a server takes what was accepted for nothing.
+    ForgetsTheAccepted,
+    /// What another thread has sent is not looked for.
+    LosesEarlyBytes,
+    /// The server's supervisor waits for the client's.
+    WaitsForTheClient,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::LeavesAlone,
+    Fault::LeavesAfterTaking,
+    Fault::ProvesByBytes,
+    Fault::ForgetsTheOffer,
+    Fault::ForgetsTheAccepted,
+    Fault::LosesEarlyBytes,
+    Fault::WaitsForTheClient,
+];
+
+fn first() -> State {
+    State {
+        helpers: [Helper { at: 0, lives: true, stopped: false }; 4],
+        word: Word::None,
+        sent: false,
+        noted: [false; 2],
+        made: false,
+        queued: false,
+        reset: false,
+        descriptor: End::Tcp,
+        given: End::Waits,
+        client: End::Waits,
+        server: End::Waits,
+        shut: false,
+        early: false,
+        ours: false,
+        signal: false,
+        unnoted: false,
+    }
+}
+
+impl State {
+    fn runs(&self, who: usize) -> bool {
+        let helper = self.helpers[who];
+        // A keeper works once its supervisor is dead.
+        helper.lives && !helper.stopped && (who.is_multiple_of(2) || !self.helpers[who - 1].lives)
+    }
+
+    fn at(mut self, who: usize, at: u8) -> State {
+        self.helpers[who].at = at;
+        self
+    }
+
+    fn connect(&mut self) {
+        if !self.made {
+            self.made = true;
+            self.queued = true;
+        }
+    }
+
+    fn reset(&mut self, fault: Fault) {
+        self.reset = true;
+        self.queued = false;
+        if self.early && fault != Fault::LosesEarlyBytes {
+            self.shut = true;
+        }
+    }
+
+    fn take(&mut self) -> bool {
+        let is_open = self.word == Word::Offered;
+        if is_open {
+            self.word = Word::Taken;
+        }
+        is_open
+    }
+
+    fn withdraw(&mut self) -> bool {
+        if self.word == Word::Offered {
+            self.word = Word::Withdrawn;
+        }
+        self.word != Word::Taken
+    }
+
+    /// What one helper does next: each way it can go.
+    fn steps(self, who: usize, fault: Fault) -> Vec<State> {
+        if !self.runs(who) {
+            return Vec::new();
+        }
+        match who {
+            SC => self.client_supervisor(fault),
+            KC => self.client_keeper(fault),
+            SS => self.server_supervisor(fault),
+            _ => self.server_keeper(fault),
+        }
+    }
+
+    fn client_supervisor(mut self, fault: Fault) -> Vec<State> {
+        use client::*;
+        match self.helpers[SC].at {
+            OFFER => {
+                self.word = Word::Offered;
+                vec![self.at(SC, NOTE)]
+            }
+            NOTE => {
+                self.noted[0] = true;
+                vec![self.at(SC, SEND)]
+            }
+            // The other supervisor's queue may be full.
+            SEND => [true, false].map(|sent| State { sent, ..self.at(SC, CONNECT) }).to_vec(),
+            CONNECT => {
+                self.connect();
+                vec![self.at(SC, WAIT)]
+            }
+            // Time runs out, or it does not.
+            WAIT if self.word == Word::Taken => {
+                let late = (fault == Fault::LeavesAlone).then(|| self.at(SC, ANSWER));
+                late.into_iter().chain([self.at(SC, REPLACE)]).collect()
+            }
+            WAIT if fault == Fault::LeavesAlone => vec![self.at(SC, ANSWER)],
+            WAIT => {
+                let stays = self.withdraw();
+                vec![self.at(SC, if stays { ANSWER } else { REPLACE })]
+            }
+            // The kernel puts nothing in the place of a descriptor of a call that has ended.
+            REPLACE => {
+                self.descriptor = if self.signal { End::Broken } else { End::Pair };
+                vec![self.at(SC, RESET)]
+            }
+            RESET => {
+                self.reset(fault);
+                vec![self.at(SC, ANSWER)]
+            }
+            ANSWER => {
+                self.client = self.descriptor;
+                vec![self.at(SC, DONE)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// It can do a step again that was done before.
+    fn client_keeper(mut self, fault: Fault) -> Vec<State> {
+        use client::*;
+        if self.client != End::Waits {
+            return Vec::new();
+        }
+        match self.helpers[KC].at {
+            0 if fault == Fault::ForgetsTheOffer || !self.noted[0] => {
+                self.connect();
+                vec![self.at(KC, ANSWER)]
+            }
+            0 => {
+                let stays = self.withdraw();
+                if stays {
+                    self.connect();
+                }
+                vec![self.at(KC, if stays { ANSWER } else { REPLACE })]
+            }
+            REPLACE => {
+                self.descriptor = if self.signal { End::Broken } else { End::Pair };
+                vec![self.at(KC, RESET)]
+            }
+            RESET => {
+                self.reset(fault);
+                vec![self.at(KC, ANSWER)]
+            }
+            _ => {
+                self.client = self.descriptor;
+                vec![self.at(KC, DONE)]
+            }
+        }
+    }
+
+    fn server_supervisor(mut self, fault: Fault) -> Vec<State> {
+        use server::*;
+        match self.helpers[SS].at {
+            ACCEPT if self.queued => {
+                self.queued = false;
+                vec![self.at(SS, NOTE)]
+            }
+            NOTE => {
+                self.noted[1] = true;
+                vec![self.at(SS, LOOK)]
+            }
+            LOOK if self.sent => {
+                // A client that has gone on over TCP finds it there.
+                self.ours |= fault == Fault::ProvesByBytes && self.client == End::Tcp;
+                vec![self.at(SS, TAKE)]
+            }
+            LOOK => {
+                self.given = End::Tcp;
+                vec![self.at(SS, GIVE)]
+            }
+            TAKE => {
+                self.given = if self.take() { End::Pair } else { End::Tcp };
+                vec![self.at(SS, GIVE)]
+            }
+            GIVE if fault == Fault::WaitsForTheClient && self.given == End::Pair && !self.reset => Vec::new(),
+            GIVE => {
+                let mut late = self;
+                late.given = End::Tcp;
+                let late = (fault == Fault::LeavesAfterTaking && !self.reset).then(|| late.at(SS, ANSWER));
+                late.into_iter().chain([self.at(SS, ANSWER)]).collect()
+            }
+            ANSWER => {
+                self.server = self.given;
+                vec![self.at(SS, DONE)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn server_keeper(mut self, fault: Fault) -> Vec<State> {
+        use server::*;
+        if self.server != End::Waits {
+            return Vec::new();
+        }
+        let accepted = self.made && !self.queued;
+        match self.helpers[KS].at {
+            // It goes on as the kernel does.
+            0 if self.queued => {
+                self.queued = false;
+                self.given = End::Tcp;
+                vec![self.at(KS, ANSWER)]
+            }
+            0 if accepted && fault == Fault::ForgetsTheAccepted => {
+                self.reset = true;
+                self.server = End::Broken;
+                vec![self.at(KS, DONE)]
+            }
+            // One that was accepted and not noted is closed. That is the one connection that a kill may break, and its client learns it.
+            0 if accepted && !self.noted[1] => {
+                (self.reset, self.unnoted, self.server) = (true, true, End::Broken);
+                vec![self.at(KS, DONE)]
+            }
+            0 if accepted => {
+                let taken = self.sent && (self.take() || self.word == Word::Taken);
+                self.given = if taken { End::Pair } else { End::Tcp };
+                vec![self.at(KS, ANSWER)]
+            }
+            ANSWER => {
+                self.server = self.given;
+                vec![self.at(KS, DONE)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What happens to a helper, what another thread of the client does, and who else may accept.
+    fn events(self) -> Vec<State> {
+        let mut all = Vec::new();
+        for who in 0..4 {
+            if self.helpers[who].lives {
+                let (mut stopped, mut killed) = (self, self);
+                stopped.helpers[who].stopped ^= true;
+                killed.helpers[who].lives = false;
+                all.extend([stopped, killed]);
+            }
+        }
+        if self.made && self.client == End::Waits && self.descriptor == End::Tcp && !self.reset {
+            all.push(State { early: true, ..self });
+        }
+        if self.client == End::Waits && !self.signal {
+            all.push(State { signal: true, ..self });
+        }
+        // A program that no supervisor here sees: by io_uring, or with a listener that was passed on.
+        if self.queued {
+            all.push(State { queued: false, server: End::Tcp, ..self });
+        }
+        all
+    }
+
+    fn next(self, fault: Fault) -> Vec<State> {
+        (0..4).flat_map(|who| self.steps(who, fault)).chain(self.events()).collect()
+    }
+
+    /// Helpers that answer for a side: none where both are dead, and its calls fail.
+    fn helps(&self, side: usize) -> bool {
+        self.helpers[2 * side].lives || self.helpers[2 * side + 1].lives
+    }
+
+    /// What is wrong with it.
+    fn wrong(&self, fault: Fault) -> Option<&'static str> {
+        if self.ours {
+            return Some("a byte of ours is in the stream");
+        }
+        let (client, server) = (self.client, self.server);
+        if client == End::Tcp && self.reset && self.helps(1) && !self.unnoted {
+            return Some("a connection that was made is reset");
+        }
+        // Its program makes the call again, and so another connection; the other end sees this one end without a byte.
+        let is_made_again = self.signal && (client, server) == (End::Broken, End::Pair);
+        let is_broken = self.unnoted && (client, server) == (End::Tcp, End::Broken);
+        if ![client, server].contains(&End::Waits) && client != server && !is_made_again && !is_broken {
+            return Some("one end is on the pair, and the other one on TCP");
+        }
+        if client == End::Pair && self.early && !self.shut {
+            return Some("a byte of another thread is lost without an error");
+        }
+        (0..2).find_map(|side| self.stalls(side, fault))
+    }
+
+    /// A side whose call waits, and whose own helper runs: does that helper alone bring it to its end?
+    fn stalls(&self, side: usize, fault: Fault) -> Option<&'static str> {
+        let call = [self.client, self.server][side];
+        let who = [2 * side, 2 * side + 1].into_iter().find(|who| self.runs(*who))?;
+        // A server's call waits as long as there is no connection.
+        let has_begun = side == 0 || (self.made && !(self.reset && self.helpers[SS].at == 0));
+        if call != End::Waits || !has_begun {
+            return None;
+        }
+        let mut now = *self;
+        for _ in 0..20 {
+            match now.steps(who, fault).pop() {
+                Some(next) => now = next,
+                None => break,
+            }
+        }
+        let call = [now.client, now.server][side];
+        (call == End::Waits).then_some("a call waits for another side's helper")
+    }
+}
+
+struct Found {
+    states: usize,
+    wrong: Option<(&'static str, Vec<State>)>,
+}
+
+/// Looks at every state that can be reached, the nearest first.
+fn explore(fault: Fault) -> Found {
+    let mut came: HashMap<State, Option<State>> = HashMap::from([(first(), None)]);
+    let mut left = VecDeque::from([first()]);
+    while let Some(state) = left.pop_front() {
+        if let Some(wrong) = state.wrong(fault) {
+            let way = std::iter::successors(Some(state), |state| came[state]).collect();
+            return Found { states: came.len(), wrong: Some((wrong, way)) };
+        }
+        for next in state.next(fault) {
+            came.entry(next).or_insert_with(|| {
+                left.push_back(next);
+                Some(state)
+            });
+        }
+    }
+    Found { states: came.len(), wrong: None }
+}
+
+#[test]
+fn whatever_is_late_stopped_or_killed_both_ends_agree_and_no_byte_is_added_or_lost() {
+    let began = Instant::now();
+    let found = explore(Fault::None);
+    assert!(found.wrong.is_none(), "{:#?}", found.wrong);
+    eprintln!("{} states in {:.1?}", found.states, began.elapsed());
+    assert!(found.states > 1000);
+}
+
+#[test]
+fn every_fault_that_is_put_into_the_protocol_is_found() {
+    let mut says = HashSet::new();
+    for fault in FAULTS {
+        let found = explore(fault);
+        let (wrong, way) = found.wrong.unwrap_or_else(|| panic!("{fault:?} is not found"));
+        eprintln!("{fault:?}: {wrong}, in {} steps", way.len() - 1);
+        says.insert(wrong);
+    }
+    assert_eq!(says.len(), 5, "{says:?}");
+}
