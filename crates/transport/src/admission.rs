@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::transport::Key;
 
-/// How long a connection may take until it has said that it holds the key.
-const PROOF_TIME: Duration = Duration::from_secs(1);
-/// How long it may take from then on: its last word may get lost several times, and its client takes the flow for proven.
-const LAST_WORD: Duration = Duration::from_secs(30);
+/// How long a proof may take. Its words may get lost several times, and wait for seconds in the queue of a slow link. What holds strangers
+/// back is how many there may be.
+const PROOF_TIME: Duration = Duration::from_secs(30);
 /// Connections that may be at their proof at once; one more turns the oldest away that has not greeted yet.
 const MOST: usize = 256;
 /// The same for connections of one address: a trial opens 32 flows at a time.
@@ -54,8 +53,7 @@ struct Waiting<A> {
 
 impl<A: Applicant> Waiting<A> {
     fn is_in_time(&self) -> bool {
-        let time = if self.applicant.has_greeted() { LAST_WORD } else { PROOF_TIME };
-        self.since.elapsed() < time
+        self.since.elapsed() < PROOF_TIME
     }
 }
 
