@@ -26,6 +26,8 @@ pub(super) struct Channel {
     ways: Ways,
     began: Instant,
     state: Mutex<State>,
+    /// Held by the thread that has the lock of the state next.
+    turn: Mutex<()>,
     /// Wakes threads that sleep until something arrives.
     wake: OwnedFd,
     sleeping: AtomicU32,
@@ -56,6 +58,7 @@ impl Channel {
             ways,
             began: Instant::now(),
             state: Mutex::new(State { connection, inbox: Inbox::new() }),
+            turn: Mutex::new(()),
             wake,
             sleeping: AtomicU32::new(0),
             uncut: AtomicBool::new(false),
@@ -76,7 +79,9 @@ impl Channel {
         Nanos::from(self.began.elapsed())
     }
 
+    /// In turn: a thread that sends takes the lock again as soon as it has let go, and would keep all others out.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
