@@ -52,6 +52,8 @@ impl Carried {
             offer.map(|offer| offer.word.withdraw());
             return tcp;
         }
+        // For a keeper: once the offer is taken, the other end may have reset TCP, which then tells no address any more.
+        offer.iter().for_each(|offer| self.keep_names(&offer.pair, at, from));
         call.holds(of_accepted(&tcp, offer.as_ref()));
         match offer {
             Some(offer) if offer.take() => return self.taken(call, tcp, offer.pair, names),
