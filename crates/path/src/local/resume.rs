@@ -105,7 +105,9 @@ impl Carried {
             (Some(pair), None) => pair,
             (None, _) => tcp,
         };
-        Some(self.accepts.deliver(call, self.accepts.left(call, end), names.map(|(_, from)| from)))
+        let answer = self.accepts.deliver(call, self.accepts.left(call, end), names.map(|(_, from)| from));
+        word(left).iter().for_each(|word| word.settle(left.held[WHICH] as usize));
+        Some(answer)
     }
 
     fn resumed_given(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
