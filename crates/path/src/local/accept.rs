@@ -52,9 +52,15 @@ impl Carried {
             offer.map(|offer| offer.word.withdraw());
             return tcp;
         }
+        // For a keeper: once the offer is taken, the other end may have reset TCP, which then tells no address any more.
+        offer.iter().for_each(|offer| self.keep_names(&offer.pair, at, from));
         call.holds(of_accepted(&tcp, offer.as_ref()));
         match offer {
-            Some(offer) if offer.take() => return self.taken(call, tcp, offer.pair, names),
+            Some(offer) if offer.take() => {
+                let end = self.taken(call, tcp, offer.pair, names);
+                offer.word.settle(offer.which);
+                return end;
+            }
             Some(_) => self.count.left(Why::NotAccepted),
             None => {
                 // A program that let the kernel choose its port is registered here at the latest.

@@ -81,7 +81,10 @@ impl Carried {
             taken.and_then(|which| left.held.get(ENDS + which).copied()).and_then(|end| left.take(end));
         match (tcp, pair) {
             (Some(tcp), Some(pair)) => {
-                self.dress((&tcp, destination(call)), [&pair]);
+                // Where it has names, that was done; TCP may have been reset since, and tell none.
+                if self.names_of(&pair).is_none() {
+                    self.dress((&tcp, destination(call)), [&pair]);
+                }
                 self.replaced(call, &tcp, &pair);
                 Answer::Return(0)
             }
@@ -93,15 +96,18 @@ impl Carried {
 
     fn resumed_accept(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
         let tcp = left.take(left.held[1])?;
-        let names = own(&tcp).zip(peer(&tcp));
         let pair = if left.held[0] == TAKING { left.take(left.held[ENDS]) } else { None };
+        let names = pair.as_ref().and_then(|pair| self.names_of(pair));
+        let names = names.or_else(|| own(&tcp).zip(peer(&tcp)));
         let taken = pair.filter(|_| word(left).is_some_and(|word| word.take(left.held[WHICH] as usize)));
         let end = match (taken, names) {
             (Some(pair), Some(names)) => self.taken(call, tcp, pair, names),
             (Some(pair), None) => pair,
             (None, _) => tcp,
         };
-        Some(self.accepts.deliver(call, self.accepts.left(call, end), names.map(|(_, from)| from)))
+        let answer = self.accepts.deliver(call, self.accepts.left(call, end), names.map(|(_, from)| from));
+        word(left).iter().for_each(|word| word.settle(left.held[WHICH] as usize));
+        Some(answer)
     }
 
     fn resumed_given(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {

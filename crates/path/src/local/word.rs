@@ -27,6 +27,8 @@ const WITHDRAWN: u64 = 0;
 const OFFERED: u64 = 1;
 /// Taken by the first of the supervisors that the connection was offered to; then come the others.
 const TAKEN: u64 = 2;
+/// With TAKEN: the end that accepts has its own note of it, and the word may be used again. Until then its keeper may have to look.
+const SETTLED: u64 = 0x80;
 /// Most supervisors that one connection is offered to.
 pub(super) const MOST: usize = 6;
 
@@ -82,9 +84,18 @@ impl Words {
         unsafe { &self.at.as_ref()[place % WORDS] }
     }
 
+    fn is_unsettled(&self, place: usize) -> bool {
+        let state = self.word(place).load(Ordering::Acquire) & STATE;
+        (TAKEN..SETTLED).contains(&state)
+    }
+
     /// A word that is offered; none where there are too many.
     pub(super) fn offer(self: &Arc<Self>) -> Option<Offered> {
-        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let place = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = free.iter().rposition(|place| !self.is_unsettled(*place))?;
+            free.remove(at)
+        };
         let word = self.word(place);
         let number = (word.load(Ordering::Relaxed) >> 8) + 1;
         word.store(number << 8 | OFFERED, Ordering::Release);
@@ -129,7 +140,13 @@ impl Word {
 
     /// Which supervisor has taken it.
     pub(super) fn taken_by(&self) -> Option<usize> {
-        self.said().checked_sub(TAKEN).map(|which| which as usize)
+        (self.said() & !SETTLED).checked_sub(TAKEN).map(|which| which as usize)
+    }
+
+    /// The end that has taken it has noted so, and asks no more.
+    pub(super) fn settle(&self, which: usize) {
+        let taken = self.number << 8 | (TAKEN + which as u64);
+        let _ = self.at().compare_exchange(taken, taken | SETTLED, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     fn decide(&self, state: u64) -> bool {
@@ -234,6 +251,20 @@ mod tests {
             new.0.wait(Instant::now() + Duration::from_secs(20));
         });
         assert_eq!(new.0.withdraw(), Some(1));
+    }
+
+    #[test]
+    fn a_word_that_was_taken_is_used_again_once_the_end_that_took_it_has_noted_so() {
+        let (words, theirs) = both();
+        let offered = words.offer().unwrap();
+        let word = Word::of(&theirs, offered.0.place, offered.0.number);
+        assert!(word.take(2));
+        drop(offered);
+        let others: Vec<_> = std::iter::from_fn(|| words.offer()).collect();
+        assert_eq!((others.len(), word.taken_by(), word.take(2)), (WORDS - 1, Some(2), true));
+        word.settle(2);
+        assert_eq!(word.taken_by(), Some(2));
+        assert!(words.offer().is_some());
     }
 
     #[test]
