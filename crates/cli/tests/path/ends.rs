@@ -16,14 +16,15 @@ const PATHS: [&str; 3] = ["kernel", "local", "mptcp"];
 fn exec(options: &[&str], program: &[&str]) -> Command {
     let mut exec = Command::new(LANDSPEED);
     exec.arg("exec").args(options).arg("--").args(program);
-    // A shell has its background jobs ignore it, and what they start.
-    // SAFETY: as below.
-    let takes_interrupts = || match unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) } {
-        libc::SIG_ERR => Err(std::io::Error::last_os_error()),
-        _ => Ok(()),
+    // A shell has its background jobs ignore the first, nohup(1) the second, and both what these start.
+    let takes_signals = || {
+        // SAFETY: as below.
+        let defaults =
+            [libc::SIGINT, libc::SIGHUP].map(|number| unsafe { libc::signal(number, libc::SIG_DFL) });
+        if defaults.contains(&libc::SIG_ERR) { Err(std::io::Error::last_os_error()) } else { Ok(()) }
     };
     // SAFETY: signal(2) is async-signal-safe (signal-safety(7)) and takes numbers.
-    unsafe { exec.pre_exec(takes_interrupts) };
+    unsafe { exec.pre_exec(takes_signals) };
     exec
 }
 

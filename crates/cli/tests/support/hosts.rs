@@ -237,7 +237,7 @@ StrictModes no
 PermitRootLogin yes
 PasswordAuthentication no
 LogLevel ERROR
-SetEnv LANDSPEED_STATE_DIR={dir}/state HOME={dir} XDG_RUNTIME_DIR={dir}/runtime
+SetEnv LANDSPEED_STATE_DIR={dir}/state LANDSPEED_RUN_DIR={dir}/run HOME={dir} XDG_RUNTIME_DIR={dir}/runtime
 END
             mkdir -m 0700 {dir}/state {dir}/runtime {dir}/ssh
             mkdir -p /root/.ssh
