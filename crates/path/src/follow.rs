@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// One that lives shorter than this may be one that cannot run; how many of them in a row are enough.
 const LIVES: Duration = Duration::from_secs(1);
 const MOST_SOON: u32 = 20;
-/// Far more numbers than there are descriptors: after so many that are not open, there are no more.
+/// Numbers without an open descriptor after which the search for descriptors ends: far more than a table's gaps.
 const MISSING: u32 = 4096;
 
 /// What the process becomes once this one has gone.

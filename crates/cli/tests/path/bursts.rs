@@ -50,7 +50,7 @@ pub(crate) fn greeted(port: usize) {
     assert_eq!(came, b"220 hello\r\n");
 }
 
-/// So many connections at once, each with bytes of its own.
+/// Opens this many connections at once. Each carries bytes of its own.
 pub(crate) fn burst(port: usize, connections: usize) {
     std::thread::scope(|threads| {
         (0..connections).for_each(|own| drop(threads.spawn(move || ask(port, 20 + own))));

@@ -78,7 +78,7 @@ pub(crate) fn ask_slowly(port: usize) {
     }
 }
 
-/// Asks in so many threads until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
+/// Asks in this many threads until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
 pub(crate) fn ask_on(port: usize, threads: usize) {
     let over = AtomicBool::new(false);
     println!("\nasking");

@@ -7,8 +7,8 @@
 //! - [`Undo`] does when both are dead.
 //!
 //! The journal is one file a network namespace, `/var/lib/landspeed/journal/net-COOKIE.jsonl`; the entries
-//! are in `entry.rs`, and a second copy is in /run (`second.rs`). Whoever restores holds the locks of the file and of the namespace (`lock.rs`), compares, and
-//! removes the file: a file that exists unlocked means that there is something to undo.
+//! are in `entry.rs`, and a second copy is in /run (`second.rs`). The process that restores holds the locks of the file and of the
+//! namespace (`lock.rs`), compares, and removes both: a file that exists unlocked means that there is something to undo.
 
 mod bracket;
 mod entry;

@@ -2,8 +2,8 @@
 //! in the same instant.
 //!
 //! A journal's lines go to the first file, then to the second, before anything is changed; so either alone says enough. The second one is
-//! removed first. Who reads journals calls [`bring_back`] before: where the first file is missing or lacks lines, and the second has them, the
-//! second takes its place. So all else knows of one file. After a reboot /run is empty, and the first file counts.
+//! removed first. A reader of journals calls [`bring_back`] first: where the first file is missing or lacks lines, and the second has them, the
+//! second takes its place. So all other code knows one file. After a reboot /run is empty, and the first file counts.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -106,7 +106,6 @@ impl SockDiag {
 
     /// One that another process has opened in its network namespace and handed over, and uses no more: it tells of the sockets there.
     ///
-    ///
     /// `None` for a descriptor of anything else.
     pub fn of(fd: OwnedFd) -> Option<Self> {
         let is_one = socket_domain(&fd) == Ok(AddressFamily::NETLINK)

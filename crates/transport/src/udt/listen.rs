@@ -1,7 +1,7 @@
 //! Accepting flows and dropping strangers' datagrams.
 //!
 //! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
-//! connection, on which it has a second to say that it holds the key.
+//! connection, on which it proves the key within the time that every transport gives (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;

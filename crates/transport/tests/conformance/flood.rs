@@ -86,7 +86,7 @@ fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<V
     }
 }
 
-/// What a client that holds the key says first, as somebody hears it who listens on the wire.
+/// The first datagram of a client that holds the key, as a listener on the wire sees it.
 fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
     let ear = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(text)?;
     ear.set_read_timeout(Some(SHORT)).map_err(text)?;

@@ -82,7 +82,7 @@ fn carries(from: &dyn Flow, to: &dyn Flow) -> Result<(), String> {
     let came = thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(to, FEW * 1000));
         send(from, &messages)?;
-        // Some transports send again only while somebody looks at the flow.
+        // Some transports send again only while a caller asks for the flow's progress.
         while !receiving.is_finished() {
             from.progress().map_err(text)?;
             thread::sleep(Duration::from_millis(1));
