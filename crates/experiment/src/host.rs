@@ -248,20 +248,30 @@ impl Host {
 
     /// Has everything put back, then reads it again: the notes say what differs from the start.
     pub(crate) fn restore(&mut self) -> Restored {
+        use landspeed_session::Error::{Ended, TimedOut};
         let mut restored = match self.call(&Request::Restore {}) {
-            Ok(Reply::Restored { restored }) => restored,
+            Ok(Reply::Restored { restored }) => self.read_again(restored),
             Ok(_) => Restored::failed("unexpected answer to restore".into()),
-            Err(error) => Restored::failed(error.to_string()),
+            // These messages name the host.
+            Err(error @ Error::Session { source: Ended { .. } | TimedOut { .. }, .. }) => {
+                return Restored::unknown(error.to_string());
+            }
+            Err(error) => return Restored::failed(error.to_string()),
         };
+        for note in &mut restored.notes {
+            *note = format!("{}: {note}", self.name);
+        }
+        restored
+    }
+
+    /// What the host says of its restoring, with what its knobs read now.
+    fn read_again(&self, mut restored: Restored) -> Restored {
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),
             Err(error) => {
                 (restored.restored, restored.left) = (false, false);
                 restored.notes.push(format!("its knobs could not be read again: {error}"));
             }
-        }
-        for note in &mut restored.notes {
-            *note = format!("{}: {note}", self.name);
         }
         restored
     }

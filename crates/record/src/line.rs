@@ -151,6 +151,8 @@ pub struct Restored {
     pub restored: bool,
     /// Whether all that differs is as another program set it: it is left on purpose, and nothing is to undo.
     pub left: bool,
+    /// True if every host that does not read back as before could not be asked: its session ended.
+    pub unknown: bool,
     /// What was done or differs, one line each.
     pub notes: Vec<String>,
 }
@@ -166,25 +168,35 @@ impl Restored {
         Restored { notes: vec![why], ..Restored::default() }
     }
 
-    /// Both of these.
+    /// A host that could not be asked; why.
+    pub fn unknown(why: String) -> Restored {
+        Restored { unknown: true, notes: vec![why], ..Restored::default() }
+    }
+
+    /// What two hosts came to. The notes are those of hosts that do not read back as before, if there is one.
     #[must_use]
-    pub fn and(mut self, other: Restored) -> Restored {
-        let is_known = [&self, &other].iter().all(|one| one.restored || one.left);
-        self.restored &= other.restored;
-        self.left = is_known && !self.restored;
-        self.notes.extend(other.notes);
-        self
+    pub fn and(self, other: Restored) -> Restored {
+        let both = [self, other];
+        let restored = both.iter().all(|one| one.restored);
+        let every = |is_so: fn(&Restored) -> bool| !restored && both.iter().all(|one| one.restored || is_so(one));
+        let (left, unknown) = (every(|one| one.left), every(|one| one.unknown));
+        let told = both.into_iter().filter(|one| restored || !one.restored);
+        Restored { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
     }
 
     /// What to say where a host does not read back as before.
     pub fn complaint(&self) -> Option<String> {
         let notes = self.notes.join("; ");
-        match (self.restored, self.left) {
-            (true, _) => None,
-            (false, true) => Some(format!("what another program changed meanwhile was left: {notes}")),
-            (false, false) => {
-                Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there"))
+        match self {
+            Restored { restored: true, .. } => None,
+            Restored { left: true, .. } => {
+                Some(format!("what another program changed meanwhile was left: {notes}"))
             }
+            Restored { unknown: true, .. } => Some(format!(
+                "whether everything was restored is NOT known: {notes}; its guardian restores by itself: \
+                 run `landspeed undo` there to see"
+            )),
+            _ => Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there")),
         }
     }
 }
@@ -276,5 +288,19 @@ mod tests {
             failed,
             "NOT everything was restored: mtu is 1400; tso is off; run `landspeed undo` there"
         );
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_asked_is_not_said_to_be_changed() {
+        let put_back = Restored { notes: vec!["mtu: 1400 -> 1500".into()], ..Restored::untouched() };
+        let lost = || Restored::unknown("a: the session ended".into());
+        let complaint = |restored: Restored| restored.complaint().unwrap_or_default();
+        assert_eq!(
+            complaint(put_back.and(lost())),
+            "whether everything was restored is NOT known: a: the session ended; its guardian restores by itself: run \
+             `landspeed undo` there to see"
+        );
+        let failed = complaint(lost().and(Restored::failed("b: tso is off".into())));
+        assert!(failed.starts_with("NOT everything was restored: a: "), "{failed}");
     }
 }

@@ -47,7 +47,12 @@ impl Report {
         let left = self.is_done() && self.foreign;
         let failures = self.failures.into_iter().map(|line| format!("NOT PUT BACK: {line}"));
         let unsure = self.unsure.into_iter().map(|line| format!("NOT PUT BACK, maybe not ours: {line}"));
-        Restored { restored, left, notes: failures.chain(unsure).chain(self.notes).collect() }
+        Restored {
+            restored,
+            left,
+            notes: failures.chain(unsure).chain(self.notes).collect(),
+            ..Restored::default()
+        }
     }
 
     pub(super) fn note(&mut self, line: String) {

@@ -134,7 +134,7 @@ impl Channel {
 
 /// `restored` with its notes cut to what a packet holds.
 pub(super) fn fitting(restored: Restored) -> Restored {
-    let Restored { restored, left, notes } = restored;
+    let Restored { restored, left, unknown, notes } = restored;
     let (total, mut room) = (notes.len(), MAX_NOTES);
     let mut kept: Vec<String> = Vec::new();
     for note in notes {
@@ -147,7 +147,7 @@ pub(super) fn fitting(restored: Restored) -> Restored {
     if kept.len() < total {
         kept.push(format!("and {} more", total - kept.len()));
     }
-    Restored { restored, left, notes: kept }
+    Restored { restored, left, unknown, notes: kept }
 }
 
 #[cfg(test)]
