@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const TABLE: &str = "/proc/thread-self/net/if_inet6";
 /// `IFA_F_TENTATIVE` of linux/if_addr.h.
 const TENTATIVE: u32 = 0x40;
+/// `IFA_F_DADFAILED` of linux/if_addr.h: another host has the address.
+const FAILED: u32 = 0x08;
 const LONGEST_CHECK: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -105,12 +107,12 @@ impl ZonedPort {
 }
 
 /// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): no socket can be bound to it until
-/// then. That takes one to two seconds after a link comes up; the wait ends after three.
+/// then. That takes one to two seconds after a link comes up; the wait ends after three, or when another host has the address.
 pub fn wait_until_usable(ip: &IpAddr) {
     let IpAddr::V6(ip) = ip else { return };
     let is_tentative = || {
         let known = addresses().unwrap_or_default();
-        known.iter().any(|known| known.address == *ip && known.flags & TENTATIVE != 0)
+        known.iter().any(|known| known.address == *ip && known.flags & (TENTATIVE | FAILED) == TENTATIVE)
     };
     let end = Instant::now() + LONGEST_CHECK;
     while is_tentative() && Instant::now() < end {
