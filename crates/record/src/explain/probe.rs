@@ -54,7 +54,7 @@ impl PathProbe {
         self.of(cut).filter(|size| size.arrived > 0).map(|size| size.packet_bytes).max()
     }
 
-    /// Returns the smallest size from which on no packet arrived, of those with this `cut`.
+    /// Returns the smallest probed size above the largest that arrived, of those with this `cut`.
     pub fn smallest_lost(&self, cut: Cut) -> Option<Bytes> {
         let most = self.largest(cut).unwrap_or_default();
         self.of(cut).map(|size| size.packet_bytes).filter(|bytes| *bytes > most).min()

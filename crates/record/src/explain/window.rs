@@ -19,7 +19,7 @@ pub enum WindowRule {
     ReceiverRounding,
     /// The sender fills the window with whole segments of its own size.
     SenderRounding,
-    /// Neither side moves the window by a small amount (RFC 9293 section 3.8.6.2).
+    /// A closed window opens by at least a segment, or half of the buffer if that is less (RFC 9293 section 3.8.6.2).
     SillyWindow,
 }
 
