@@ -144,7 +144,7 @@ pub struct VerdictLine {
     pub verdict: Verdict,
 }
 
-/// Whether a host was restored at the end of a run.
+/// The result of restoring the hosts at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Restored {

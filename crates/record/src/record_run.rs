@@ -39,7 +39,7 @@ pub struct RecordRunFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabRecovery {
-    /// Time from the retransmission to the full window; `None` if the run ended before.
+    /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended before.
     pub back_s: Option<f64>,
     /// Recovery time for this window by the paper's formula: half the window, at one segment per round trip.
     pub expected_s: f64,

@@ -24,7 +24,7 @@ impl Silences {
         pause >= SHORTEST
     }
 
-    /// Keeps the silences that are longer than [`PACKETS`] packets take in a flow that carried `bytes` in `window`.
+    /// Keeps the silences that are longer than four full packets take in a flow that carried `bytes` in `window`.
     #[must_use]
     pub fn beyond(mut self, bytes: Bytes, window: Nanos) -> Silences {
         let packets = (bytes.0 / PACKET.0).max(1);

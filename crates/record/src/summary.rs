@@ -166,8 +166,8 @@ pub struct StepSummary {
     pub confirmed: Option<bool>,
     /// Number of blocks that count.
     pub blocks: u32,
-    /// Blocks discarded because of unusually high steal, without knowing the arms. An answer holds both without and
-    /// with them.
+    /// Blocks discarded, blind to the arms, because their steal was far above the usual. An answer holds both without
+    /// and with them.
     pub discarded: u32,
     /// The reason for the answer, in one line.
     pub reason: String,
@@ -196,8 +196,8 @@ pub struct Confirmation {
     pub over_ns: Nanos,
     /// Number of blocks that count.
     pub blocks: u32,
-    /// Blocks discarded because of unusually high steal, without knowing the arms. An answer holds both without and
-    /// with them.
+    /// Blocks discarded, blind to the arms, because their steal was far above the usual. An answer holds both without
+    /// and with them.
     pub discarded: u32,
     /// The final setting over the start from these blocks alone, each weighted by the time around it. Intervals are
     /// Student's, at 95 %.
@@ -256,7 +256,7 @@ pub struct TuneSummary {
     pub gain: Gain,
     /// The final setting over the one given with `--against`; `None` without that option.
     pub against: Option<Gain>,
-    /// Whether the gain lasted; `None` without `--confirm-for`.
+    /// Confirmation that the gain lasts; `None` without `--confirm-for`.
     #[serde(default)]
     pub confirmation: Option<Confirmation>,
     /// All candidates, in the order in which they were tried.
@@ -280,7 +280,7 @@ pub struct TuneSummary {
     pub restored_notes: Vec<String>,
     /// Why the run is void, because a placebo was kept or the run ended early; `None` for a valid run.
     pub void: Option<String>,
-    /// Signs of noise in the run's own trials that could cause an unbounded number of false keeps, in words
+    /// Signs of noise in the run's own trials under which the rate of false keeps is not bounded, in words
     /// (docs/results/decisions.md).
     #[serde(default)]
     pub doubts: Vec<String>,

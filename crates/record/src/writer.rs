@@ -107,7 +107,7 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// Returns the process that holds the lock, from /proc/locks: "1: FLOCK ADVISORY WRITE 4711 08:01:123 0 EOF".
+/// Returns the process that holds the lock, from /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF".
 fn writer_of(file: &File) -> Option<u32> {
     let inode = format!(":{}", file.metadata().ok()?.ino());
     let locks = std::fs::read_to_string("/proc/locks").ok()?;

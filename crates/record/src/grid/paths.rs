@@ -50,8 +50,8 @@ pub struct PathPrediction {
     /// The path and its costs.
     #[serde(flatten)]
     pub cost: PathCost,
-    /// Predicted speed, as a multiple of the speed over the first path.
+    /// Predicted speed, as a multiple of that over the first entry.
     pub predicted: f64,
-    /// Measured speed or amount, as a multiple of that over the first path; `None` if it was not measured.
+    /// Measured speed or amount, as a multiple of that over the first entry; `None` if it was not measured.
     pub measured: Option<Estimate>,
 }

@@ -90,7 +90,7 @@ pub struct GridFactor {
     pub is_slow: bool,
     /// About how long a change takes.
     pub toggle_ns: Nanos,
-    /// What some values turned out to be in the trials, by value: "on" turned out to be "copied".
+    /// Values that turned out to be something else in the trials: "on" turned out to be "copied".
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub turned_out: BTreeMap<String, String>,
 }
