@@ -278,8 +278,7 @@ impl<'a> Planner<'a> {
         Some(candidate)
     }
 
-    /// Adds a knob's value to `change` for each side where it differs from the current value. Returns true if it
-    /// added any.
+    /// Adds a knob's value to `change` wherever it differs from the current value. Returns true if it added any.
     fn lay(&self, change: &mut Cell, factor: &Factor, value: &str) -> bool {
         let name = factor.name;
         let mut differs = false;

@@ -221,7 +221,7 @@ pub struct View<'a> {
     pub rtt: Nanos,
     /// True if the path uses IPv6.
     pub ipv6: bool,
-    /// The knob's current value: the receiver's for a knob of the receiver, and else the sender's.
+    /// The knob's current value: the receiver's for a knob of the receiver, and else the sender's or the flow's.
     pub current: &'a str,
     /// Current values of the sender and the flow, by name.
     pub settings: &'a Settings,

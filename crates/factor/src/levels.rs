@@ -9,8 +9,8 @@ pub const MOST_LEVELS: usize = 1000;
 
 impl Factor {
     /// Parses a list of values, such as "1500,9000", into canonical spelling. An item can be a range, whose end is
-    /// included: "1..64*2" is 1, 2, 4, ... 64, "10ms..180ms+10ms" goes up in steps of 10 ms, and "1..8" in steps of
-    /// 1. If the factor takes a list of sizes, each size becomes a value.
+    /// included: "1..64*2" is 1, 2, 4, ... 64, "10ms..180ms+10ms" goes up by 10 ms, and "1..8" by one. If the factor
+    /// takes a list of sizes, each size becomes a value.
     ///
     /// # Errors
     /// Returns an error that says what is wrong and which values the factor accepts.
