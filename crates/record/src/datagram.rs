@@ -1,4 +1,4 @@
-//! Counts of datagrams at the receiver.
+//! Counts of datagrams, and remarks about them.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};

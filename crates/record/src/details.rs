@@ -122,7 +122,7 @@ impl Details {
         self.0.remove(T::NAME);
     }
 
-    /// Returns the detail for changes. If there is none or it cannot be read, it is [`Detail::absent`] at first.
+    /// Returns the detail for changes. It starts as [`Detail::absent`] if there is none or it cannot be read.
     pub fn get_mut<T: Detail>(&mut self) -> &mut T {
         let absent = || Entry::of(T::absent().clone());
         let entry = self.0.entry(T::NAME.to_owned()).or_insert_with(absent);

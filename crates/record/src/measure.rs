@@ -194,7 +194,7 @@ pub struct TcpFigure {
     pub min_rtt_ns: Option<Nanos>,
     /// Share of the time with data in flight that was limited by the peer's window, 0 to 1.
     pub rwnd_limited: f64,
-    /// Share of the time with data in flight that was limited by the own send buffer, 0 to 1.
+    /// Share of the time with data in flight that was limited by the host's send buffer, 0 to 1.
     pub sndbuf_limited: f64,
     /// Congestion controls that the flows' sockets reported; empty in older documents.
     #[serde(default)]

@@ -79,7 +79,7 @@ pub struct Figures {
     /// records.
     #[serde(default)]
     pub lost: Option<f64>,
-    /// Work of a program; `None` for landspeed's own workloads.
+    /// Deciding figure of a program and its cost; `None` for landspeed's own workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramWork>,
     /// Share of processor time that the hypervisor took away during the window, 0 to 1, on the worse machine.

@@ -8,10 +8,10 @@ use crate::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WanCarrier {
-    /// Threads of landspeed, which measure their own delays.
+    /// Threads of landspeed, which measure their own lateness.
     #[default]
     Threads,
-    /// The kernel's emulator, which does not report its delays.
+    /// The kernel's emulator, which does not report its lateness.
     Netem,
 }
 
@@ -79,14 +79,14 @@ pub struct DirectionStats {
     pub neighbour_frames: u64,
     /// Most bytes of IP packets that waited in front of the line.
     pub most_queued_bytes: Bytes,
-    /// Median of the frames' delay beyond what rate and delay of the path require; `None` if no frame left, or if the
-    /// carrier does not report it.
+    /// Median lateness of the frames, against the time that rate and delay of the path give; `None` if no frame left,
+    /// or if the carrier does not report it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p50_ns: Option<Nanos>,
-    /// 99th percentile of that delay.
+    /// 99th percentile of the lateness.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p99_ns: Option<Nanos>,
-    /// Maximum of that delay.
+    /// Maximum of the lateness.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_max_ns: Option<Nanos>,
     /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` if the kernel does
@@ -107,7 +107,7 @@ impl DirectionStats {
     }
 
     /// Returns counts and processor time since `earlier`, a previous state of the same direction. `most_queued_bytes`
-    /// keeps its current value and the delays are empty, because they cannot be subtracted.
+    /// keeps its current value and the lateness is empty, because they cannot be subtracted.
     pub fn since(&self, earlier: &DirectionStats) -> DirectionStats {
         let count = |of: fn(&DirectionStats) -> u64| of(self).saturating_sub(of(earlier));
         DirectionStats {
