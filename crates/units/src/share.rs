@@ -27,8 +27,7 @@ impl Share {
         self.0 == 0
     }
 
-    /// Parses shares such as "0.01%", "1e-4" and "0.0001". Returns `None` for other text and for values outside 0 to
-    /// 1.
+    /// Parses shares such as "0.01%", "1e-4" and "0.0001". Returns `None` for any other text or value.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, scale) = match text.strip_suffix('%') {
             Some(number) => (number, 0.01),

@@ -80,9 +80,9 @@ pub struct TcpState {
     pub retransmit_timeouts: u8,
     /// Options: bit 0 timestamps, 1 SACK, 2 window scaling, 3 ECN (TCPI_OPT_*).
     pub options: u8,
-    /// Exponent of the unit of the peer's windows: they are sent in units of 2^scale bytes.
+    /// Exponent of the unit of the peer's windows: they are advertised in units of 2^scale bytes.
     pub peer_window_scale: u8,
-    /// Exponent of the unit of this end's windows: they are sent in units of 2^scale bytes.
+    /// Exponent of the unit of this end's windows: they are advertised in units of 2^scale bytes.
     pub window_scale: u8,
     /// True if the last rate sample was limited by the application.
     pub app_limited: bool,

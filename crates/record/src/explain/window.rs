@@ -26,9 +26,9 @@ pub enum WindowRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
-    /// The two are equal.
+    /// The observed value equals the predicted one.
     Exactly,
-    /// The two are close to each other.
+    /// The observed value is close to the predicted one.
     About,
     /// The observed value is not below the predicted one.
     AtLeast,

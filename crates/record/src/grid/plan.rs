@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Expectation, GridFigure};
 use crate::{ProgramOf, Workload, unknown};
 
-/// Name of the workload of a grid whose program runs on the local host, without any setup.
+/// Name of the workload of a grid that runs a program unchanged on the local host.
 pub const HERE: &str = "program";
 
 /// Where the values of a factor are set.
