@@ -1,4 +1,5 @@
-//! From the table to what a ladder may try: each proposal as one change, or why it is not tried.
+//! Turns the proposals of a table of factors into candidates: changes that a ladder may try, or the reasons why it
+//! does not.
 
 use landspeed_record::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
 use landspeed_units::Nanos;
@@ -10,7 +11,7 @@ mod placebo;
 
 pub use placebo::Placebo;
 
-/// A path with its hosts as probed: data flows from A, the sender, to B.
+/// A path and the facts that were probed on its two hosts. Data flows from A, the sender, to B.
 #[derive(Debug, Clone, Copy)]
 pub struct PathView<'a> {
     pub sender: &'a HostFacts,
@@ -20,13 +21,13 @@ pub struct PathView<'a> {
     pub sender_states: &'a [KnobState],
     pub receiver_states: &'a [KnobState],
     pub rtt: Nanos,
-    /// Whether the path is of IPv6.
+    /// True if the path uses IPv6.
     pub ipv6: bool,
-    /// Whether the hosts are namespaces of this machine, whose own settings are then left alone.
+    /// True if the hosts are network namespaces of this machine. Settings of the whole machine are then left alone.
     pub in_lab: bool,
 }
 
-/// What the user narrows the choice to, by names of knobs.
+/// The user's selection of knobs, by name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'a> {
     pub only: &'a [String],
@@ -52,8 +53,8 @@ impl PathView<'_> {
         }
     }
 
-    /// About how long a toggle takes on this path. What the table says of a device is the time in which hardware resets its
-    /// link; a pair of virtual devices has none to reset.
+    /// Returns about how long a toggle takes on this path. For a device, the table's figure includes the time in
+    /// which the hardware resets its link. A pair of veths has no hardware and toggles within 5 ms.
     pub fn toggle(&self, factor: &Factor) -> Nanos {
         const AT_ONCE: Nanos = Nanos::millis(5);
         let links = [self.sender_link, self.receiver_link];
@@ -61,12 +62,12 @@ impl PathView<'_> {
         if at_once { factor.toggle.min(AT_ONCE) } else { factor.toggle }
     }
 
-    /// Why a knob cannot be turned to a value on these hosts; `None` where it can.
+    /// Returns the reason why a knob cannot be set to a value on these hosts, or `None` if it can.
     pub fn refuses(&self, factor: &Factor, on: &[Side], value: &str) -> Option<String> {
         self.obstacle(factor, on, "it").or_else(|| self.refusal(factor, on, value))
     }
 
-    /// Why a knob cannot be turned on this path; `what` begins the sentence where a host is to blame.
+    /// Returns the reason why a knob cannot be changed on this path. `what` names the knob within that sentence.
     fn obstacle(&self, factor: &Factor, on: &[Side], what: &str) -> Option<String> {
         let name = factor.name;
         if self.in_lab && factor.scope == Scope::Host {
@@ -87,7 +88,7 @@ impl PathView<'_> {
         })
     }
 
-    /// Why a host says that it would not take a value.
+    /// Returns the reason why a host would not accept a value.
     fn refusal(&self, factor: &Factor, on: &[Side], value: &str) -> Option<String> {
         if let Err(expected) = factor.domain.check(value) {
             return Some(format!("{value} is not {expected}"));
@@ -105,7 +106,7 @@ impl PathView<'_> {
         })
     }
 
-    /// All values of one side: those that can be turned as they stand in the cell, the rest as probed.
+    /// Returns all values of one side: those of the cell, and the probed ones for knobs that the cell does not name.
     fn settings(&self, side: Side, start: &Cell) -> Settings {
         let probed = self.states(side).iter();
         let mut settings: Settings =
@@ -115,7 +116,7 @@ impl PathView<'_> {
     }
 }
 
-/// The hosts that a knob is turned on.
+/// Returns the hosts on which a knob is set.
 fn sides(on: On) -> &'static [Side] {
     match on {
         On::Flow => &[],
@@ -125,8 +126,8 @@ fn sides(on: On) -> &'static [Side] {
     }
 }
 
-/// The first of those with one and the same change: scatter-gather with checksums is checksums with
-/// scatter-gather.
+/// Removes candidates whose change equals that of an earlier one: scatter-gather with checksums is the same change as
+/// checksums with scatter-gather.
 fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates {
@@ -139,11 +140,11 @@ fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-/// What the factors of a table propose on a path from a cell. Pure.
+/// Proposes changes on a path, starting from a cell, with the factors of a table. It has no side effects.
 pub struct Planner<'a> {
     table: &'a Table,
     path: &'a PathView<'a>,
-    /// Sender's and flow's.
+    /// Values of the sender and of the flow.
     settings: Settings,
     receiver: Settings,
 }
@@ -155,8 +156,8 @@ impl<'a> Planner<'a> {
         Planner { table, path, settings, receiver: path.settings(Side::B, start) }
     }
 
-    /// Every change worth trying, in the order of the literature; those that cannot be tried, or cannot matter, are among
-    /// them with the reason.
+    /// Returns every change that is worth trying, in the order of the literature. Changes that cannot be tried or
+    /// cannot matter are included, with the reason.
     pub fn candidates(&self, filter: &Filter) -> Result<Vec<Candidate>, Error> {
         for name in filter.only.iter().chain(filter.skip) {
             self.table.find(name)?;
@@ -177,7 +178,8 @@ impl<'a> Planner<'a> {
         Ok(without_twins(candidates))
     }
 
-    /// The value that stands, of the host that decides: the receiver for its own knobs.
+    /// Returns the current value of a factor: the receiver's for a knob of the receiver, and else the sender's or the
+    /// flow's.
     fn current(&self, factor: &Factor) -> &str {
         let settings = if factor.on == On::Receiver { &self.receiver } else { &self.settings };
         settings.get(factor.name).map_or("", String::as_str)
@@ -187,7 +189,7 @@ impl<'a> Planner<'a> {
         self.with_view(factor, factor.propose)
     }
 
-    /// Asks the knob's row about this path.
+    /// Calls a function of the factor's declaration with the view of this path.
     fn with_view<T>(&self, factor: &Factor, ask: fn(&View) -> T) -> T {
         let states = || sides(factor.on).iter().filter_map(|side| self.path.state(*side, factor.name));
         ask(&View {
@@ -205,14 +207,14 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// One line for a knob that is not tried at all.
+    /// Returns a single candidate for a knob that is not tried at all, with the reason.
     fn skipped(&self, factor: &Factor, reason: String) -> Candidate {
         let first = self.proposals(factor).into_iter().min_by_key(|proposal| proposal.rank);
         let (value, rank) = first.map_or((String::new(), 999), |proposal| (proposal.value, proposal.rank));
         Candidate { value, rank, skip: Some(reason), ..self.blank(factor) }
     }
 
-    /// Factors whose effect depends on this one, whichever of the two says so.
+    /// Returns the names of the factors that interact with this one. It is enough that one of the two declares it.
     fn partners(&self, factor: &Factor) -> Vec<String> {
         let mutual = |other: &&Factor| {
             factor.interacts.contains(&other.name) || other.interacts.contains(&factor.name)
@@ -231,7 +233,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A knob's proposals as candidates. One that was asked for by name is never passed over in silence.
+    /// Turns a knob's proposals into candidates. A knob that the user requested by name always gives at least one.
     fn of(&self, factor: &Factor, asked_for: bool) -> Vec<Candidate> {
         let proposals = self.proposals(factor).into_iter();
         let candidates: Vec<Candidate> = proposals.filter_map(|p| self.candidate(factor, &p)).collect();
@@ -243,7 +245,7 @@ impl<'a> Planner<'a> {
         candidates
     }
 
-    /// `None` where the proposal is what stands.
+    /// Turns a proposal into a candidate, or returns `None` if its value is set already.
     fn candidate(&self, factor: &Factor, proposal: &Proposal) -> Option<Candidate> {
         let mut candidate = Candidate {
             value: proposal.value.clone(),
@@ -256,7 +258,7 @@ impl<'a> Planner<'a> {
             return None;
         }
         for (name, value) in &proposal.with {
-            // The table's own tests hold every name to exist.
+            // Every name exists, as the table's own tests check.
             let Ok(needed) = self.table.find(name) else { continue };
             if !self.lay(&mut candidate.change, needed, value) {
                 continue;
@@ -276,7 +278,7 @@ impl<'a> Planner<'a> {
         Some(candidate)
     }
 
-    /// Adds a knob's value where it differs from what stands; whether it did anywhere.
+    /// Adds a knob's value to `change` wherever it differs from the current value. Returns true if it added any.
     fn lay(&self, change: &mut Cell, factor: &Factor, value: &str) -> bool {
         let name = factor.name;
         let mut differs = false;

@@ -1,31 +1,32 @@
-//! What may be written: every value is checked here before it reaches a host, whoever sent it.
+//! Validation of values. Every value is checked here before it reaches a host, no matter where it comes from.
 
 use landspeed_units::{BitRate, Bytes, Share, parse_duration};
 
 use crate::Domain;
 
-/// Longest value of any knob, in bytes: what one page of the kernel's own text can hold is never needed.
+/// Longest value of a knob, in bytes. One page, the most that a file of sysfs holds, is more than any value needs.
 pub const MAX_VALUE_BYTES: usize = 4096;
-/// Most members of a joined value: queues of the largest NICs, processors of the largest hosts.
+/// Largest number of members in a joined value. It covers the queues of the largest NICs and the processors of the
+/// largest hosts.
 const MAX_MEMBERS: usize = 1024;
-/// Highest processor number: CONFIG_NR_CPUS of the largest distribution kernels.
+/// Highest processor number: CONFIG_NR_CPUS of the largest distribution kernels, less one.
 pub const MAX_CPU: u32 = 8191;
 
 impl Domain {
-    /// Whether `value` lies in the domain, in its one canonical spelling (no sign, no leading zero, no
-    /// space around).
+    /// Checks that `value` is in the domain and has the one canonical spelling: no sign, no leading zero, no space
+    /// around it.
     ///
     /// # Errors
-    /// What would have been right, in words.
+    /// Returns a description of the values that are accepted.
     pub fn check(&self, value: &str) -> Result<(), String> {
         let most = if let Domain::Text(most) = *self { most } else { MAX_VALUE_BYTES };
         if value.len() <= most && self.holds(value) { Ok(()) } else { Err(self.to_string()) }
     }
 
-    /// The canonical spelling of what a person wrote: "64K" of bytes is "65536".
+    /// Returns the canonical spelling of a value that a person wrote: for bytes, "64K" becomes "65536".
     ///
     /// # Errors
-    /// What would have been right, in words.
+    /// Returns a description of the values that are accepted.
     pub fn parse(&self, text: &str) -> Result<String, String> {
         let read = match *self {
             Domain::Bytes(..) => text.parse().ok().map(|Bytes(bytes)| bytes.to_string()),
@@ -112,7 +113,7 @@ impl std::fmt::Display for Domain {
     }
 }
 
-/// A whole number in its shortest decimal spelling.
+/// Parses a whole number in its shortest decimal spelling.
 fn whole(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let shortest = text == "0" || !text.starts_with('0');
@@ -124,7 +125,7 @@ fn is_name(text: &str) -> bool {
     (1..=15).contains(&text.len()) && text.bytes().all(letter) && !text.starts_with('-')
 }
 
-/// The processors of a list as the kernel prints it: ascending ranges; "none" is the empty set.
+/// Parses a list of processors in the kernel's format: ascending ranges, or "none" for the empty set.
 pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
     if text == "none" {
         return Some(Vec::new());
@@ -146,7 +147,7 @@ fn cpu(text: &str) -> Option<u32> {
     whole(text).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= MAX_CPU)
 }
 
-/// Ascending processors as the kernel prints them: the inverse of [`parse_cpus`], in its canonical form.
+/// Formats ascending processor numbers as the kernel does. This is the inverse of [`parse_cpus`].
 pub fn print_cpus(cpus: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
@@ -162,13 +163,15 @@ pub fn print_cpus(cpus: &[u32]) -> String {
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// One value for all members, or all of them joined where they differ. `None` without members.
+/// Joins the values of all members with ';', or returns a single value if all are equal. Returns `None` without
+/// members.
 pub fn join(values: &[String]) -> Option<String> {
     let first = values.first()?;
     if values.iter().all(|v| v == first) { Some(first.clone()) } else { Some(values.join(";")) }
 }
 
-/// One value a member: the inverse of [`join`]. `None` where a joined value has another length.
+/// Splits a joined value into one value per member: the inverse of [`join`]. Returns `None` if the number of values
+/// is wrong.
 pub fn split(value: &str, members: usize) -> Option<Vec<&str>> {
     let parts: Vec<&str> = value.split(';').collect();
     match parts.len() {

@@ -1,18 +1,18 @@
-//! One factor: all that is known of it before any host is looked at.
+//! The declaration of a factor: everything that is known about it before any host is probed.
 
 use landspeed_record::{HostFacts, LinkFacts, Settings};
 use landspeed_units::{Bytes, Nanos, Share};
 
 use crate::{Persist, System};
 
-/// How far a knob reaches.
+/// What a change of a knob affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// One flow's sockets or threads: nothing to put back.
+    /// The sockets or threads of one flow. There is nothing to restore.
     Flow,
     Namespace,
     Device,
-    /// The whole machine: skipped in a lab, whose hosts share it.
+    /// The whole machine. A lab skips such knobs, because its hosts share the machine.
     Host,
 }
 
@@ -27,52 +27,54 @@ impl std::fmt::Display for Scope {
     }
 }
 
-/// Which hosts of a path a knob is turned on.
+/// The hosts of a path on which a knob is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// Neither: it belongs to the flow.
+    /// No host: it is a setting of the flow.
     Flow,
     Sender,
     Receiver,
-    /// Both, to the same value.
+    /// Both hosts, with the same value.
     Both,
 }
 
-/// The values that a factor takes; nothing outside it reaches a host.
+/// The values that a factor accepts. Other values never reach a host.
 #[derive(Debug, Clone, Copy)]
 pub enum Domain {
     Switch,
     OneOf(&'static [&'static str]),
-    /// One of the names that a table has.
+    /// One of the names that the function returns.
     Names(fn() -> Vec<&'static str>),
-    /// A count of bytes between the two, ends included.
+    /// A number of bytes from the first to the second bound, both included.
     Bytes(u64, u64),
-    /// Several counts of bytes between the two, at most so many, separated by commas.
+    /// Sizes in bytes, each between the two bounds, separated by commas. The third number is the largest number of
+    /// sizes.
     Sizes(u64, u64, usize),
-    /// A length of time between the two, ends included.
+    /// A duration from the first to the second bound, both included.
     Time(Nanos, Nanos),
-    /// A rate in bit/s between the two, ends included.
+    /// A rate in bit/s from the first to the second bound, both included.
     Rate(u64, u64),
-    /// A part of a whole between the two, 0 to 1, ends included.
+    /// A part of a whole, from 0 to 1, between the two bounds, both included.
     Share(f64, f64),
-    /// Text of its owner's own, at most so many bytes.
+    /// Free text of at most this many bytes.
     Text(usize),
-    /// A whole number between the two, ends included.
+    /// A whole number from the first to the second bound, both included.
     Int(u64, u64),
-    /// As many whole numbers, separated by one space, each in the range (tcp_rmem: 3).
+    /// This many whole numbers, each between the two bounds, separated by one space (tcp_rmem has 3).
     Ints(usize, u64, u64),
-    /// A lower-case name of letters, digits, '_' and '-', at most 15 long (a congestion control, a qdisc).
+    /// A name of at most 15 lower-case letters, digits, '_' and '-', such as a congestion control or a qdisc.
     Name,
-    /// A whole number between the two, ends included, below zero too.
+    /// A whole number, negative ones included, from the first to the second bound, both included.
     Signed(i64, i64),
-    /// A set of processors as the kernel prints it: "0", "0-3,8"; "none" is the empty one.
+    /// A set of processors in the kernel's format: "0", "0-3,8", or "none" for the empty set.
     CpuList,
-    /// One value of the inner domain for all members (queues, features, processors), or, where they
-    /// differ, one a member in the device's order, joined by ';': "3;0;3". Never nested.
+    /// One value of the inner domain for all members (queues, features, processors). If they differ, it is one value
+    /// per member in the device's order, joined by ';': "3;0;3". The inner domain is never `Each`.
     Each(&'static Domain),
 }
 
-/// What turning a knob can disturb beside its own value; journaled before, restored and compared after.
+/// Other settings that the kernel may change when a knob is set. They are saved in the journal before, and restored
+/// and compared after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Disturbs {
     /// IPv4 and IPv6 addresses of the device.
@@ -85,56 +87,58 @@ pub enum Disturbs {
     /// Queue settings: RPS, XPS, BQL.
     Queues,
     Qdisc,
-    /// MTU and LRO of devices that stand on this one (VLAN, macvlan), of its bridge or bond, and of that one's ports.
+    /// MTU and LRO of devices on top of this one (VLAN, macvlan), of its bridge or bond, and of the ports of that
+    /// bridge or bond.
     Related,
-    /// A sysctl coupled to this one (net.ipv4.tcp_wmem by tcp_mem, ...).
+    /// A sysctl that the kernel couples to this one (net.ipv4.tcp_wmem to tcp_mem, ...).
     Sysctl(&'static str),
 }
 
-/// Anything that can be varied: all that is known of it before any host is looked at.
+/// The declaration of anything that can be varied.
 #[derive(Clone, Copy)]
 pub struct Factor {
-    /// Its name on the command line and in records: the field's own word, lower case with dashes.
+    /// The name on the command line and in records: the usual term, lower case, with dashes.
     pub name: &'static str,
     pub short: Option<char>,
-    /// Where the system keeps it, by the system's own name. It is accepted under that name too.
+    /// Where the system keeps the setting. The system's own names for it are accepted too.
     pub system: System,
     pub about: &'static str,
-    /// The protocol that it is of ("tcp"): a flow over another is not changed by it. Empty for all.
+    /// The protocol that it applies to, such as "tcp". Flows over other protocols are not affected. Empty for all
+    /// protocols.
     pub protocol: &'static str,
     pub scope: Scope,
     pub on: On,
     pub domain: Domain,
-    /// Its value unless it is set, in canonical spelling; empty for a knob, whose value its host has.
+    /// The default value, in canonical spelling. Empty for a knob, because its host has a value already.
     pub default: &'static str,
-    /// The default where the transport carries datagrams, where that is another.
+    /// The default for transports that carry datagrams, if it differs.
     pub default_of_datagrams: Option<&'static str>,
     /// About how long one toggle takes, settling included.
     pub toggle: Nanos,
-    /// What else a turn can disturb.
+    /// Other settings that a change can disturb.
     pub disturbs: &'static [Disturbs],
-    /// Whether turning it can cut the path, so that it is tried under a short lease.
+    /// True if a change can cut the path. It is then tried under a short lease.
     pub can_cut: bool,
-    /// Knobs whose effect depends on this one, either way.
+    /// Knobs that interact with this one: the effect of one depends on the other.
     pub interacts: &'static [&'static str],
-    /// Knobs on the same host, with their values, without which this one reads back as off or is refused;
-    /// they stand before it in the table, and [`crate::in_order`] turns them in time.
+    /// Values of other knobs on the same host that this one requires. Without them it reads back as off or is
+    /// refused. These knobs precede it in the table, and `in_order` of the knob crate sets them first.
     pub needs: &'static [(&'static str, &'static str)],
-    /// A value that cannot matter where another one stands, for a placebo: going to it and back is a candidate's toggle
-    /// in all but the effect. `None`, here or as the answer, where none is known.
+    /// Returns a value that is equivalent to the current one, for a placebo: toggling between the two takes the same
+    /// steps as a candidate's toggle, but has no effect. `None`, here or as the result, if no such value is known.
     pub placebo: Option<fn(&View) -> Option<String>>,
-    /// Where the expectation comes from: paper section, RFC, kernel documentation.
+    /// Where the expectation comes from: paper section, RFC, or kernel documentation.
     pub source: &'static str,
-    /// What makes it last where neither sysctl.d nor a script does.
+    /// How to make the setting permanent if neither sysctl.d nor a script does.
     pub persist: &'static [Persist],
     pub propose: fn(&View) -> Vec<Proposal>,
 }
 
-/// How many times what the table says a toggle may take: a driver that is busy takes several times as long.
+/// A toggle may take this many times the time in the table, because a busy driver is several times slower.
 const SLOWER: u64 = 4;
 
 impl Factor {
-    /// What declarations of one kind fill up from: a switch of the flow that is off.
+    /// The base for declarations of the flow's settings: a switch that is off.
     pub const FLOW: Factor = Factor {
         name: "",
         short: None,
@@ -157,7 +161,7 @@ impl Factor {
         propose: crate::nothing,
     };
 
-    /// What a knob of a host fills up from: a switch of both hosts' network namespaces.
+    /// The base for declarations of a host's knobs: a switch in the network namespaces of both hosts.
     pub const KNOB: Factor = Factor {
         scope: Scope::Namespace,
         on: On::Both,
@@ -166,7 +170,7 @@ impl Factor {
         ..Factor::FLOW
     };
 
-    /// Its default over a transport that carries `datagrams`, or a stream.
+    /// Returns the default value over a transport that carries datagrams, or over one that carries a stream.
     pub fn default_over(&self, datagrams: bool) -> &'static str {
         self.default_of_datagrams.filter(|_| datagrams).unwrap_or(self.default)
     }
@@ -179,7 +183,7 @@ impl Factor {
         self.of(settings) == "on"
     }
 
-    /// Its whole number in `settings`; their values were checked before.
+    /// Returns the factor's whole number in `settings`, whose values were checked before.
     pub fn number(&self, settings: &Settings) -> u64 {
         self.of(settings).parse().unwrap_or(0)
     }
@@ -192,7 +196,7 @@ impl Factor {
         landspeed_units::parse_duration(self.of(settings)).unwrap_or_default()
     }
 
-    /// Its part of a whole in `settings`, 0 to 1.
+    /// Returns the factor's share in `settings`, from 0 to 1.
     pub fn share(&self, settings: &Settings) -> f64 {
         Share::parse(self.of(settings)).unwrap_or_default().as_f64()
     }
@@ -201,13 +205,13 @@ impl Factor {
         self.of(settings).split(',').filter_map(|size| size.parse().ok().map(Bytes)).collect()
     }
 
-    /// How long a toggle may take before it is taken for hung.
+    /// Returns how long a toggle may take before it counts as hung.
     pub fn patience(&self) -> Nanos {
         Nanos(self.toggle.0.saturating_mul(SLOWER))
     }
 }
 
-/// What proposals are made from: both hosts as probed, and what stands. Pure data.
+/// The input of proposals: the probed facts of both hosts, and the current values. It is pure data.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     pub sender: &'a HostFacts,
@@ -215,27 +219,27 @@ pub struct View<'a> {
     pub sender_link: &'a LinkFacts,
     pub receiver_link: &'a LinkFacts,
     pub rtt: Nanos,
-    /// Whether the path is of IPv6.
+    /// True if the path uses IPv6.
     pub ipv6: bool,
-    /// The knob's value that stands (the receiver's for a knob of the receiver, else the sender's).
+    /// The knob's current value: the receiver's for a knob of the receiver, and else the sender's or the flow's.
     pub current: &'a str,
-    /// Values that stand, by knob name, sender's and flow's.
+    /// Current values of the sender and the flow, by name.
     pub settings: &'a Settings,
     pub receiver_settings: &'a Settings,
-    /// The greatest value that the hosts concerned take, where they say so.
+    /// The greatest value that all hosts concerned accept, if they report one.
     pub most: Option<u64>,
-    /// How many members (queues, features, processors) the value stands for, where there are several.
+    /// The number of members (queues, features, processors) that the value covers; 1 for a plain value.
     pub members: u32,
 }
 
-/// A value worth trying.
+/// A value that is worth trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub value: String,
-    /// Other knobs that must be set with it, as (name, value).
+    /// Values that other knobs must have at the same time, as (name, value).
     pub with: Vec<(&'static str, String)>,
-    /// Place in the order: 0 to 99 for what the literature calls decisive, up to 999 for folklore.
+    /// The place in the order of trials: 0 to 99 for what the literature calls decisive, up to 999 for folklore.
     pub rank: u32,
-    /// Why it cannot matter here, where it cannot; it is then listed and not tried.
+    /// The reason why the value cannot matter here. Such a value is listed and not tried.
     pub pointless: Option<String>,
 }

@@ -1,19 +1,19 @@
-//! The values of a factor in a grid: a list, or a range of one.
+//! The values of a factor in a grid, from a list or a range in text.
 
 use landspeed_units::{Nanos, parse_duration};
 
 use crate::{Domain, Error, Factor};
 
-/// Most values of one factor in a grid.
+/// Largest number of values of one factor in a grid.
 pub const MOST_LEVELS: usize = 1000;
 
 impl Factor {
-    /// The values that `text` lists, in canonical spelling: "1500,9000", or a range whose end is included: "1..64*2" is 1, 2,
-    /// 4, ... 64, "10ms..180ms+10ms" goes up by 10 ms, and "1..8" by one. Of a factor that takes a list of sizes, each size
-    /// is a value of its own.
+    /// Parses a list of values, such as "1500,9000", into canonical spelling. An item can be a range, whose end is
+    /// included: "1..64*2" is 1, 2, 4, ... 64, "10ms..180ms+10ms" goes up by 10 ms, and "1..8" by one. If the factor
+    /// takes a list of sizes, each size becomes a value.
     ///
     /// # Errors
-    /// What is wrong, with the values that the factor takes.
+    /// Returns an error that says what is wrong and which values the factor accepts.
     pub fn levels(&self, text: &str) -> Result<Vec<String>, Error> {
         let parts = self.parts(text).map(|part| match part.split_once("..") {
             Some((first, rest)) => self.range(part, first.trim(), rest.trim()),
@@ -30,7 +30,8 @@ impl Factor {
         }
     }
 
-    /// The values of a list, or the ranges. Where a value may hold commas itself, semicolons separate.
+    /// Splits a list into its items. They are separated by commas, or by semicolons if a value itself may contain
+    /// commas.
     fn parts<'a>(&self, text: &'a str) -> impl Iterator<Item = &'a str> + use<'a> {
         let holds_commas = matches!(self.domain, Domain::CpuList);
         text.split(if holds_commas { ';' } else { ',' }).map(str::trim)
@@ -68,13 +69,14 @@ impl Factor {
         values.map(|value| self.parse(&self.spelled(value))).collect()
     }
 
-    /// Whether its values are plain numbers, which a range goes through one by one.
+    /// Returns true if the values are plain numbers, so that a range without a step counts by one.
     fn counts(&self) -> bool {
         matches!(self.domain, Domain::Int(..) | Domain::Signed(..))
             || matches!(self.domain, Domain::Each(inner) if matches!(inner, Domain::Int(..)))
     }
 
-    /// What a value amounts to, in bytes, nanoseconds, bit/s or as it is; `None` where it is no amount.
+    /// Returns the amount of a value: bytes, nanoseconds, bit/s, or the plain number. Returns `None` if it is not an
+    /// amount.
     pub fn amount(&self, text: &str) -> Option<f64> {
         let inner = if let Domain::Each(inner) = self.domain { *inner } else { self.domain };
         match inner {
@@ -89,7 +91,7 @@ impl Factor {
         }
     }
 
-    /// The inverse of [`Factor::amount`], to a whole unit.
+    /// Formats an amount, rounded to a whole unit: the inverse of [`Factor::amount`].
     fn spelled(&self, amount: f64) -> String {
         match self.domain {
             Domain::Time(..) => Nanos(amount.round() as u64).exact(),

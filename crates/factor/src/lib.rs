@@ -1,8 +1,9 @@
 //! Factors: anything that can be varied.
 //!
-//! A host's knob, a setting of the flow and a parameter of a workload are each one [`Factor`]: a name, what it does, its
-//! values, its default, and what to try. Who owns a factor declares it in its own folder; command line, help,
-//! reference pages, validation and the order of a ladder come from that declaration. A [`Table`] joins them.
+//! A host's knob, a setting of the flow and a parameter of a workload are each a [`Factor`]: a name, a description,
+//! the accepted values, the default, and the values to try. Each factor is declared once, in the folder of its owner.
+//! Command line, help, reference pages, validation and the order of a ladder are derived from that declaration. A
+//! [`Table`] joins the factors of several owners.
 
 mod candidates;
 mod domain;

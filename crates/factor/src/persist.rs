@@ -1,20 +1,20 @@
-//! How a setting is made to last.
+//! Ways to make a setting permanent.
 
-/// What keeps a setting at boot beside the system's own files and commands ([`crate::System`]), which hold the values that
-/// nothing here does.
+/// A way to make a setting permanent other than the files and commands that [`crate::System`] describes. Those set
+/// the value at boot for everything that has no entry here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persist {
-    /// Keys of systemd.link(5), how they spell the value, and the systemd that knows them first.
+    /// Keys of systemd.link(5), the spelling of their values, and the first version of systemd that supports them.
     Link(&'static [&'static str], Spelling, u32),
-    /// What an application does, for a setting of the flow.
+    /// What an application must do, for a setting of the flow.
     Application(&'static str),
 }
 
-/// How systemd.link(5) spells a value.
+/// The spelling of a value in systemd.link(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
     Switch,
     Number(u64, u64),
-    /// Microseconds, over zero.
+    /// Microseconds, at least 1.
     Micros,
 }

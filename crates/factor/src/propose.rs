@@ -1,16 +1,17 @@
-//! What the families say their proposals with.
+//! Helpers for the functions that propose values.
 
 use landspeed_units::{Bytes, Nanos};
 
 use crate::{Proposal, View};
 
-/// Assumed of a device that states no speed (veth, tun, most virtual NICs), in Mb/s: what one core moves at
-/// best.
+/// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs): the most that one
+/// core moves.
 const UNSTATED_MBPS: u64 = 100_000;
-/// Shortest round trip that windows are planned for: an idle lab's figure is far below a loaded one.
+/// Shortest round trip that windows are planned for, because the round trip of an idle lab is far below that of a
+/// loaded one.
 const LEAST_RTT: Nanos = Nanos::micros(100);
 
-/// From this round trip on, the growth of the window decides (feng-2003 table 1).
+/// The round trip from which the growth of the window is decisive (feng-2003 table 1).
 const LONG_RTT: Nanos = Nanos::millis(10);
 
 impl Proposal {
@@ -24,7 +25,7 @@ impl Proposal {
         self
     }
 
-    /// Listed but not tried where `here`.
+    /// Marks the proposal as listed but not tried if `here` is true.
     #[must_use]
     pub fn pointless_if(mut self, here: bool, reason: impl Into<String>) -> Self {
         if here && self.pointless.is_none() {
@@ -35,48 +36,48 @@ impl Proposal {
 }
 
 impl View<'_> {
-    /// Whether a knob of the sender or the flow stands at `value`.
+    /// Returns true if a knob of the sender or the flow is set to `value`.
     pub fn stands(&self, knob: &str, value: &str) -> bool {
         self.settings.get(knob).is_some_and(|v| v == value)
     }
 
-    /// Whether a knob of the receiver stands at `value`.
+    /// Returns true if a knob of the receiver is set to `value`.
     pub fn stands_at_receiver(&self, knob: &str, value: &str) -> bool {
         self.receiver_settings.get(knob).is_some_and(|v| v == value)
     }
 
-    /// A knob of the sender or the flow that stands at a whole number.
+    /// Returns the value of a knob of the sender or the flow if it is a whole number.
     pub fn number(&self, knob: &str) -> Option<u64> {
         self.settings.get(knob)?.parse().ok()
     }
 
-    /// Payload of each datagram; `None` where the flow carries a stream.
+    /// Returns the payload of each datagram in bytes, or `None` if the flow carries a stream.
     pub fn datagram(&self) -> Option<u64> {
         self.settings.contains_key("datagram-send").then(|| self.number("write-size")).flatten()
     }
 
-    /// Bytes of headers in front of each datagram: of IP and UDP.
+    /// Returns the length of the IP and UDP headers of a datagram, in bytes.
     pub fn datagram_headers(&self) -> u64 {
         if self.ipv6 { 48 } else { 28 }
     }
 
-    /// Whether a datagram fits the link whole.
+    /// Returns true if a datagram fits into the sender's MTU without fragmentation.
     pub fn datagram_fits(&self) -> bool {
         let room = self.number("mtu").map(|mtu| mtu.saturating_sub(self.datagram_headers()));
         self.datagram().zip(room).is_some_and(|(size, room)| size <= room)
     }
 
-    /// Whether one of the links has this driver.
+    /// Returns true if one of the two links has this driver.
     pub fn driver(&self, name: &str) -> bool {
         self.sender_link.driver == name || self.receiver_link.driver == name
     }
 
-    /// Whether both ends share one machine.
+    /// Returns true if both ends run on the same machine.
     pub fn one_machine(&self) -> bool {
         !self.sender.boot_id.is_empty() && self.sender.boot_id == self.receiver.boot_id
     }
 
-    /// The bandwidth-delay product: of the slower link's stated speed, and the idle round trip.
+    /// Returns the bandwidth-delay product of the slower link's reported speed and the idle round trip.
     pub fn bdp(&self) -> Bytes {
         let speeds = [self.sender_link.speed_mbps, self.receiver_link.speed_mbps];
         let mbps = speeds.into_iter().flatten().min().unwrap_or(UNSTATED_MBPS);
@@ -84,16 +85,17 @@ impl View<'_> {
         Bytes((u128::from(mbps) * u128::from(rtt.0) / 8_000).try_into().unwrap_or(u64::MAX))
     }
 
-    /// The largest window that the receiver's tcp-rmem allows: half of its maximum, for the kernel counts
-    /// the memory of a packet, not its payload (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    /// Returns the largest window that the receiver's tcp-rmem allows. It is half of its maximum, because the kernel
+    /// counts a packet's memory and not its payload (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
     pub fn window(&self) -> Option<Bytes> {
         let max = self.receiver_settings.get("tcp-rmem")?.split(' ').next_back()?.parse::<u64>().ok()?;
         Some(Bytes(max / 2))
     }
 }
 
-/// Each congestion control that the sender offers, the one that stands left out, and whether its namespace may default
-/// to it. On a long path the growth of the window is decisive; on a short one mostly its cost is.
+/// Proposes each congestion control that the sender offers, except the current one, and reports whether it may be the
+/// default of the sender's namespace. On a long path the growth of the window is decisive; on a short one, mostly the
+/// processor cost is.
 pub fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
@@ -105,40 +107,41 @@ pub fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (
     })
 }
 
-/// Why busy polling cannot matter on a veth.
+/// The reason why busy polling cannot matter on a veth.
 pub const NO_QUEUE: &str = "veth has no hardware queue to poll: packets arrive in the sender's own context";
 
 pub fn nothing(_: &View) -> Vec<Proposal> {
     Vec::new()
 }
 
-/// `proposals`, listed but not tried where `here`.
+/// Marks all `proposals` as listed but not tried if `here` is true.
 pub fn unless(here: bool, reason: &str, proposals: Vec<Proposal>) -> Vec<Proposal> {
     proposals.into_iter().map(|p| p.pointless_if(here, reason)).collect()
 }
 
-/// "on" where it is off: the whole proposal of most switches.
+/// Proposes "on" if the switch is off. Most switches need no other proposal.
 pub fn switch_on(view: &View, rank: u32) -> Vec<Proposal> {
     if view.current == "on" { Vec::new() } else { vec![Proposal::new("on", rank)] }
 }
 
-/// The other position of a switch.
+/// Proposes the other position of a switch.
 pub fn flip(view: &View, rank: u32) -> Vec<Proposal> {
     vec![Proposal::new(if view.current == "on" { "off" } else { "on" }, rank)]
 }
 
-/// Each of `values` in turn, from `rank` on.
+/// Proposes each of `values` in this order, with ranks from `rank` upwards.
 pub fn each(values: &[&str], rank: u32) -> Vec<Proposal> {
     (rank..).zip(values).map(|(rank, value)| Proposal::new(*value, rank)).collect()
 }
 
-/// The number beside `value`, one more, or one less than the `most` that there is; `None` of what is no number above 0.
+/// Returns an adjacent number: `value` plus one, or minus one if that would exceed `most`. Returns `None` if `value`
+/// is not a number above 0.
 pub fn next_to(value: &str, most: u64) -> Option<String> {
     let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
     Some(if value < most { value + 1 } else { value - 1 }.to_string())
 }
 
-/// Whether a `uname -r` is of this version or later.
+/// Returns true if a kernel release (`uname -r`) is of this version or later.
 pub fn at_least(release: &str, (major, minor): (u32, u32)) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)

@@ -1,4 +1,4 @@
-//! What reference pages say of a factor, in Markdown.
+//! The reference pages' text about a factor, in Markdown.
 
 use std::fmt::Write;
 
@@ -84,7 +84,7 @@ pub fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Text for a cell of a Markdown table.
+/// Escapes text for a cell of a Markdown table.
 pub fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,33 +1,33 @@
-//! What the system calls a setting, and how a person reads and sets it there.
+//! The system's names for settings, and the commands that read and set them.
 
 /// Where the system keeps a setting, by the system's own name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
-    /// Nowhere: a program's own choice.
+    /// Nowhere: it is a program's own choice.
     Own,
     /// A file below /proc/sys: "net/ipv4/tcp_rmem".
     Sysctl(&'static str),
-    /// The option of ethtool(8) that sets it, and what it is called there: "-K", and "gro" before longer names.
+    /// The option of ethtool(8) that sets it, such as "-K", and its names there, a short one such as "gro" first.
     Ethtool(&'static str, &'static [&'static str]),
     /// A setting of `ip link set`.
     Link(&'static str),
     /// The qdisc at the device's root.
     Qdisc,
-    /// Files of the device, below its folder in /sys/class/net: "queues/rx-*/rps_cpus".
+    /// Files of the device, relative to its folder in /sys/class/net: "queues/rx-*/rps_cpus".
     Device(&'static str),
     /// The processors of each of the device's interrupts.
     Interrupts,
-    /// What it is called, and its files, one for each processor: 0 there is "on" where they say what is disabled.
+    /// The setting's name, and its files, one per processor. The files say what is disabled, so a 0 means "on".
     Processors(&'static str, &'static str),
     /// An option of setsockopt(2).
     Socket(&'static str),
 }
 
-/// Folders that a person may write before a name, or leave out.
+/// Folders that may precede a name and are ignored.
 const FOLDERS: [&str; 2] = ["/proc/sys/", "/sys/class/net/*/"];
 
 impl System {
-    /// Its names, the usual one first.
+    /// Returns the system's names for the setting, the usual one first.
     pub fn names(&self) -> Vec<String> {
         match *self {
             System::Own => Vec::new(),
@@ -54,12 +54,13 @@ impl System {
         }
     }
 
-    /// The usual name; empty where the system has none.
+    /// Returns the usual name, or an empty string if the system has none.
     pub fn name(&self) -> String {
         self.names().into_iter().next().unwrap_or_default()
     }
 
-    /// The shell commands that read it and set it to VALUE, which stands for the system's own spelling.
+    /// Returns the shell commands that read the setting and that set it. VALUE stands for a value in the system's own
+    /// spelling.
     pub fn commands(&self, device: &str) -> Option<[String; 2]> {
         let files = |files: &str| [format!("grep . {files}"), format!("echo VALUE | tee {files}")];
         Some(match *self {
@@ -93,8 +94,9 @@ impl System {
     }
 }
 
-/// A name in one spelling: 'net.ipv4.tcp_rmem' is '/proc/sys/net/ipv4/tcp_rmem', and 'tcp_rmem' is 'tcp-rmem'. Case
-/// counts: TCP_NOTSENT_LOWAT is a socket's, tcp_notsent_lowat the host's.
+/// Returns a name in one uniform spelling, so that '/proc/sys/net/ipv4/tcp_rmem' equals 'net.ipv4.tcp_rmem', and
+/// 'tcp_rmem' equals 'tcp-rmem'. Case is kept: TCP_NOTSENT_LOWAT is a socket option and tcp_notsent_lowat a sysctl of
+/// the host.
 pub(crate) fn spelling(name: &str) -> String {
     let name = name.trim();
     let short = FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(name);

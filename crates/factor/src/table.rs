@@ -1,4 +1,4 @@
-//! Factors by name.
+//! A table of factors, looked up by name.
 
 use landspeed_record::Settings;
 
@@ -6,12 +6,12 @@ use crate::error::SHOWN;
 use crate::system::spelling;
 use crate::{Error, Factor};
 
-/// Factors from wherever they are declared, each under one name.
+/// Factors of any number of owners, each with a unique name.
 #[derive(Clone, Default)]
 pub struct Table(Vec<&'static Factor>);
 
 impl Table {
-    /// A table of these; one that several owners share is listed once.
+    /// Creates a table of these factors. A factor that several owners declare is listed once.
     pub fn of(factors: impl IntoIterator<Item = &'static Factor>) -> Table {
         let mut table = Table::default();
         for factor in factors {
@@ -31,7 +31,10 @@ impl Table {
         found.ok_or_else(|| Error::unknown(name, self.all().map(|factor| factor.name)))
     }
 
-    /// What a person calls so: by its name here, or by one of the system's, in any of their spellings.
+    /// Finds a factor by landspeed's name or one of the system's names, in any of their spellings.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown name.
     pub fn named(&self, name: &str) -> Result<&'static Factor, Error> {
         let wanted = spelling(name);
         let found = self.all().find(|factor| factor.names().any(|name| spelling(&name) == wanted));
@@ -43,36 +46,52 @@ impl Table {
         })
     }
 
-    /// Whether `name` may be set to `value`, in its canonical spelling: what comes over the wire or from a file passes here
-    /// before anything is touched.
+    /// Checks that `name` accepts `value`, in its canonical spelling. Everything from the wire or from a file must
+    /// pass this check before it changes anything.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown name or a value outside its domain.
     pub fn check(&self, name: &str, value: &str) -> Result<(), Error> {
         self.find(name)?.check(value)
     }
 
-    /// The setting that a person means, by its name here and in canonical spelling ("64K" of bytes is "65536").
+    /// Parses a setting that a person wrote into landspeed's name and the canonical spelling of the value ("64K" of
+    /// bytes is "65536").
+    ///
+    /// # Errors
+    /// Returns an error for an unknown name or a value outside its domain.
     pub fn parse(&self, name: &str, text: &str) -> Result<(String, String), Error> {
         let factor = self.named(name)?;
         Ok((factor.name.to_owned(), factor.parse(text)?))
     }
 
-    /// Whether all settings are of this table and lie in their domains; the error is of the first that is not.
+    /// Checks that all settings are in this table and in their domains.
+    ///
+    /// # Errors
+    /// Returns an error for the first setting that is not.
     pub fn check_all(&self, settings: &Settings) -> Result<(), Error> {
         settings.iter().try_for_each(|(name, value)| self.check(name, value))
     }
 }
 
 impl Factor {
-    /// Its name here, then those of the system.
+    /// Returns landspeed's name, then the system's names.
     pub fn names(&self) -> impl Iterator<Item = String> + use<> {
         std::iter::once(self.name.to_owned()).chain(self.system.names())
     }
 
-    /// Whether it takes `value`, in its canonical spelling.
+    /// Checks that the factor accepts `value`, in its canonical spelling.
+    ///
+    /// # Errors
+    /// Returns an error for a value outside its domain.
     pub fn check(&self, value: &str) -> Result<(), Error> {
         self.domain.check(value).map_err(|expected| self.refuses(value, expected))
     }
 
-    /// The canonical spelling of what a person wrote.
+    /// Returns the canonical spelling of a value that a person wrote.
+    ///
+    /// # Errors
+    /// Returns an error for a value outside its domain.
     pub fn parse(&self, text: &str) -> Result<String, Error> {
         self.domain.parse(text).map_err(|expected| self.refuses(text, expected))
     }

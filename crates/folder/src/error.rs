@@ -1,11 +1,11 @@
-//! Why a folder cannot be used.
+//! Errors of private folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// Why a folder cannot be used.
+/// An error that says why a folder cannot be used.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -1,7 +1,8 @@
-//! Folders that belong to one user alone.
+//! Folders that only one user can enter.
 //!
-//! A [`Private`] folder is open for as long as it is used, and everything in it is reached from its descriptor. So another user cannot put
-//! something else under its name. It is refused where another user can read it, or can write a folder on the way to it.
+//! A [`Private`] folder keeps a descriptor open, and reaches everything inside through it, so that another user
+//! cannot put something else under its name. A folder is refused if other users can read it or can write to a folder
+//! above it.
 
 mod error;
 mod way;
@@ -20,7 +21,7 @@ pub use error::Error;
 
 const NOT_OURS: &str = "belongs to another user, or is open to others: inspect and remove it";
 
-/// An open folder that its owner alone can enter.
+/// An open folder that only its owner can enter.
 #[derive(Debug)]
 pub struct Private {
     fd: OwnedFd,
@@ -28,60 +29,61 @@ pub struct Private {
 }
 
 impl Private {
-    /// Opens a folder, and makes it where it is missing; the folders above it must exist.
+    /// Opens a folder, and creates it if it is missing. The folders above it must exist.
     ///
     /// # Errors
-    /// It is not this user's alone, or another user can put something in its place.
+    /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn make(path: &Path) -> Result<Private, Error> {
         let (above, name) = parted(path)?;
         made(way::down_to(above)?.as_fd(), name, path)
     }
 
-    /// Opens a folder; `None` where there is none.
+    /// Opens a folder, or returns `None` if it does not exist.
     ///
     /// # Errors
-    /// As of [`Private::make`].
+    /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn open(path: &Path) -> Result<Option<Private>, Error> {
         let (above, name) = parted(path)?;
         opened(way::down_to(above)?.as_fd(), name, path)
     }
 
-    /// Opens a folder in this one, and makes it where it is missing.
+    /// Opens a folder inside this one, and creates it if it is missing.
     ///
     /// # Errors
-    /// It is not this user's alone.
+    /// Returns an error if the inner folder cannot be opened, or if other users can enter it.
     pub fn make_inside(&self, name: &str) -> Result<Private, Error> {
         made(self.as_fd(), Path::new(name), &self.path.join(name))
     }
 
-    /// Opens a folder in this one; `None` where there is none.
+    /// Opens a folder inside this one, or returns `None` if it does not exist.
     ///
     /// # Errors
-    /// It is not this user's alone.
+    /// Returns an error if the inner folder cannot be opened, or if other users can enter it.
     pub fn open_inside(&self, name: &str) -> Result<Option<Private>, Error> {
         opened(self.as_fd(), Path::new(name), &self.path.join(name))
     }
 
-    /// Where it was found: for messages.
+    /// Returns the path that the folder was opened by, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A name that leads through the descriptor, for calls that take names alone, such as bind(2) of a socket. It takes /proc.
+    /// Returns a path to `name` through the folder's descriptor, for system calls that take only paths, such as
+    /// bind(2) on a Unix socket. It needs /proc.
     pub fn through(&self, name: impl AsRef<Path>) -> PathBuf {
         Path::new(&format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
     }
 
-    /// What this user has under a name here, if anything. A symbolic link is not followed.
+    /// Returns the type of the entry `name` if it exists and belongs to this user. Symbolic links are not followed.
     pub fn own(&self, name: impl AsRef<Path>) -> Option<FileType> {
         let found = statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         is_mine(&found).then(|| FileType::from_raw_mode(found.st_mode))
     }
 
-    /// What is in it, sorted.
+    /// Returns the names of the folder's entries, sorted.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn names(&self) -> Result<Vec<OsString>, Error> {
         let failed = |errno| Error::io("list", &self.path, errno);
         let mut names = Vec::new();
@@ -93,10 +95,10 @@ impl Private {
         Ok(names)
     }
 
-    /// Removes a file. One that is gone already is no error.
+    /// Removes a file. It is no error if the file does not exist.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns an error if the kernel cannot remove the file.
     pub fn remove(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -117,7 +119,7 @@ impl AsFd for Private {
     }
 }
 
-/// Whether a file is this user's, and open to no other.
+/// Returns true if a file belongs to this user and no other user has permissions on it.
 pub fn is_private(stat: &Stat) -> bool {
     is_mine(stat) && stat.st_mode & 0o077 == 0
 }
@@ -126,7 +128,7 @@ fn is_mine(stat: &Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// The folder above, and the last name.
+/// Splits a path into the folder above and the last name.
 fn parted(path: &Path) -> Result<(&Path, &Path), Error> {
     let name = path.file_name().map(Path::new);
     path.parent().zip(name).ok_or_else(|| Error::refused(path, "is no folder that one user can own"))
@@ -141,7 +143,8 @@ fn made(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Private, Erro
     opened(above, name, path)?.ok_or_else(|| Error::io("open", path, Errno::NOENT))
 }
 
-/// Makes the entries of a folder durable; one that may not be read has no descriptor that could do so.
+/// Makes the entries of a folder durable with fsync(2). A folder that may not be read is skipped, because fsync(2)
+/// needs a readable descriptor.
 fn sync(folder: BorrowedFd<'_>) -> Result<(), Errno> {
     match openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         Ok(fd) => fsync(fd),
@@ -155,7 +158,7 @@ fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Priv
     let fd = match openat(above, name, flags, Mode::empty()) {
         Ok(fd) => fd,
         Err(Errno::NOENT) => return Ok(None),
-        // O_NOFOLLOW with O_DIRECTORY gives ENOTDIR for a symlink, as for a plain file.
+        // For a symbolic link and for a plain file, O_NOFOLLOW with O_DIRECTORY gives ENOTDIR.
         Err(Errno::LOOP | Errno::NOTDIR) => {
             return Err(Error::refused(path, "is a symbolic link or no folder: remove it"));
         }

@@ -21,7 +21,7 @@ fn a_folder_is_made_for_its_owner_alone_and_reached_by_its_descriptor() {
     let inside = folder.make_inside("inside").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
     fs::write(inside.through("file"), "x").unwrap();
-    // Another folder under its name changes nothing.
+    // After the rename, another folder has the same name. The descriptor still leads to the first one.
     fs::rename(&path, home.path().join("moved")).unwrap();
     open_to(&path, 0o700);
     assert_eq!(inside.names().unwrap(), ["file"]);
@@ -37,11 +37,11 @@ fn what_another_user_can_read_or_put_in_its_place_is_refused() {
     let home = tempfile::tempdir().unwrap();
     open_to(&home.path().join("readable"), 0o755);
     assert!(refusal(&home.path().join("readable")).contains("is open to others"));
-    // Far above, and not only the folder right above it.
+    // An open folder far above counts too, not only the direct parent.
     open_to(&home.path().join("open/a/b"), 0o755);
     open_to(&home.path().join("open"), 0o777);
     assert!(refusal(&home.path().join("open/a/b/own")).contains("open can be changed by other users"));
-    // As /tmp is.
+    // The sticky bit, as on /tmp, makes an open folder safe.
     open_to(&home.path().join("open"), 0o1777);
     Private::make(&home.path().join("open/a/b/own")).unwrap();
 }
@@ -57,7 +57,7 @@ fn what_belongs_to_another_user_is_refused_wherever_it_is_on_the_way() {
     chown(&theirs, Some(41_002), Some(41_002)).unwrap();
     assert!(refusal(&theirs).contains("belongs to another user"));
     assert!(refusal(&theirs.join("a/own")).contains("theirs can be changed by other users"));
-    // Their link to a folder that is ours.
+    // A link of another user leads to a folder of this user.
     open_to(&home.path().join("ours"), 0o700);
     let link = home.path().join("link");
     symlink("ours", &link).unwrap();

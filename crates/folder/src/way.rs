@@ -1,4 +1,4 @@
-//! The way to a folder, from the root, one name at a time.
+//! Opens the path to a folder from the root, one name at a time, and checks each step.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -11,11 +11,11 @@ use rustix::io::Errno;
 
 use crate::{Error, is_mine};
 
-/// Most symbolic links on a way, as in the kernel (path_resolution(7)).
+/// Largest number of symbolic links on one path, as in the kernel (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// Opens a folder where nobody but its owner, root and this user can change what any name on the way leads to. Only a folder with the
-/// sticky bit, such as /tmp, may be open to others.
+/// Opens a folder if only root and this user can change what the names on its path lead to. A folder on the path may
+/// be writable by others only with the sticky bit, as /tmp is.
 pub(crate) fn down_to(path: &Path) -> Result<OwnedFd, Error> {
     let path = std::path::absolute(path).map_err(|source| Error::Io {
         what: "find",
@@ -55,7 +55,7 @@ fn target(link: &OwnedFd) -> Result<PathBuf, Errno> {
     Ok(PathBuf::from(OsString::from_vec(readlinkat(link, "", Vec::new())?.into_bytes())))
 }
 
-/// The folder or the link under a name, if this user can trust it.
+/// Opens the folder or symbolic link `name`. Returns an error if another user can change it.
 fn step(above: impl std::os::fd::AsFd, name: &OsStr, path: &Path) -> Result<(OwnedFd, Stat), Error> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(above, name, flags, Mode::empty()).map_err(|errno| Error::io("open", path, errno))?;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Values by the names of their factors, in canonical spelling (`docs/reference/knobs`).
+/// Values of factors by name, in canonical spelling (`docs/reference/knobs`).
 pub type Settings = BTreeMap<String, String>;
 
-/// One of the two hosts of a path. Data of an undirected workload flows from A to B.
+/// One of the two hosts of a path. The data of an undirected workload flows from A to B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -37,10 +37,10 @@ impl std::fmt::Display for Side {
     }
 }
 
-/// One configuration: every knob that is in play, at the value that this cell wants.
+/// One configuration: the value of every knob that the run varies.
 ///
-/// Two cells of one run carry the same keys, so that going from one to the other is the difference
-/// of their values. The same shape with fewer keys is a *change*: see [`Cell::with`].
+/// All cells of a run have the same keys, so that only the values that differ must be set to change from one cell to
+/// another. A cell with fewer keys is a *change*: see [`Cell::with`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cell {
@@ -53,7 +53,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// This cell with `change` laid over it.
+    /// Returns this cell with the values of `change` in place of its own.
     #[must_use]
     pub fn with(&self, change: &Cell) -> Cell {
         let lay = |under: &Settings, over: &Settings| {

@@ -1,61 +1,60 @@
-//! Datagrams, counted where they arrive.
+//! Counts of datagrams, and remarks about them.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, unknown};
 
-/// Datagrams of one flow, one end, one window. Counts of the receiving end come from the numbers that
-/// the datagrams carry.
+/// Datagrams of one flow, at one end, in one window. The receiving end counts by the numbers that the datagrams
+/// carry.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DatagramCounts {
-    /// Handed to the kernel.
+    /// Datagrams handed to the kernel.
     pub sent: u64,
-    /// Received, each one once.
+    /// Datagrams received, without duplicates.
     pub received: u64,
-    /// Payload of those.
+    /// Payload of the datagrams received, without duplicates.
     pub received_bytes: Bytes,
-    /// Not received although a later one was.
+    /// Datagrams not received although a later one was.
     pub lost: u64,
-    /// Received after one that was sent later (RFC 4737 section 3.3).
+    /// Datagrams received after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// Received again.
+    /// Datagrams received again.
     pub duplicated: u64,
-    /// Dropped because they were not of the flow, or made no sense.
+    /// Datagrams dropped because they did not belong to the flow, or were malformed.
     pub malformed: u64,
-    /// Times that what came found no room in the socket's receive buffer: a datagram, or several that the stack had joined.
+    /// Times that the socket's receive buffer had no room for a datagram, or for several that the stack had joined.
     pub overflowed: u64,
-    /// Time in which the `received_bytes` came: from the last arrival before the window, which is not
-    /// counted (the first of all, where there was none), to the last in it; `None` where none came.
+    /// Time in which the `received_bytes` arrived: from the last arrival before the window (or from the first
+    /// arrival, if there was none), which is not counted, to the last in the window; `None` if none arrived.
     #[serde(with = "unknown::measured")]
     pub arrivals_ns: Nanos,
 }
 
 impl DatagramCounts {
-    /// Throughput at the receiver between first and last arrival, as ttcp had it (jin-yoo-2007,
-    /// section 3).
+    /// Returns the throughput at the receiver between the first and the last arrival, as ttcp measures it
+    /// (jin-yoo-2007, section 3).
     pub fn rate(&self) -> BitRate {
         self.received_bytes.per(self.arrivals_ns)
     }
 
-    /// Datagrams that should have come.
+    /// Returns the number of datagrams that should have arrived.
     pub fn expected(&self) -> u64 {
         self.received.saturating_add(self.lost)
     }
 
-    /// Share of the expected datagrams that were lost, 0 to 1; zero where none was expected.
+    /// Returns the share of the expected datagrams that were lost, 0 to 1, or zero if none was expected.
     pub fn loss(&self) -> f64 {
         if self.expected() == 0 { 0.0 } else { self.lost as f64 / self.expected() as f64 }
     }
 }
 
-/// Flows whose segments (UDP_SEGMENT) stopped fitting the path, so that their datagrams went one by one.
+/// Flows whose segments (UDP_SEGMENT) became too large for the path, so that their datagrams were sent one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Parted(pub u64);
 
-/// What a reader must know of an outcome's datagrams, one line each: without it a rate looks like all
-/// that was sent.
+/// Returns remarks on an outcome's datagrams, one line each. Without them a rate looks like everything that was sent.
 pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
     let by_size = !outcome.get::<SweepDatagrams>().0.is_empty();
     let flows = outcome.get::<Vec<DatagramCounts>>();

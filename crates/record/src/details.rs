@@ -26,23 +26,23 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// Longest reason that is told for a value that has not the shape of its type.
+/// Longest reason, in characters, in the error about a misshapen value.
 const REASON: usize = 200;
-/// What every line about such a value says.
+/// Text that every error about a misshapen value contains.
 const NOT_READ: &str = "what came has another shape than this landspeed reads";
 
-/// A type that stands in a record under its own name. [`detail!`](crate::detail) implements it.
+/// A type that is stored in a record under its own name. [`detail!`](crate::detail) implements it.
 pub trait Detail: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    /// Where older records hold its members: (member, name beside that of other details).
+    /// Where older records hold the members of this type: (member, name among the other details).
     const FORMERLY: &'static [(&'static str, &'static str)] = &[];
 
-    /// What is read where nothing stands in the record.
+    /// Returns the value for a detail that the record does not have.
     fn absent() -> &'static Self;
 }
 
-/// Makes a type with a default a [`Detail`]: `detail!("name" => Type)`. Where older records hold its members one by one:
-/// `detail!("name" => Type, formerly "member" = "old-name", ...)`.
+/// Makes a type with a default a [`Detail`]: `detail!("name" => Type)`. If older records hold its members one by one,
+/// use `detail!("name" => Type, formerly "member" = "old-name", ...)`.
 #[macro_export]
 macro_rules! detail {
     ($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?) => {
@@ -58,7 +58,7 @@ macro_rules! detail {
     };
 }
 
-/// Makes types of this crate details, and a list of them for [`Details::admit`].
+/// Makes types of this crate details, and lists them for [`Details::admit`].
 macro_rules! details {
     ($list:ident { $($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?;)+ }) => {
         $($crate::detail!($name => $type $(, formerly $($member = $old),+)?);)+
@@ -67,7 +67,7 @@ macro_rules! details {
 }
 pub(crate) use details;
 
-/// A value that has not the shape of its type: another version wrote it, or somebody who means no good.
+/// A value that does not fit its type, because another version or an attacker wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {NOT_READ}: {why}")]
 pub struct Misshapen {
@@ -80,30 +80,36 @@ impl Misshapen {
         Misshapen { name, why: why.to_string().chars().take(REASON).collect() }
     }
 
-    /// Whether a line of text was made from such an error.
+    /// Returns true if a line of text was made from such an error.
     pub fn is_told_by(line: &str) -> bool {
         line.contains(NOT_READ)
     }
 }
 
-/// An open map from names to values. What this landspeed does not know is kept as it came.
+/// An open map from names to values. Details that this landspeed does not know are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Details(BTreeMap<String, Entry>);
 
 impl Details {
-    /// The detail, or [`Detail::absent`] where there is none that can be read.
+    /// Returns the detail, or [`Detail::absent`] if there is none or it cannot be read.
     pub fn get<T: Detail>(&self) -> &T {
         self.read().unwrap_or_else(|_| T::absent())
     }
 
-    /// The same for a detail whose shape was not checked when the record came in: that of a part which keeps its type in
-    /// its own folder.
+    /// Returns the detail, or [`Detail::absent`] if there is none. Use it for types outside this crate, which are not
+    /// checked when the record is read.
+    ///
+    /// # Errors
+    /// Returns an error if the value does not fit the type.
     pub fn read<T: Detail>(&self) -> Result<&T, Misshapen> {
         Ok(self.find()?.unwrap_or_else(|| T::absent()))
     }
 
-    /// The same, or `None` where there is none.
+    /// Returns the detail, or `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the value does not fit the type.
     pub fn find<T: Detail>(&self) -> Result<Option<&T>, Misshapen> {
         self.0.get(T::NAME).map(Entry::typed).transpose()
     }
@@ -116,7 +122,7 @@ impl Details {
         self.0.remove(T::NAME);
     }
 
-    /// A detail to change, at first as [`Details::get`] has it.
+    /// Returns the detail for changes. It starts as [`Detail::absent`] if there is none or it cannot be read.
     pub fn get_mut<T: Detail>(&mut self) -> &mut T {
         let absent = || Entry::of(T::absent().clone());
         let entry = self.0.entry(T::NAME.to_owned()).or_insert_with(absent);
@@ -135,12 +141,13 @@ impl Details {
         self.0.contains_key(name)
     }
 
-    /// Reads what came as the types that this crate knows. What cannot be read is taken out; one line says so.
+    /// Converts the values that were read to the types in `known`. Removes values that do not fit, and returns one
+    /// line about each.
     pub(crate) fn admit(&mut self, known: &[Admit]) -> Vec<String> {
         known.iter().filter_map(|admit| admit(self).err()).map(|error| error.to_string()).collect()
     }
 
-    /// Gathers the members of a detail that an older record holds one by one.
+    /// Joins the members of a detail that an older record holds one by one.
     fn gather<T: Detail>(&mut self) {
         let old = T::FORMERLY.iter().filter_map(|(member, name)| Some((*member, self.0.remove(*name)?)));
         let members: serde_json::Map<String, Value> =
@@ -151,10 +158,10 @@ impl Details {
     }
 }
 
-/// [`admit`] for one type.
+/// The type of [`admit`] for one detail.
 pub(crate) type Admit = fn(&mut Details) -> Result<(), Misshapen>;
 
-/// Reads one detail for good: what came is dropped, the value stays.
+/// Converts one detail to its type and drops the JSON value that was read.
 pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), Misshapen> {
     details.gather::<T>();
     let Some(entry) = details.0.remove(T::NAME) else { return Ok(()) };
@@ -163,14 +170,14 @@ pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), Misshapen> {
     Ok(())
 }
 
-/// A value as it came, as its type has it, or both.
+/// A value as the JSON that was read, as its type, or both.
 #[derive(Clone)]
 struct Entry {
     came: Option<Value>,
     typed: OnceLock<Box<dyn Typed>>,
 }
 
-/// Some [`Detail`].
+/// A [`Detail`] of any type.
 trait Typed: Send + Sync {
     fn any(&self) -> &dyn Any;
     fn any_mut(&mut self) -> &mut dyn Any;
@@ -211,7 +218,7 @@ impl Entry {
         Entry { came: None, typed: OnceLock::from(Box::new(detail) as Box<dyn Typed>) }
     }
 
-    /// The value as a `T`, read once.
+    /// Returns the value as a `T`, converting it at most once.
     fn typed<T: Detail>(&self) -> Result<&T, Misshapen> {
         let misshapen = |error: &dyn fmt::Display| Misshapen::new(T::NAME, &error);
         let typed: &dyn Typed = match self.typed.get() {

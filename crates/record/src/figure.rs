@@ -1,4 +1,4 @@
-//! Figures for people: what an observer or a workload prints of what was seen.
+//! Figures for display, which an observer or a workload derives from its data.
 
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use crate::Misshapen;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// "retransmitted segments".
+    /// Name, such as "retransmitted segments".
     pub name: String,
-    /// What it means, where the name does not say everything.
+    /// The meaning, if the name does not say everything.
     #[serde(default)]
     pub about: String,
     #[serde(flatten)]
@@ -19,9 +19,9 @@ pub struct Figure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    /// How many.
+    /// A count.
     Count(u64),
-    /// How many in a second.
+    /// A count per second.
     PerSecond(f64),
     /// A part of a whole, 0 to 1.
     Share(f64),
@@ -35,7 +35,7 @@ pub enum Amount {
     CpuNs(CpuNanos),
     /// A number in a unit that a program's file names.
     Measured(Measured),
-    /// Words.
+    /// Text.
     Text(String),
 }
 
@@ -43,38 +43,38 @@ pub enum Amount {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measured {
-    /// In the unit.
+    /// The number, in `unit`.
     pub value: f64,
-    /// "requests/s".
+    /// The unit, such as "requests/s".
     pub unit: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartFigures {
-    /// "A", or its name where there are more than two.
+    /// "A" or "B", or the host's name if there are more than two.
     pub host: String,
-    /// The workload or the observer.
+    /// Name of the workload or the observer.
     pub part: String,
-    /// Its figures.
+    /// Figures of this workload or observer on this host.
     pub figures: Vec<Figure>,
 }
 
-/// A figure that a part prints of what was seen, `T`.
+/// A figure that an observer or a workload derives from its data, `T`.
 #[derive(Debug)]
 pub struct Headline<T> {
-    /// "retransmitted segments".
+    /// Name, such as "retransmitted segments".
     pub name: &'static str,
-    /// What it means, one line.
+    /// The meaning, in one line.
     pub about: &'static str,
-    /// The figure of what was seen; none where it was not seen.
+    /// Computes the figure, or returns `None` if it was not measured.
     pub of: fn(&T) -> Result<Option<Amount>, Misshapen>,
 }
 
 impl<T> Headline<T> {
-    /// The figures of what was seen.
+    /// Computes all figures that were measured.
     ///
     /// # Errors
-    /// A detail of another shape than this landspeed's.
+    /// Returns an error if a detail does not fit its type.
     pub fn figures(all: &[Headline<T>], seen: &T) -> Result<Vec<Figure>, Misshapen> {
         let figure = |headline: &Headline<T>| {
             let (name, about) = (headline.name.to_owned(), headline.about.to_owned());

@@ -1,4 +1,4 @@
-//! What a host is, as its agent found it.
+//! Facts about a host, as its agent probed them.
 
 use std::net::IpAddr;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::unknown;
 
-/// How processor time is measured on a host; see `observer` for what each can and cannot see.
+/// How processor time is measured on a host. The crate `observer` documents what each method can and cannot measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuAccounting {
-    /// Exact run time of the workload's tasks and of ksoftirqd. Right where softirqs run in task
-    /// context and the kernel charges them to the task (veth on a tick-accounting kernel).
+    /// Exact run time of the workload's tasks and of ksoftirqd. It is correct if softirqs run in task context and the
+    /// kernel charges them to the task (veth on a tick-accounting kernel).
     Tasks,
-    /// Run time of the workload's tasks, plus irq and softirq time of all cores from /proc/stat, which
-    /// this kernel keeps to the nanosecond and does not charge to tasks (CONFIG_IRQ_TIME_ACCOUNTING);
-    /// ksoftirqd's time is in it already.
+    /// Run time of the workload's tasks, plus irq and softirq time of all cores from /proc/stat. This kernel measures
+    /// the latter to the nanosecond and does not charge it to tasks (CONFIG_IRQ_TIME_ACCOUNTING). ksoftirqd's time is
+    /// part of it.
     TasksAndIrq,
-    /// All non-idle time of all cores from /proc/stat: includes whatever else the host does.
+    /// All non-idle time of all cores from /proc/stat, including that of anything else on the host.
     #[default]
     Stat,
 }
@@ -26,56 +26,56 @@ pub enum CpuAccounting {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
-    /// `uname -n`.
+    /// Host name (`uname -n`).
     pub hostname: String,
-    /// `uname -r`.
+    /// Kernel release (`uname -r`).
     pub kernel: String,
     /// Distribution, from os-release's PRETTY_NAME.
     pub distribution: String,
     pub landspeed: String,
-    /// /proc/sys/kernel/random/boot_id. Two agents with one boot id share one machine, so its
-    /// processor time is counted once.
+    /// Boot ID (/proc/sys/kernel/random/boot_id). Two agents with one boot ID share a machine, so its processor time
+    /// is counted once.
     pub boot_id: String,
-    /// SO_NETNS_COOKIE of the agent's network namespace; unique for a boot. `None` where the kernel has none (before
+    /// SO_NETNS_COOKIE of the agent's network namespace, unique within a boot; `None` if the kernel has none (before
     /// Linux 5.14).
     #[serde(with = "unknown::measured")]
     pub netns_cookie: u64,
-    /// Whether the agent's network namespace is the machine's first one.
+    /// True if the agent's network namespace is the machine's initial one.
     pub initial_netns: bool,
-    /// Whether the agent may turn knobs: effective CAP_NET_ADMIN and started with --allow-tune.
+    /// True if the agent may change knobs: it has effective CAP_NET_ADMIN and was started with --allow-tune.
     pub may_tune: bool,
-    /// Why not, where `may_tune` is false.
+    /// Why the agent may not change knobs, if `may_tune` is false.
     pub may_not_tune_because: String,
-    /// Model of its processors, as /proc/cpuinfo tells; else their architecture.
+    /// Model of the processors from /proc/cpuinfo, or else their architecture.
     pub cpu_model: String,
-    /// Clock of its first processor in Hz when it was probed, as the kernel tells; `None` where it does not.
+    /// Clock of the first processor in Hz, when it was probed; `None` if the kernel does not report it.
     pub cpu_clock_hz: Option<f64>,
-    /// Processors that are online.
+    /// Number of processors online.
     #[serde(with = "unknown::measured")]
     pub cpus: u32,
-    /// NUMA nodes that are online.
+    /// Number of NUMA nodes online.
     #[serde(with = "unknown::measured")]
     pub numa_nodes: u32,
-    /// Memory, as the kernel counts it (MemTotal); `None` where it does not tell.
+    /// Memory size (MemTotal); `None` if the kernel does not report it.
     #[serde(with = "unknown::measured")]
     pub memory_bytes: Bytes,
-    /// cpufreq governor of cpu0, empty where there is none.
+    /// cpufreq governor of cpu0; empty without one.
     pub governor: String,
-    /// "kvm", "vmware", ... or empty on bare metal, as far as can be seen.
+    /// Hypervisor: "kvm", "vmware", ...; empty on bare metal, as far as it can be detected.
     pub virtualization: String,
-    /// How processor time is measured there.
+    /// How processor time is measured on this host.
     pub cpu_accounting: CpuAccounting,
     /// Congestion controls that a socket may use.
     pub congestion_available: Vec<String>,
-    /// Those of them that may become what the agent's network namespace uses where a socket asks for none
-    /// (net.ipv4.tcp_congestion_control): all in the machine's first namespace, elsewhere those that need no
+    /// Those of `congestion_available` that may become the default of the agent's network namespace
+    /// (net.ipv4.tcp_congestion_control): all in the machine's initial namespace, and elsewhere those that need no
     /// privilege (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
     pub congestion_defaults: Vec<String>,
-    /// The own address at which ssh reached the agent; `None` where it was started otherwise.
+    /// The host's address through which ssh reached the agent; `None` if the agent was not started by ssh.
     pub reached_at: Option<IpAddr>,
     /// Network interfaces other than loopback.
     pub links: Vec<LinkFacts>,
-    /// Programs that change settings on their own, and the knobs they would fight over.
+    /// Programs that change settings by themselves, and the knobs that they change.
     pub conflicts: Vec<Conflict>,
     pub notes: Vec<String>,
 }
@@ -85,7 +85,7 @@ pub struct HostFacts {
 pub struct LinkFacts {
     /// Name of the interface.
     pub name: String,
-    /// Interface index within its namespace.
+    /// Index of the interface within its namespace.
     pub index: u32,
     /// Driver or link kind: "veth", "ixgbe", "virtio_net", "bridge".
     pub driver: String,
@@ -93,35 +93,35 @@ pub struct LinkFacts {
     pub mtu_bytes: u32,
     /// Hardware address in colon notation.
     pub mac: String,
-    /// Nominal speed in Mb/s, where the device states one that means something.
+    /// Nominal speed in Mb/s; `None` if the device reports none, or a meaningless one.
     pub speed_mbps: Option<u64>,
     /// Addresses, IPv4 first, link-local last.
     pub addresses: Vec<IpAddr>,
-    /// NUMA node of the device; `None` where it has none, or the kernel does not tell.
+    /// NUMA node of the device; `None` if it has none or the kernel does not report it.
     pub numa_node: Option<u32>,
-    /// Processors of that node; empty where unknown.
+    /// Processors of that node; empty if unknown.
     pub local_cpus: Vec<u32>,
     /// Receive queues in use.
     pub rx_queues: u32,
     /// Transmit queues in use.
     pub tx_queues: u32,
-    /// Processors that take the device's interrupts, in queue order; empty where it has none.
+    /// Processors that handle the device's interrupts, in queue order; empty without interrupts.
     pub irq_cpus: Vec<u32>,
-    /// Index of the bridge, bond or VRF that it belongs to.
+    /// Index of the bridge, bond or VRF that the interface belongs to.
     pub upper: Option<u32>,
-    /// Index of the interface below it in its network namespace (VLAN, macvlan).
+    /// Index of the interface below this one in its network namespace (VLAN, macvlan).
     pub lower: Option<u32>,
-    /// Whether the link is up with carrier.
+    /// True if the link is up and has a carrier.
     pub up: bool,
 }
 
-/// A program that turns knobs on its own.
+/// A program that changes knobs by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Conflict {
-    /// "irqbalance", "tuned", "bpftune".
+    /// Name: "irqbalance", "tuned", "bpftune".
     pub program: String,
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// Names of knobs that it would turn back.
+    /// Names of the knobs that the program would change back.
     pub knobs: Vec<String>,
 }

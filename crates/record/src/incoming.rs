@@ -1,7 +1,7 @@
-//! JSON that somebody else wrote: a peer's frame, a line of a record. This is the one way in.
+//! The reader of all JSON from untrusted sources: a peer's frame, a line of a record.
 //!
-//! Whatever comes in is bounded before anything is made of it, and every text in it is a [`Text`] on its way: what a
-//! terminal would obey is escaped before any field holds it.
+//! A document is bounded before it is used. Every text in it passes through [`Text`], so that terminal control
+//! characters are escaped before any field holds them.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use landspeed_units::Text;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Values of one document, each member of a list or object counted. The outcome of a trial with its 30,000 samples has
-/// half a million.
+/// Largest number of values in a document, including each member of a list or object. The outcome of a trial with its
+/// 30,000 samples has half a million.
 const MOST_VALUES: u32 = 2_000_000;
-/// Objects of one document: each takes some hundred bytes to hold.
+/// Largest number of objects in a document. Each takes some hundred bytes of memory.
 const MOST_OBJECTS: u32 = 130_000;
-/// Text of one document in bytes, names of members left out. 400 call stacks are 3 MB.
+/// Largest amount of text in a document, in bytes, without the names of members. 400 call stacks are 3 MB.
 const MOST_TEXT: usize = 4 << 20;
 
-/// JSON that was not taken, in one line that a terminal shows as it is.
+/// The error about rejected JSON, in one line that is safe to print on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotTaken(Text);
 
-/// `json` as a `T`, its texts escaped.
+/// Parses `json` as a `T` and escapes its texts.
 ///
 /// # Errors
-/// What is no JSON, no `T`, or holds more than any honest peer sends.
+/// Returns an error if `json` is not valid JSON, is not a `T`, or holds more than any honest peer sends.
 pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, NotTaken> {
     serde_json::from_value(value(json)?).map_err(not_taken)
 }
 
-/// Whether [`decode`] would take a document of this size, whatever it is to be.
+/// Checks that `json` is valid JSON within the bounds of [`decode`], whatever its type.
 pub(crate) fn check(json: &[u8]) -> Result<(), NotTaken> {
     value(json).map(drop)
 }
@@ -43,13 +43,13 @@ fn value(json: &[u8]) -> Result<Value, NotTaken> {
     Ok(value)
 }
 
-/// serde's errors quote what was sent.
+/// Converts an error of serde, which quotes what was sent, into one with escaped text.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn not_taken(error: serde_json::Error) -> NotTaken {
     NotTaken(error.to_string().into())
 }
 
-/// What a document may still hold.
+/// The number of values, objects and bytes of text that a document may still hold.
 struct Room {
     values: u32,
     objects: u32,
@@ -76,7 +76,7 @@ impl Room {
     }
 }
 
-/// Any value, as long as there is room.
+/// A deserializer for any value within the remaining room.
 struct Incoming<'a>(&'a mut Room);
 
 impl<'de> DeserializeSeed<'de> for Incoming<'_> {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(decode::<Vec<u8>>(list("0", 1_000_000).as_bytes()).unwrap().len(), 1_000_000);
         assert!(refused(list("0", 3_000_000)).contains("values"));
         assert!(refused(list("{}", 200_000)).contains("objects"));
-        // What an agent with 14 MB of notes sends.
+        // The size of what an agent with 14 MB of notes sends.
         assert!(refused(list(&format!("\"{}\"", "x".repeat(2000)), 7000)).contains("text"));
         let long: String = decode(format!("\"{}\"", "x".repeat(1 << 20)).as_bytes()).unwrap();
         assert!(long.len() < 10_000 && long.ends_with('…'));

@@ -1,4 +1,4 @@
-//! What an agent says of a knob.
+//! The state of a knob, as an agent reports it.
 
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use crate::unknown;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KnobState {
-    /// Its name in the table of knobs.
+    /// Name in the table of knobs.
     pub knob: String,
-    /// Its value now, in the table's spelling; `None` where it cannot be read.
+    /// Current value, in the table's spelling; `None` if it cannot be read.
     pub value: Option<String>,
-    /// Why the knob cannot be turned here ("veth has no rings"), `None` where it can.
+    /// Why the knob cannot be changed here ("veth has no rings"); `None` if it can be.
     pub skip: Option<String>,
-    /// The greatest value that this device takes, where it says so (ring slots, channels, MTU).
+    /// Greatest value that this device accepts, if it reports one (ring slots, channels, MTU).
     pub most: Option<u64>,
-    /// The values that this host offers, where it says so (congestion controls); empty where it does not.
+    /// Values that this host offers (congestion controls); empty if it reports none.
     pub choices: Vec<String>,
-    /// How many members (queues, features, processors) one value covers; 1 for a plain value, `None` where
-    /// it cannot be read.
+    /// Number of members (queues, features, processors) that the value covers; 1 for a plain value, `None` if it
+    /// cannot be read.
     #[serde(with = "unknown::measured")]
     pub members: u32,
 }
@@ -30,6 +30,6 @@ pub struct TurnReport {
     pub before: String,
     /// Value read back after the write.
     pub after: String,
-    /// How long write and read-back took.
+    /// Time of the write and the read-back.
     pub took_ns: Nanos,
 }

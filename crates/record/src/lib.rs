@@ -1,17 +1,17 @@
-//! What a run saw, and the words that hosts, plans and reports share.
+//! The data of a run, in the types that hosts, plans and reports share.
 //!
-//! A record is a file of JSON Lines ([`Line`]), appended and flushed as the run goes: first a
-//! [`Header`], then hosts, knob states, every raw [`Trial`], every verdict and decision, and what was restored.
-//! Summaries are computed from it and never stored alone. Unknown fields are ignored and unknown
-//! lines are skipped by readers, so that an older landspeed reads a newer record of the same format.
+//! A record is a file of JSON Lines ([`Line`]), appended and flushed during the run: first a [`Header`], then hosts,
+//! knob states, every raw [`Trial`], every verdict and decision, and what was restored. Summaries are computed from a
+//! record and never stored alone. Readers ignore unknown fields and skip unknown lines, so that an older landspeed
+//! reads a newer record of the same format.
 //!
-//! What a peer sends and what a record holds comes in through [`decode`] and nothing else: bounded, and with every text
-//! escaped, so that no field of these types can hold what a terminal would obey.
+//! Data of a peer or of a record is read by [`decode`] only. It bounds the size and escapes every text, so that no
+//! field of these types can hold terminal control characters.
 //!
-//! What one observer, workload or transport adds stands in an open map ([`Details`]), under a name and with a type that
-//! come from the part itself.
+//! The data of a single observer, workload or transport is in an open map ([`Details`]). The observer, workload or
+//! transport itself defines the name and the type.
 //!
-//! All types here are plain data: nothing in this crate touches a host.
+//! All types here are plain data: nothing in this crate accesses a host.
 
 mod candidate;
 mod cell;
@@ -96,5 +96,5 @@ pub use trial::{
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 
-/// The version of the record format that this build writes. Readers take this and every older one.
+/// The version of the record format that this build writes. Readers accept this and every older one.
 pub const RECORD_FORMAT: u32 = 1;

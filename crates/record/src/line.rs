@@ -8,37 +8,37 @@ use crate::{
     StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
 };
 
-/// First line of every record.
+/// The first line of every record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
     pub format: u32,
     pub landspeed: String,
-    /// What ran: "tune", "compare", "grid".
+    /// Kind of run: "tune", "compare", "grid".
     pub kind: String,
-    /// RFC 3339 UTC.
+    /// Start of the run, RFC 3339 UTC.
     pub started: String,
-    /// Its place among the records of its folder, whatever the clock said; written with the header.
+    /// Place of the record among those of its folder, independent of the clock. The writer sets it.
     #[serde(skip_serializing_if = "is_uncounted")]
     pub sequence: Sequence,
-    /// The command line, quoted for a shell. Tokens never appear on a command line.
+    /// The command line, quoted for a shell. It never contains tokens.
     pub command: String,
-    /// "lab:back-to-back", or the hosts.
+    /// The topology: "lab:back-to-back", or the hosts.
     pub topology: String,
-    /// "rate", "latency", "cpu".
+    /// The primary statistic: "rate", "latency", "cpu".
     pub goal: String,
-    /// The program that a tuning run is about; `None` where it is landspeed's own stream.
+    /// The program that is tuned; `None` for landspeed's own stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramOf>,
-    /// "found" or "sc03".
+    /// The baseline: "found" or "sc03".
     pub baseline: String,
-    /// Seed of the orders of trials.
+    /// Seed of the order of trials.
     pub seed: u64,
-    /// Time that the run was given; `None` where it takes what it takes.
+    /// Time limit of the run; `None` without one.
     #[serde(with = "unknown::measured")]
     pub budget_ns: Nanos,
-    /// How long the result is confirmed after that, where it is.
+    /// How long the result is confirmed after the run; zero if it is not.
     pub confirm_for_ns: Nanos,
 }
 
@@ -49,65 +49,66 @@ fn is_uncounted(place: &Sequence) -> bool {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathFacts {
-    /// Interface of host A that faces B.
+    /// Interface of host A that faces host B.
     pub link_a: String,
-    /// Interface of host B that faces A.
+    /// Interface of host B that faces host A.
     pub link_b: String,
-    /// Address of host A on it.
+    /// Address of host A on that interface.
     pub address_a: String,
-    /// Address of host B on it.
+    /// Address of host B on that interface.
     pub address_b: String,
-    /// Which interfaces of host A carried the data, as its counters showed.
+    /// Interfaces of host A that carried the data, according to its counters.
     #[serde(skip_serializing_if = "Carrier::is_unknown")]
     pub carrier_a: Carrier,
-    /// The same of host B.
+    /// Interfaces of host B that carried the data, according to its counters.
     #[serde(skip_serializing_if = "Carrier::is_unknown")]
     pub carrier_b: Carrier,
-    /// Addresses of host B that were tried too and had not answered before.
+    /// Other addresses of host B that were tried and had not answered by the time that one did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
-    /// Idle median round trip at the start; `None` where it was not measured.
+    /// Idle median round trip at the start; `None` if it was not measured.
     #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
 }
 
-/// Which interfaces of a host carried the data of a path, as the counters of all of them showed.
+/// The interfaces of a host that carried the data of a path, from the counters of all its interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carrier {
-    /// The interface that the route to the other host names.
+    /// The interface of the route to the other host.
     pub routed: String,
-    /// Whether the counters told; else the route is all that is known.
+    /// True if the counters showed which interfaces carried the data. Otherwise only the route is known.
     pub is_observed: bool,
-    /// The interface by which data leave the host that sends them, or come in at the other.
+    /// The interface through which data leaves the sending host, or enters the receiving one.
     pub data: String,
-    /// The interface by which acknowledgements come in at the host that sends the data, or leave the other.
+    /// The interface through which acknowledgements enter the sending host, or leave the receiving one.
     pub acks: String,
-    /// Interfaces above or below it that the data pass too: the ports of a bond or bridge, the parent of a VLAN or macvlan.
+    /// Interfaces above or below `data` that the data also passes: the ports of a bond or bridge, the parent of a
+    /// VLAN or macvlan.
     pub below: Vec<String>,
-    /// Other interfaces through which as much passed meanwhile.
+    /// Other interfaces that passed about as much data in the same time, and could have carried it.
     pub beside: Vec<String>,
 }
 
 impl Carrier {
-    /// Whether no route was looked up.
+    /// Returns true if no route was looked up.
     pub fn is_unknown(&self) -> bool {
         self.routed.is_empty()
     }
 
-    /// Whether the route names what the counters show, and nothing else could have carried the data.
+    /// Returns true if the counters confirm the route, and no other interface could have carried the data.
     pub fn is_plain(&self) -> bool {
         self.is_observed && self.data == self.routed && self.acks == self.routed && self.beside.is_empty()
     }
 
-    /// Whether several interfaces could have carried the data, and none of them is the route's.
+    /// Returns true if several interfaces could have carried the data, and the route's is not among them.
     pub fn is_unclear(&self) -> bool {
         self.data != self.routed && !self.beside.is_empty()
     }
 }
 
 impl PathFacts {
-    /// The host's interface that faces the other.
+    /// Returns the interface of a host that faces the other host.
     pub fn link(&self, side: Side) -> &str {
         match side {
             Side::A => &self.link_a,
@@ -116,75 +117,77 @@ impl PathFacts {
     }
 }
 
-/// A decision about a step, with its full cells.
+/// The decision about a step, with both cells in full.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepLine {
-    /// What came out.
+    /// The result of the step.
     pub summary: StepSummary,
-    /// The setting that was in force.
+    /// The setting in force.
     pub incumbent: Cell,
     /// The setting with the change.
     pub candidate: Cell,
 }
 
-/// What held the path back when a run looked, and so what it tried first from then on.
+/// A verdict during a run. It decides what the run tries first from then on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VerdictLine {
-    /// Number within the run, from 0: [`crate::Advised::verdict`]. The trial that it was judged from, observations
-    /// and all, is before it as step "watch 0", "watch 1", ...
+    /// Number within the run, from 0, to which [`crate::Advised::verdict`] refers. The trial behind the verdict, with
+    /// its observations, precedes it in the record as step "watch 0", "watch 1", ...
     pub number: u32,
-    /// Id of the kept step after which the run looked; empty at the start.
+    /// ID of the kept step after which the verdict was made; empty at the start.
     pub after: String,
-    /// Time that the run had used before it looked.
+    /// Time that the run had used before the verdict.
     pub at_ns: Nanos,
     pub took_ns: Nanos,
-    /// What it said.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// The end of a run: was everything put back?
+/// The result of restoring the hosts at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Restored {
-    /// Whether every host reads back as before.
+    /// True if every host reads back as before.
     pub restored: bool,
-    /// Whether all that differs is as another program set it: it is left on purpose, and nothing is to undo.
+    /// True if every setting that differs was changed by another program. It is left on purpose, and there is nothing
+    /// to undo.
     pub left: bool,
-    /// True if every host that does not read back as before could not be asked: its session ended.
+    /// True if every host that does not read back as before could not be asked, because its session ended.
     pub unknown: bool,
-    /// What was done or differs, one line each.
+    /// What was done and what differs, one line each.
     pub notes: Vec<String>,
 }
 
 impl Restored {
-    /// Nothing was changed.
+    /// Returns the result for a run that changed nothing.
     pub fn untouched() -> Restored {
         Restored { restored: true, ..Restored::default() }
     }
 
-    /// Something may not be as before; why.
+    /// Returns the result if something may not be as before, and why.
     pub fn failed(why: String) -> Restored {
         Restored { notes: vec![why], ..Restored::default() }
     }
 
-    /// A host that could not be asked; why.
+    /// Returns the result of a host that could not be asked, and why.
     pub fn unknown(why: String) -> Restored {
         Restored { unknown: true, notes: vec![why], ..Restored::default() }
     }
 
-    /// What two hosts came to. The notes are those of hosts that do not read back as before, if there is one.
+    /// Returns the combined result of both. If a host does not read back as before, only the notes of such hosts are kept.
     #[must_use]
     pub fn and(self, other: Restored) -> Restored {
         let both = [self, other];
         let restored = both.iter().all(|one| one.restored);
-        let every = |is_so: fn(&Restored) -> bool| !restored && both.iter().all(|one| one.restored || is_so(one));
+        let every =
+            |is_so: fn(&Restored) -> bool| !restored && both.iter().all(|one| one.restored || is_so(one));
         let (left, unknown) = (every(|one| one.left), every(|one| one.unknown));
         let told = both.into_iter().filter(|one| restored || !one.restored);
         Restored { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
     }
 
-    /// What to say where a host does not read back as before.
+    /// Returns the message about a host that does not read back as before.
     pub fn complaint(&self) -> Option<String> {
         let notes = self.notes.join("; ");
         match self {
@@ -206,36 +209,36 @@ impl Restored {
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
     Header(Header),
-    /// What a host is, as its agent found it.
+    /// Facts about a host, as its agent probed them.
     Host {
         side: Side,
-        /// What it is.
+        /// The facts.
         facts: Box<HostFacts>,
     },
     /// The path between the hosts.
     Path(PathFacts),
-    /// What a host's knobs are set to before the run, and which can be changed.
+    /// Settings of a host's knobs before the run, and which can be changed.
     Knobs {
         side: Side,
-        /// Its knobs, in the table's order.
+        /// States of the knobs, in the table's order.
         states: Vec<KnobState>,
     },
-    /// What may be tried, in order, and what is not and why.
+    /// Changes that may be tried, in order, and those that are not, with the reason.
     Plan {
         /// The setting at the start.
         start: Cell,
-        /// All changes that were thought of.
+        /// All changes that were considered.
         candidates: Vec<Candidate>,
     },
-    /// A step begins: what the trials that follow are about.
+    /// A step begins. The trials that follow belong to it.
     Trying {
-        /// `StepSummary::id`, or "start", "final", "without tso", ...
+        /// ID of the step (`StepSummary::id`), or "start", "final", "without tso", ...
         step: String,
-        /// What is tried, in words: "tso=on with tx-checksum=on", "checking tso: all kept steps over the same ...". What is
-        /// before the "=" or the colon is enough where there is little room.
+        /// Description of the trial: "tso=on with tx-checksum=on", "checking tso: all kept steps over the same ...".
+        /// Where space is short, the part before the "=" or the colon suffices.
         what: String,
         at_ns: Nanos,
-        /// How many blocks it may take; `None` where that depends on the time left, or is not known.
+        /// Largest number of blocks that the step may take; `None` if it depends on the time left or is unknown.
         #[serde(default, deserialize_with = "unknown::or_default")]
         blocks: Option<u32>,
     },
@@ -244,30 +247,30 @@ pub enum Line {
     /// What holds the path back at the setting in force.
     Verdict(Box<VerdictLine>),
     Step(Box<StepLine>),
-    /// What `landspeed compare` is to run.
+    /// The plan of `landspeed compare`.
     Study(Box<Study>),
-    /// One run of a study as it was seen: raw samples.
+    /// Raw samples of one run of a study.
     Run(Box<StudyRun>),
-    /// What `landspeed measure --vary` is to measure.
+    /// The plan of `landspeed measure --vary`.
     Grid(Box<Grid>),
     /// One trial of a grid.
     GridTrial(Box<GridTrial>),
     /// What ended a grid.
     GridEnd(GridEnd),
-    /// What the paths of a grid cost, as exchanges over them found at that time; the reference first.
+    /// Costs of the paths of a grid, measured by exchanges over them at that time. The reference comes first.
     PathCosts {
-        /// Each path's.
+        /// Costs of each path.
         costs: Vec<PathCost>,
     },
-    /// Something a reader should know: a discarded block, a refused knob.
+    /// Something that a reader should know: a discarded block, a refused knob.
     Note {
-        /// One line.
+        /// The note, in one line.
         text: String,
     },
     Restored(Restored),
-    /// The summary as computed at the end of the run.
+    /// Summary at the end of the run.
     Summary(Box<TuneSummary>),
-    /// A line of a newer landspeed.
+    /// A line that a newer landspeed wrote.
     #[serde(other)]
     Unknown,
 }

@@ -11,7 +11,7 @@ use crate::{
 
 pub const MEASURE_FORMAT: u32 = 3;
 
-/// What a measurement found. Figures that the workload does not have are empty.
+/// The result of a measurement. Figures that the workload does not have are empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MeasureReport {
     pub format: u32,
@@ -19,50 +19,50 @@ pub struct MeasureReport {
     pub started: String,
     pub command: String,
     pub topology: String,
-    /// What was sent and measured.
+    /// The workload with its parameters.
     pub workload: Workload,
-    /// Host A, the client: it opens the connections.
+    /// Host A, the client, which opens the connections.
     pub host_a: HostFacts,
     pub host_b: HostFacts,
     /// The path between them.
     pub path: PathFacts,
-    /// Goodput by direction, and by pair where there are several.
+    /// Goodput by direction, and by pair of hosts if there are several.
     pub streams: Vec<StreamFigure>,
-    /// Payload per second of processor time over both hosts (each machine counted once); `None` where the workload has no
-    /// goodput.
+    /// Payload per second of processor time over both hosts (each machine counted once); `None` if the workload has
+    /// no goodput.
     pub bytes_per_cpu_s: Option<BytesPerCpuSecond>,
-    /// Time to move data by size of a write.
+    /// Time to transfer data, by size of a write.
     pub sweep: Vec<SweepPoint>,
-    /// What `latency` holds: "round trip", "connection set-up time".
+    /// What `latency` contains: "round trip" or "connection set-up time".
     #[serde(default)]
     pub latency_of: String,
     /// Times of `latency_of` by message size.
     pub latency: Vec<LatencyFigure>,
-    /// Of documents before format 3, which `figures` has now: connections set up in a second.
+    /// Connections set up per second, in documents before format 3. Newer ones have it in `figures`.
     #[serde(default, skip_serializing)]
     pub connections_per_s: Option<f64>,
     /// Processor time by host.
     pub cpu: Vec<HostCpu>,
-    /// What TCP said, by sending host.
+    /// Figures of TCP by sending host.
     pub tcp: Vec<TcpFigure>,
-    /// What the workload prints beside, by host.
+    /// Further figures of the workload by host.
     #[serde(default)]
     pub figures: Vec<PartFigures>,
-    /// What the observers that were asked for print.
+    /// Figures of the requested observers.
     #[serde(default)]
     pub observed: Vec<PartFigures>,
     #[serde(default)]
     pub wan: Option<WanReport>,
-    /// Times in which nothing came, by sending host.
+    /// Times without any arrival, by sending host.
     #[serde(default)]
     pub silences: Vec<SilenceFigure>,
-    /// Why the figures are not those of the whole run; `None` where they are.
+    /// Why the figures do not cover the whole run; `None` if they do.
     #[serde(default)]
     pub partial: Option<String>,
-    /// What was sent to find out why nothing came.
+    /// Result of the probes that were sent because nothing arrived.
     #[serde(default)]
     pub probe: Option<PathProbe>,
-    /// What that says.
+    /// Causes that the probes showed.
     #[serde(default)]
     pub causes: Vec<Finding>,
     pub notes: Vec<String>,
@@ -71,54 +71,54 @@ pub struct MeasureReport {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamFigure {
-    /// The host that sends.
+    /// The sending host.
     pub sender: Side,
-    /// The two hosts by name, sender first ("h0 to h3"), where several pairs were measured at once.
+    /// Names of the two hosts, sender first ("h0 to h3"), if several pairs were measured at once.
     #[serde(default)]
     pub between: Option<String>,
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
-    /// The same by flow.
+    /// Goodput of each flow.
     pub flow_rate_bps: Vec<BitRate>,
-    /// Payload that came within the window.
+    /// Payload that arrived within the window.
     pub received_bytes: Bytes,
     pub window_ns: Nanos,
 }
 
-/// Times in which nothing came of a stream.
+/// The times in which nothing of a stream arrived.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SilenceFigure {
-    /// The host that sends.
+    /// The sending host.
     pub sender: Side,
-    /// All of them together.
+    /// Sum of these times.
     pub total_ns: Nanos,
-    /// The longest of them.
+    /// The longest of these times.
     pub longest_ns: Nanos,
 }
 
-/// Round trips of one message size. A percentile is there only with ten samples or more beyond it.
+/// Round trips of one message size. A percentile is given only with ten or more samples beyond it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyFigure {
-    /// The two hosts by name, the one that measured first ("h0 to h3"), where several pairs were measured at once.
+    /// Names of the two hosts, the measuring one first ("h0 to h3"), if several pairs were measured at once.
     pub between: Option<String>,
     /// Size of the message.
     pub size_bytes: Bytes,
-    /// How many were timed.
+    /// Number of samples.
     pub samples: u64,
     /// Median; `None` without samples.
     pub p50_ns: Option<Nanos>,
     /// 90th percentile; `None` with fewer than ten samples beyond it.
     pub p90_ns: Option<Nanos>,
-    /// 99th percentile; `None` as above.
+    /// 99th percentile; `None` with fewer than ten samples beyond it.
     pub p99_ns: Option<Nanos>,
-    /// 99.9th percentile; `None` as above.
+    /// 99.9th percentile; `None` with fewer than ten samples beyond it.
     pub p99_9_ns: Option<Nanos>,
-    /// 99.99th percentile; `None` as above.
+    /// 99.99th percentile; `None` with fewer than ten samples beyond it.
     pub p99_99_ns: Option<Nanos>,
-    /// The longest; `None` without samples, and in older documents.
+    /// Maximum; `None` without samples, and in older documents.
     pub max_ns: Option<Nanos>,
-    /// How many took over a second: a SYN that is lost is sent again after one (RFC 6298 section 2).
+    /// Number of samples above one second, after which a lost SYN is retransmitted (RFC 6298 section 2).
     pub beyond_1s: u64,
 }
 
@@ -139,12 +139,12 @@ impl LatencyFigure {
     }
 }
 
-/// Processor time of one host over the window, all cores together.
+/// Processor time of one host over the window, summed over all cores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostCpu {
     pub side: Side,
     pub window_ns: Nanos,
-    /// Cores of the machine.
+    /// Number of cores of the machine.
     pub cores: u32,
     /// User code.
     pub user_ns: CpuNanos,
@@ -154,9 +154,9 @@ pub struct HostCpu {
     pub irq_ns: CpuNanos,
     /// Softirqs.
     pub softirq_ns: CpuNanos,
-    /// Taken by the hypervisor.
+    /// Time taken by the hypervisor.
     pub steal_ns: CpuNanos,
-    /// The workload's own threads, what helped them and the processes that they started.
+    /// Time of the workload's own threads, of helper threads, and of the processes that they started.
     pub workload_ns: CpuNanos,
 }
 
@@ -177,33 +177,32 @@ impl HostCpu {
     }
 }
 
-/// What TCP_INFO said at the end of the window, over all flows of one sending host.
+/// TCP_INFO at the end of the window, over all flows of one sending host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TcpFigure {
     /// The sending host.
     pub sender: Side,
-    /// Flows that it sent on.
+    /// Flows on which the host sent data.
     pub flows: u32,
-    /// Segments that were sent again, from the flows' start.
+    /// Segments retransmitted from the start of the flows.
     pub retransmits: u64,
-    /// Mean smoothed round-trip time under load.
-    /// `None` where none was measured.
+    /// Mean smoothed round-trip time under load; `None` if none was measured.
     #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
-    /// Lowest round trip of all flows; `None` where none was measured.
+    /// Lowest round trip of all flows; `None` if none was measured.
     #[serde(default, deserialize_with = "unknown::or_default")]
     pub min_rtt_ns: Option<Nanos>,
-    /// Share of the time with data in flight that the peer's window limited, 0 to 1.
+    /// Share of the time with data in flight that was limited by the peer's window, 0 to 1.
     pub rwnd_limited: f64,
-    /// Share of that time that the own send buffer limited, 0 to 1.
+    /// Share of the time with data in flight that was limited by the host's send buffer, 0 to 1.
     pub sndbuf_limited: f64,
-    /// Congestion controls of its flows, as their sockets told; empty in older documents.
+    /// Congestion controls that the flows' sockets reported; empty in older documents.
     #[serde(default)]
     pub congestion: Vec<String>,
 }
 
 impl TcpFigure {
-    /// From the last sample of each flow; `None` where the host sent nothing.
+    /// Computes the figures from the last sample of each flow, or returns `None` if the host sent nothing.
     pub fn of(sender: Side, samples: &[TcpSample]) -> Option<Self> {
         let mut last: std::collections::BTreeMap<u32, &TcpSample> = std::collections::BTreeMap::new();
         for sample in samples {
@@ -231,8 +230,8 @@ impl TcpFigure {
 }
 
 impl MeasureReport {
-    /// This report with the figures that follow from what both ends saw of the trial. Cost is not among
-    /// them: it needs to know how each host counts processor time.
+    /// Returns this report with the figures that follow from the outcomes of both ends. Cost is not among them,
+    /// because it depends on how each host counts processor time.
     #[must_use]
     pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
         self.streams =
@@ -266,11 +265,11 @@ impl MeasureReport {
 
 fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     let window = receiver.window_ns;
-    // A sweep has its own table, and a ping-pong's bytes are no goodput.
+    // A sweep has its own table, and the bytes of a ping-pong are not goodput.
     if receiver.received_bytes.0 == 0 || receiver.flow_bytes.is_empty() {
         return None;
     }
-    // Datagrams carry the time in which they came; of a stream the window is all there is.
+    // Datagrams come with the time in which they arrived. For a stream there is only the window.
     let (rate_bps, flow_rate_bps) = match receiver.get::<Vec<DatagramCounts>>().as_slice() {
         [] => (
             receiver.received_bytes.per(window),
@@ -291,7 +290,7 @@ fn silence((sender, receiver): (Side, &EndpointOutcome)) -> Option<SilenceFigure
     (total_ns > Nanos(0)).then_some(SilenceFigure { sender, total_ns, longest_ns })
 }
 
-/// Why an end's figures are not those of a whole run.
+/// Returns the reason why an end's figures do not cover a whole run.
 fn partial(end: &EndpointOutcome) -> Option<String> {
     let broken = end.get::<Broken>();
     let timer = match broken.timeouts {

@@ -1,4 +1,4 @@
-//! What observers saw during one trial on one host.
+//! The observations during one trial on one host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::{
     QdiscWatch, unknown,
 };
 
-/// Processor time of one core over the measured window by class, from /proc/stat (USER_HZ steps).
+/// Processor time of one core over the window by class, from /proc/stat (in steps of USER_HZ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoreClasses {
     /// Number of the core.
     pub core: u32,
-    /// User code, nice included.
+    /// User code, including nice.
     pub user_ns: CpuNanos,
     /// Kernel code in task context.
     pub system_ns: CpuNanos,
@@ -25,14 +25,14 @@ pub struct CoreClasses {
     pub irq_ns: CpuNanos,
     /// Softirqs.
     pub softirq_ns: CpuNanos,
-    /// Taken by the hypervisor.
+    /// Time taken by the hypervisor.
     pub steal_ns: CpuNanos,
-    /// Idle, waiting for I/O included.
+    /// Idle time, including waiting for I/O.
     pub idle_ns: CpuNanos,
 }
 
 impl CoreClasses {
-    /// Everything but idle and steal.
+    /// Returns the sum of all classes except idle and steal.
     pub fn busy(&self) -> CpuNanos {
         self.user_ns + self.system_ns + self.irq_ns + self.softirq_ns
     }
@@ -43,28 +43,28 @@ impl CoreClasses {
 #[serde(default)]
 pub struct CpuUsage {
     pub window_ns: Nanos,
-    /// By core, those of the whole machine.
+    /// Classes of each core of the machine.
     pub cores: Vec<CoreClasses>,
     /// Exact run time of this workload's own threads.
     pub workload_ns: CpuNanos,
-    /// Exact run time of the process's other threads, a transport's own among them; the agent's are left out.
+    /// Exact run time of the process's other threads, such as a transport's own, without the agent's.
     pub helpers_ns: CpuNanos,
     /// Run time of the processes that this end started.
     pub children_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
-    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike
-    /// ksoftirqd's it is in no other figure, whatever the kernel's accounting.
+    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike ksoftirqd's, it is in
+    /// no other figure, whichever way the kernel accounts.
     pub napi_ns: CpuNanos,
 }
 
 impl CpuUsage {
-    /// What this end ran for the trial, kernel threads left out.
+    /// Returns the processor time that this end used for the trial, without kernel threads.
     pub fn own(&self) -> CpuNanos {
         self.workload_ns + self.helpers_ns + self.children_ns
     }
 
-    /// Stolen time as a share of the window over all cores, 0 to 1.
+    /// Returns the stolen time as a share of the window over all cores, 0 to 1.
     pub fn steal_share(&self) -> f64 {
         let wanted = self.window_ns.0 as f64 * self.cores.len() as f64;
         if wanted == 0.0 {
@@ -74,20 +74,20 @@ impl CpuUsage {
     }
 }
 
-/// Time for which this host's processors were held back over the window.
+/// Time over the window in which this host's processors were throttled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Throttling {
     pub window_ns: Nanos,
-    /// By the processor quota of the agent's control group, or of one around it, whichever did so longest: summed over
-    /// processors, and added by the kernel only when the group may run again.
+    /// Throttling by a processor quota: the largest value of the agent's control group and those around it. It is
+    /// summed over processors, and the kernel adds it only when the group may run again.
     pub quota_ns: Nanos,
-    /// By heat: of the processor that was too hot longest.
+    /// Throttling by heat, of the processor that was throttled longest.
     pub heat_ns: Nanos,
 }
 
 impl Throttling {
-    /// The longer of both as a share of the window, 0 to 1.
+    /// Returns the longer of both as a share of the window, 0 to 1.
     pub fn share(&self) -> f64 {
         if self.window_ns.0 == 0 {
             return 0.0;
@@ -96,22 +96,22 @@ impl Throttling {
     }
 }
 
-/// Congestion controls that the flows used, as their sockets told (TCP_CONGESTION) at the end of the window.
+/// Congestion controls of the flows, as their sockets reported them (TCP_CONGESTION) at the end of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Controls(pub BTreeSet<String>);
 
-/// TCP_INFO of one flow at one moment; times and counts run from the start of the connection.
+/// TCP_INFO of one flow at one moment. Times and counts are from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpSample {
     /// Flow number, from 0.
     pub flow: u32,
-    /// Time since the flow's first data.
+    /// Time from the flow's first data.
     pub at_ns: Nanos,
-    /// Smoothed round-trip time; `None` before the first was measured.
+    /// Smoothed round-trip time; `None` before the first measurement.
     #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
-    /// Lowest round-trip time seen; `None` before the first was measured.
+    /// Lowest round-trip time; `None` before the first measurement.
     #[serde(deserialize_with = "unknown::or_default")]
     pub min_rtt_ns: Option<Nanos>,
     /// Congestion window.
@@ -119,60 +119,61 @@ pub struct TcpSample {
     /// Slow-start threshold; `None` before the first loss, while nothing bounds slow start.
     #[serde(with = "unknown::threshold")]
     pub ssthresh_segments: u32,
-    /// Payload of a segment that this end sends.
+    /// Largest payload of a segment that this end sends.
     pub mss_bytes: Bytes,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Payload that the peer acknowledged.
     pub acked_bytes: Bytes,
     /// Payload received in order.
     pub received_bytes: Bytes,
-    /// Rate at which data was delivered most lately, as the kernel estimates it; `None` before the first estimate.
+    /// Latest rate of delivery, as the kernel estimates it; `None` before the first estimate.
     #[serde(with = "unknown::measured")]
     pub delivery_rate_bps: BitRate,
     /// Time with data in flight.
     pub busy_ns: Nanos,
-    /// Of `busy_ns`, time limited by the peer's window.
+    /// The part of `busy_ns` that was limited by the peer's window.
     pub rwnd_limited_ns: Nanos,
-    /// Of `busy_ns`, time limited by the send buffer.
+    /// The part of `busy_ns` that was limited by the send buffer.
     pub sndbuf_limited_ns: Nanos,
-    /// Window that the peer offers, as this end heard of it.
+    /// Window that the peer advertised last.
     pub peer_window_bytes: Bytes,
-    /// Window that this end offers; `None` where the kernel does not tell (before Linux 6.2). Older records have 0 there.
+    /// Window that this end advertises; `None` if the kernel does not report it (before Linux 6.2). Older records
+    /// have 0 there.
     pub receive_window_bytes: Option<Bytes>,
 }
 
-/// Difference of one interface's counters over the window.
+/// Changes of one interface's counters over the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkCounters {
-    /// The interface.
+    /// Name of the interface.
     pub link: String,
-    /// Time between the two readings, which lie around the flows' own.
+    /// Time between the two readings, which are before and after the window of the flows.
     pub window_ns: Nanos,
     /// Bytes received.
     pub rx_bytes: Bytes,
-    /// Packets received (after GRO where the driver counts there).
+    /// Packets received (after GRO if the driver counts there).
     pub rx_packets: u64,
-    /// Packets that came and were dropped.
+    /// Incoming packets that were dropped.
     pub rx_dropped: u64,
-    /// Packets that came and were bad.
+    /// Incoming packets with errors.
     pub rx_errors: u64,
     /// Bytes sent.
     pub tx_bytes: Bytes,
-    /// Packets sent (before TSO where the driver counts there).
+    /// Packets sent (before TSO if the driver counts there).
     pub tx_packets: u64,
-    /// Packets that were to be sent and were dropped.
+    /// Outgoing packets that were dropped.
     pub tx_dropped: u64,
-    /// Packets that could not be sent.
+    /// Outgoing packets with errors.
     pub tx_errors: u64,
 }
 
-/// What passed through one interface of a host within the window.
+/// Traffic of one interface of a host within the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkTraffic {
-    /// The interface.
+    /// Name of the interface.
     pub link: String,
     /// Bytes received.
     pub rx_bytes: Bytes,
@@ -184,7 +185,7 @@ pub struct LinkTraffic {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 
-/// Counters of /proc/net/snmp and /proc/net/netstat that moved, as "Tcp.RetransSegs".
+/// Counters of /proc/net/snmp and /proc/net/netstat that changed, such as "Tcp.RetransSegs".
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SnmpCounts(pub BTreeMap<String, u64>);
 
@@ -206,11 +207,11 @@ details!(SEEN {
     "settings" => Vec<LinkSettings>;
 });
 
-/// Everything that was watched beside the workload's own figures: a detail for each observer that saw something.
+/// All observations besides the workload's own figures: a detail for each observer that has data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default)]
 pub struct Observations {
-    /// What could not be seen, and why, one line each.
+    /// What could not be observed and why, one line each.
     pub unseen: Vec<String>,
     #[serde(flatten)]
     pub details: Details,
@@ -242,7 +243,7 @@ impl Serialize for Observations {
     }
 }
 
-/// Details are read as they come in: what cannot be read is among what could not be seen.
+/// Details are converted to their types as soon as they are read. Errors are added to `unseen`.
 impl<'de> Deserialize<'de> for Observations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut seen = Observations::deserialize(from)?;

@@ -1,4 +1,4 @@
-//! What one end saw of one trial.
+//! The outcome of one trial at one end.
 
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,17 +11,18 @@ use crate::{Broken, DatagramCounts, Detail, Details, LatencyHistogram, Observati
 pub struct SweepPoint {
     /// Size of a write, or of a datagram.
     pub size_bytes: Bytes,
-    /// Payload that came.
+    /// Payload that arrived.
     pub moved_bytes: Bytes,
-    /// First byte to last.
+    /// Time from the first byte to the last.
     pub took_ns: Nanos,
 }
 
-/// Datagrams of a sweep by size, in the order of its points.
+/// Counts of datagrams by size, in the order of the sweep's points.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SweepDatagrams(pub Vec<DatagramCounts>);
 
-/// Rounds of a ping-pong given up because message or answer was lost (client only); not in its latency.
+/// Rounds of a ping-pong that were given up because the message or the answer was lost (client only). They are not in
+/// the latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LostRounds(pub u64);
 
@@ -29,75 +30,76 @@ pub struct LostRounds(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Connections(pub u64);
 
-/// Connections that were begun within the window and not set up: it was given up, or the window had ended a second ago (client
-/// only). The set-up times have them as long as they were waited for.
+/// Connections that were begun within the window and not set up, because they were given up or a second had passed
+/// since the window's end (client only). The set-up times include them, with the time waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NotSetUp(pub u64);
 
-/// What became of requests not to copy payload.
+/// The results of requests for zero-copy transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ZeroCopied {
     /// MSG_ZEROCOPY completions.
     pub completions: u64,
-    /// How many of them the kernel had copied after all.
+    /// Completions for which the kernel had copied the data.
     pub copied: u64,
-    /// Payload that TCP_ZEROCOPY_RECEIVE mapped; the rest of what was received was copied.
+    /// Payload that TCP_ZEROCOPY_RECEIVE mapped. The rest of the received payload was copied.
     pub mapped_bytes: Bytes,
 }
 
-/// A figure that a program told of its run.
+/// A figure that a program reported.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramFigure {
-    /// "requests".
+    /// Name, such as "requests".
     pub name: String,
-    /// "requests/s".
+    /// Unit, such as "requests/s".
     pub unit: String,
-    /// In that unit.
+    /// The value, in that unit.
     pub value: f64,
-    /// Whether more of it is better.
+    /// True if more of it is better.
     pub more_is_better: bool,
 }
 
-/// What a program told of its run: the figures that its file names (the end whose role printed them only).
+/// The figures of a program's file, as the program reported them (only at the end whose role printed them).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramFigures {
     /// Name of the figure that decides.
     pub asked: String,
-    /// All of them.
+    /// All figures of the program's file.
     pub all: Vec<ProgramFigure>,
 }
 
 impl ProgramFigures {
-    /// The figure that decides.
+    /// Returns the figure that decides.
     pub fn deciding(&self) -> Option<&ProgramFigure> {
         self.all.iter().find(|figure| figure.name == self.asked)
     }
 
-    /// The figure whose cost is told: the one that decides, or else the first, of which more is better. A latency has no cost.
+    /// Returns the figure whose cost is reported: the deciding one if more of it is better, or else the first such
+    /// figure. A latency has no cost.
     pub fn costed(&self) -> Option<&ProgramFigure> {
         self.deciding().into_iter().chain(&self.all).find(|figure| figure.more_is_better)
     }
 }
 
-/// A setting of a flow that is not as it was asked for, as it was read back.
+/// A setting of a flow that read back with another value than the requested one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NotAsAsked {
     /// Name of the setting: "transport".
     pub setting: String,
-    /// The value that was asked for.
+    /// Requested value.
     pub asked: String,
-    /// What it turned out to be.
+    /// Value that was read back.
     pub got: String,
-    /// All of that in one line, with what usually is behind it.
+    /// All of this in one line, with the usual reason.
     pub line: String,
 }
 
 impl NotAsAsked {
-    /// With a line that names the setting.
+    /// Creates the value, with a line that names the setting and the reason.
     pub fn of(setting: &str, asked: &str, got: &str, why: &str) -> Self {
         let line = format!("{setting}: asked for {asked}, got {got}; {why}");
         let [setting, asked, got] = [setting, asked, got].map(str::to_owned);
@@ -122,7 +124,7 @@ details!(KNOWN {
         "mapped_bytes" = "zerocopy_mapped_bytes";
 });
 
-/// What one end saw of one trial: what every workload has, and a detail for each thing that only some have.
+/// The outcome of one trial at one end: the data that every workload has, and details for the rest.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default)]
 pub struct EndpointOutcome {
@@ -130,19 +132,19 @@ pub struct EndpointOutcome {
     pub received_bytes: Bytes,
     /// Payload that this end handed to the kernel within its window.
     pub sent_bytes: Bytes,
-    /// Length of the window by this end's clock.
+    /// Length of the window on this end's clock.
     pub window_ns: Nanos,
     /// Payload that this end received within its window, by flow.
     pub flow_bytes: Vec<Bytes>,
-    /// Who came to the data port without this session's key before the trial, connections and datagrams.
+    /// Connections and datagrams that reached the data port before the trial without this session's key.
     pub strangers: u64,
     /// Round trips, or connection set-up times (client only).
     pub latency: Vec<LatencyHistogram>,
-    /// Socket options that did not read back as asked, one line each.
+    /// Socket options that did not read back as requested, one line each.
     pub not_as_asked: Vec<String>,
-    /// What the observers saw.
+    /// Observations at this end.
     pub observed: Observations,
-    /// What belongs to the workload or the transport, by name beside the other members.
+    /// Details of the workload or the transport, by name, at the level of the other members.
     #[serde(flatten)]
     pub details: Details,
 }
@@ -165,7 +167,7 @@ impl Serialize for EndpointOutcome {
     }
 }
 
-/// Details are read as they come in: what cannot be read is among what could not be seen.
+/// Details are converted to their types as soon as they are read. Errors are added to `observed.unseen`.
 impl<'de> Deserialize<'de> for EndpointOutcome {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut outcome = EndpointOutcome::deserialize(from)?;
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
     use crate::decode;
 
-    /// What landspeed wrote before details were open.
+    /// An outcome as landspeed wrote it before details were an open map.
     const OLD: &str = r#"{"received_bytes":7,"sent_bytes":0,"window_ns":5,"flow_bytes":[7],
         "datagrams":[{"received":3,"lost":1}],"strangers":2,"sweep":[{"size_bytes":128,"moved_bytes":9}],
         "sweep_datagrams":[{"lost":4}],"latency":[],"lost_rounds":6,"probes":[],"probes_lost":0,"flow_took_ns":[],

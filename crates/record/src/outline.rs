@@ -1,4 +1,4 @@
-//! What the ends of a record tell. Records are long, and a list of hundreds of them must come at once.
+//! The first and the last lines of a record. Records are long, and a list of hundreds of them must appear at once.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -7,15 +7,15 @@ use std::path::Path;
 use crate::reader::{header, line};
 use crate::{Header, Line, ReadError, decode};
 
-/// A record without what is between its first two lines and its last.
+/// The first two lines of a record and its last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outline {
     pub header: Header,
-    /// The line after the header: a study's plan.
+    /// The line after the header. In a study's record it is the plan.
     pub second: Option<Line>,
-    /// The last whole line; `None` where it cannot be read.
+    /// The last complete line; `None` if it cannot be read.
     pub last: Option<Line>,
-    /// Whether a run is writing it now.
+    /// True if a run is writing the record now.
     pub in_progress: bool,
 }
 
@@ -31,14 +31,14 @@ pub fn outline(path: &Path) -> Result<Outline, ReadError> {
     Ok(Outline { header, second, last: decode(&last).ok(), in_progress: is_locked(&file) })
 }
 
-/// A record's first line.
+/// Reads the first line of a record.
 pub fn read_header(path: &Path) -> Result<Header, ReadError> {
     let name = path.display().to_string();
     let io = |source| ReadError::Io { path: name.clone(), source };
     header(&mut BufReader::new(File::open(path).map_err(io)?), &name)
 }
 
-/// How many runs of a study a record holds, by how their lines begin.
+/// Counts the runs of a study in a record, by how their lines begin.
 pub fn count_runs(path: &Path) -> io::Result<usize> {
     let mut input = BufReader::new(File::open(path)?);
     let mut runs = 0;
@@ -51,12 +51,12 @@ pub fn count_runs(path: &Path) -> io::Result<usize> {
     }
 }
 
-/// Whether a run that writes the record has locked it.
+/// Returns true if a run that writes the record has locked it.
 fn is_locked(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// The last whole line; empty where it is longer than any that ends a run.
+/// Returns the last complete line. It is empty if that line is longer than any line that ends a run.
 fn last_line(file: &mut File) -> io::Result<Vec<u8>> {
     const TAIL: u64 = 4 << 20;
     let len = file.metadata()?.len();

@@ -1,21 +1,21 @@
-//! Pictures that programs make.
+//! Pictures that programs draw.
 
 use data_encoding::BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::pieces;
 
-/// A picture as a PNG file, to be shown as it is: a browser draws it and runs nothing in it.
+/// A picture as a PNG file. It is safe to show unchanged, because a browser only draws it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Png(Vec<u8>);
 
-/// Why bytes are no picture that is shown.
+/// An error that says why bytes are not accepted as a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoPng {
-    /// They are no Base64.
+    /// They are not Base64.
     #[error("no Base64")]
     Base64,
-    /// They do not begin as every PNG file does (PNG, third edition, W3C 2025, section 5.2).
+    /// They do not start with the signature of PNG files (PNG, third edition, W3C 2025, section 5.2).
     #[error("no PNG file")]
     Signature,
     /// They are more than [`Png::MOST`].
@@ -24,19 +24,19 @@ pub enum NoPng {
 }
 
 impl Png {
-    /// The largest file in bytes.
+    /// Largest size of a file, in bytes.
     pub const MOST: usize = 512 << 10;
 
-    /// From a PNG file in Base64.
+    /// Decodes a PNG file from Base64.
     ///
     /// # Errors
-    /// What is no such file, or larger than [`Png::MOST`].
+    /// Returns an error if `text` is not such a file, or if the file is larger than [`Png::MOST`].
     pub fn from_base64(text: &str) -> Result<Self, NoPng> {
         let bytes = BASE64.decode(text.as_bytes()).map_err(|_| NoPng::Base64)?;
         Png::try_from(bytes)
     }
 
-    /// As a page embeds it.
+    /// Returns the file in Base64, as an HTML page embeds it.
     pub fn to_base64(&self) -> String {
         BASE64.encode(&self.0)
     }

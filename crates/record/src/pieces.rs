@@ -1,4 +1,5 @@
-//! Bytes in a record: pieces of Base64 (RFC 4648, section 4), each short enough to come in whole.
+//! Serialisation of bytes as pieces of Base64 (RFC 4648, section 4). Each piece is short enough to be read without
+//! being cut.
 
 use std::fmt::Display;
 
@@ -6,7 +7,7 @@ use data_encoding::BASE64;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Bytes of a piece: a multiple of three, so that pieces together are Base64 too.
+/// Bytes per piece: a multiple of three, so that the joined pieces are valid Base64 too.
 const PIECE: usize = 3000;
 
 pub(crate) fn serialize<T: AsRef<[u8]>, S: Serializer>(bytes: &T, to: S) -> Result<S::Ok, S::Error> {

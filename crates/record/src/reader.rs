@@ -1,5 +1,5 @@
-//! Reading a record back. A record may come from a stranger: sizes are bounded, a broken line is an
-//! error that names its number, and nothing in it is acted on.
+//! The reader of records. A record may come from a stranger: sizes are bounded, an error names the number of the
+//! broken line, and nothing in the record is executed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::{Header, Line, PathFacts, RECORD_FORMAT, decode};
 
-/// Longest line that is read; a trial with a thousand TCP samples is about 300 KB.
+/// Longest line that is read, in bytes. A trial with a thousand TCP samples is about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +25,14 @@ pub enum ReadError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     pub header: Header,
-    /// The lines after it, in order, unknown ones left out.
+    /// The lines after the header, in order, without unknown ones.
     pub lines: Vec<Line>,
-    /// Whether the last line was cut off: the run died while writing it.
+    /// True if the last line was cut off because the run died while it wrote the line.
     pub cut_off: bool,
 }
 
 impl Record {
-    /// What joined the hosts, once a run had found it.
+    /// Returns the path between the hosts, if the run determined it.
     pub fn path(&self) -> Option<&PathFacts> {
         self.lines.iter().find_map(|line| match line {
             Line::Path(path) => Some(path),
@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
     Ok(Record { header, lines, cut_off })
 }
 
-/// The first line of the record that is called `name`.
+/// Reads the header of the record. `name` is the record's name in errors.
 pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, ReadError> {
     let path = || name.to_owned();
     let text = line(input).map_err(|source| ReadError::Io { path: path(), source })?;
@@ -77,7 +77,7 @@ pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, Rea
     }
 }
 
-/// The next line with its end; empty at the end of the record.
+/// Reads the next line with its newline. It is empty at the end of the record.
 pub(crate) fn line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     input.take(LINE_LIMIT).read_until(b'\n', &mut text)?;

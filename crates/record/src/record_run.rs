@@ -7,61 +7,62 @@ use crate::{Cell, HostFacts, PathFacts, WanStats};
 
 pub const RECORD_RUN_FORMAT: u32 = 1;
 
-/// A single stream over the path, its window capped or not.
+/// Figures of a single stream over the path, with or without a limit on its window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordRunFigures {
-    /// Most that may be in flight, by the sender's buffer; `None` where nothing but congestion control bounds it.
+    /// Limit on the data in flight, set by the sender's buffer; `None` if only congestion control bounds it.
     pub window_bytes: Option<Bytes>,
-    /// Payload at the receiver, start-up left out.
+    /// Payload rate at the receiver, without the start-up.
     pub rate_bps: BitRate,
     /// `rate_bps` over the path's rate: what headers and idle times leave.
     pub efficiency: f64,
-    /// The most that headers leave of the path's rate, for this MTU.
+    /// Largest share of the path's rate that headers leave for payload, with this MTU.
     pub ceiling: f64,
-    /// Rate times distance (the Internet2 Land Speed Record's metric); `None` where no distance was given.
+    /// Rate times distance (the Internet2 Land Speed Record's metric); `None` without a distance.
     pub bit_metres_per_s: Option<f64>,
-    /// Time that was counted.
+    /// Length of the measured window.
     pub window_ns: Nanos,
-    /// Segments sent again within it.
+    /// Segments retransmitted within the window.
     pub retransmits: u64,
-    /// Segments sent again from the flow's start to its end.
+    /// Segments retransmitted from the flow's start to its end.
     pub retransmits_in_all: u64,
-    /// Smoothed round trip at its end: beyond the idle path's, what waits in queues.
+    /// Smoothed round trip at the end. The excess over the idle round trip is time in queues.
     pub rtt_ns: Nanos,
-    /// What a link of landspeed's own did from the flow's start to its end; `None` where there is none.
+    /// Statistics of landspeed's own link from the flow's start to its end; `None` without such a link.
     pub link: Option<WanStats>,
     /// Why the run does not count, one line each.
     pub unfit: Vec<String>,
 }
 
-/// A segment lost on purpose on the sockets of a lab, and how long the window took to grow back.
+/// The recovery from a segment that a lab lost on purpose, on real sockets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabRecovery {
-    /// From the repair to the full window; `None` where that was not seen in the time there was.
+    /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended before.
     pub back_s: Option<f64>,
-    /// What the paper's formula says of the window that was there: half of it, one segment a round trip.
+    /// Recovery time for this window by the paper's formula: half the window, at one segment per round trip.
     pub expected_s: f64,
-    /// Segments of the window before the loss.
+    /// Window before the loss, in segments.
     pub window_segments: u32,
-    /// The least that the loss left of it.
+    /// Smallest window after the loss, in segments.
     pub least_segments: u32,
-    /// Segments sent again: two, this one and the one whose loss ends slow start, where nothing else was lost.
+    /// Segments retransmitted. Without other losses there are two: the one lost on purpose, and the one whose loss
+    /// ends slow start.
     pub retransmits: u64,
     /// Why the run does not count, one line each.
     pub unfit: Vec<String>,
 }
 
-/// How long one loss costs a flow that fills the path, with Reno (feng-2003 Table 1).
+/// The cost of one loss for a Reno flow that fills the path, as a recovery time (feng-2003 Table 1).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recovery {
-    /// By the paper's formula: half the window, one segment a round trip.
+    /// Recovery time by the paper's formula: half the window, at one segment per round trip.
     pub formula_s: f64,
-    /// In the simulator, packet by packet, after one loss on this path; `None` where it was not simulated.
+    /// Recovery time after one loss on this path in the simulator; `None` if it was not simulated.
     pub simulated_s: Option<f64>,
-    /// On real sockets; `None` where that was not asked for.
+    /// Recovery on real sockets; `None` if it was not requested.
     pub lab: Option<LabRecovery>,
     /// Payload of a segment.
     pub segment_bytes: Bytes,
@@ -79,27 +80,27 @@ pub struct RecordRun {
     pub host_a: HostFacts,
     /// The receiver.
     pub host_b: HostFacts,
-    /// The path between them, its idle round trip.
+    /// The path between the hosts, with its idle round trip.
     pub path: PathFacts,
-    /// The path's rate, in bits of IP packets.
+    /// Rate of the path, in bits of IP packets.
     pub path_rate_bps: BitRate,
     /// Rate times idle round trip.
     pub bdp_bytes: Bytes,
-    /// The smaller MTU of both links.
+    /// The smaller MTU of the two links.
     pub mtu_bytes: u32,
-    /// How far the data went; `None` where it was not given.
+    /// Distance that the data travelled, in metres; `None` if it was not given.
     pub distance_m: Option<f64>,
-    /// What was set for the capped run, on both hosts.
+    /// Settings of the capped run on both hosts.
     pub cell: Cell,
-    /// The window capped, so that the queue is approached and never overrun.
+    /// Run with a limited window, which comes close to filling the queue and never overruns it.
     pub capped: RecordRunFigures,
-    /// The same without the cap.
+    /// Run without a limit on the window.
     pub uncapped: RecordRunFigures,
-    /// How long one loss costs on this path.
+    /// The cost of one loss on this path, as a recovery time.
     pub recovery: Recovery,
-    /// Whether every value reads back as it was before.
+    /// True if every value reads back as it was before.
     pub restored: bool,
-    /// Whether all that differs is as another program set it.
+    /// True if every setting that differs was changed by another program.
     #[serde(default)]
     pub left: bool,
     pub notes: Vec<String>,

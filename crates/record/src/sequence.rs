@@ -1,4 +1,4 @@
-//! The order of the records of one folder, by a count that goes on whatever the clock says.
+//! The order of the records of a folder, by a counter that is independent of the clock.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -8,23 +8,23 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The file that holds the count, beside the records.
+/// Name of the file with the counter, in the folder of the records.
 const FILE: &str = ".sequence";
 
-/// A record's place among those of its folder.
+/// The place of a record among those of its folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sequence {
-    /// The folder that counted, by a number of its own: records may be copied into others.
+    /// Random ID of the folder that counted, because records may be copied to other folders.
     pub folder: String,
-    /// Its number there, from 1.
+    /// Number in that folder, from 1.
     pub number: u64,
 }
 
-/// The next place in a folder.
+/// Returns the next place in a folder.
 ///
 /// # Errors
-/// The count cannot be read or written.
+/// Returns an error if the counter cannot be read or written.
 pub(crate) fn next(folder: &Path) -> io::Result<Sequence> {
     let path = folder.join(FILE);
     let mut file =
@@ -38,7 +38,7 @@ pub(crate) fn next(folder: &Path) -> io::Result<Sequence> {
     Ok(next)
 }
 
-/// The last place that was given; `None` where there was none, or it cannot be made out.
+/// Returns the last place that was given, or `None` if there is none or the file is damaged.
 fn last(file: &mut File) -> io::Result<Option<Sequence>> {
     let mut text = Vec::new();
     file.take(200).read_to_end(&mut text)?;
@@ -48,20 +48,20 @@ fn last(file: &mut File) -> io::Result<Option<Sequence>> {
     Ok(place.map(|(folder, number)| Sequence { folder: folder.to_owned(), number }))
 }
 
-/// A number that no other folder has.
+/// Returns an ID that no other folder has.
 fn fresh_number() -> String {
     let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
     random.trim().to_owned()
 }
 
-/// Sorts records, each with its place and its clock's time, the newest first: those that one folder counted by that count. Of
-/// several folders, and of records without a place, the newest by the clock comes first.
+/// Sorts records, each with its place and its clock's time, newest first. Records that one folder counted are in the
+/// order of the count. Among several folders, and records without a place, the clock decides.
 pub fn newest_first<K: Ord, T>(records: Vec<(Sequence, K, T)>) -> Vec<T> {
     let mut folders: BTreeMap<String, Vec<(u64, K, T)>> = BTreeMap::new();
     for (Sequence { folder, number }, time, record) in records {
         folders.entry(folder).or_default().push((number, time, record));
     }
-    // The last of each is its newest.
+    // The last element of each is its newest.
     let mut folders: Vec<Vec<(u64, K, T)>> = folders.into_values().collect();
     for folder in &mut folders {
         folder.sort_by(|(number, time, _), (other, then, _)| number.cmp(other).then_with(|| time.cmp(then)));
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_count_orders_what_a_wrong_clock_does_not() {
         let place = |folder: &str, number| Sequence { folder: folder.to_owned(), number };
-        // The clock was a year ahead when the second record was begun.
+        // The clock was a year ahead when the second record was started.
         let records = vec![
             (place("here", 1), 2026, "first"),
             (place("here", 3), 2026, "third"),

@@ -9,54 +9,54 @@ pub const SUMMARY_FORMAT: u32 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Point estimate; 1 is no change.
+    /// Point estimate. 1 means no change.
     pub ratio: f64,
-    /// Low end of its interval; `None` where too little was measured for an end.
+    /// Low end of its interval; `None` if the data are too few for an end.
     #[serde(with = "unknown::low")]
     pub low: f64,
-    /// High end of its interval; `None` where too little was measured for an end.
+    /// High end of its interval; `None` if the data are too few for an end.
     #[serde(with = "unknown::high")]
     pub high: f64,
 }
 
-/// The figure of a program that decides, and what it cost.
+/// The deciding figure of a program, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramWork {
-    /// In the figure's own unit.
+    /// Value, in the figure's own unit.
     pub value: f64,
-    /// Whether less of it is better.
+    /// True if less of it is better.
     pub less_is_better: bool,
-    /// The figure for a second of processor time over both hosts; where less is better, the first figure of which more is, or runs
-    /// of the program. `None` where it was not measured.
+    /// Work per second of processor time over both hosts: the figure itself, or, if less of it is better, the
+    /// program's first figure of which more is better, else its number of runs. `None` if it was not measured.
     #[serde(with = "unknown::measured")]
     pub per_cpu_s: f64,
 }
 
 impl ProgramWork {
-    /// The figure, or one over it where less is better.
+    /// Returns the figure, or its reciprocal if less of it is better.
     pub fn better(&self) -> f64 {
         if self.less_is_better { 1.0 / self.value } else { self.value }
     }
 
-    /// What has this [`ProgramWork::better`].
+    /// Returns a copy whose [`ProgramWork::better`] is `better`.
     #[must_use]
     pub fn with_better(self, better: f64) -> Self {
         ProgramWork { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
     }
 }
 
-/// The program that a run was about.
+/// The program of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramOf {
-    /// "app:redis".
+    /// Name of the workload: "app:redis".
     pub workload: String,
-    /// Name of the figure that decided: "requests".
+    /// Name of the deciding figure: "requests".
     pub figure: String,
-    /// Its unit.
+    /// Unit of the figure.
     pub unit: String,
-    /// Whether less of it is better.
+    /// True if less of it is better.
     pub less_is_better: bool,
 }
 
@@ -65,25 +65,27 @@ pub struct ProgramOf {
 pub struct Figures {
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
-    /// Payload per second of processor time over both hosts (each machine counted once); `None` where it was not measured.
+    /// Payload per second of processor time over both hosts (each machine counted once); `None` if it was not
+    /// measured.
     #[serde(with = "unknown::measured")]
     pub bytes_per_cpu_s: BytesPerCpuSecond,
-    /// Median round trip of a 1-byte message on the otherwise idle path; `None` where it was not measured.
+    /// Median round trip of a 1-byte message on the otherwise idle path; `None` if it was not measured.
     #[serde(with = "unknown::measured")]
     pub latency_ns: Nanos,
-    /// Median round trip of the stream's own flows while it runs, by the sender's TCP; `None` where none was sampled:
-    /// another transport, an older record.
+    /// Median round trip of the stream's own flows under load, from the sender's TCP; `None` if none was sampled
+    /// (another transport, an older record).
     pub loaded_latency_ns: Option<Nanos>,
-    /// Share of the datagrams that did not arrive, 0 to 1; `None` of a transport that loses nothing, and in older records.
+    /// Share of the datagrams that did not arrive, 0 to 1; `None` for a transport that loses nothing, and in older
+    /// records.
     #[serde(default)]
     pub lost: Option<f64>,
-    /// What a program told of its run; `None` where it was landspeed's own workload.
+    /// Deciding figure of a program and its cost; `None` for landspeed's own workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramWork>,
-    /// Share of processor time that the hypervisor took away meanwhile, 0 to 1; the worse machine's.
+    /// Share of processor time that the hypervisor took away during the window, 0 to 1, on the worse machine.
     pub steal: f64,
-    /// Share of the window in which a processor quota or heat held the workload's processors back, 0 to 1; the worse
-    /// host's.
+    /// Share of the window in which a processor quota or heat throttled the workload's processors, 0 to 1, on the
+    /// worse host.
     pub throttled: f64,
 }
 
@@ -92,85 +94,86 @@ pub struct Figures {
 pub enum Answer {
     /// The interval lies above the least effect of interest.
     Helps,
-    /// The interval lies below one, or a guard was broken.
+    /// The interval lies below one, or the change violated a guard.
     Harms,
     /// The interval lies below the least effect of interest.
     NoEffect,
-    /// The budget of blocks ended first.
+    /// The budget of blocks ended without an answer.
     Undecided,
-    /// The knob cannot be turned here.
+    /// The knob cannot be changed here.
     Skipped,
-    /// No room in the budget, or cannot matter here.
+    /// The budget had no room for it, or it cannot matter here.
     #[default]
     NotTried,
 }
 
-/// What a verdict said of a step before the step was measured.
+/// The prediction that a verdict made for a step before it was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Advised {
-    /// Number of the verdict: [`crate::VerdictLine::number`].
+    /// Number of the verdict ([`crate::VerdictLine::number`]).
     pub verdict: u32,
-    /// The cause that the step was to relieve.
+    /// The cause that the step should relieve.
     pub cause: Cause,
-    /// Share of the flow's time that the cause was taken to cost, 0 to 1; 0 where it would bind only later.
+    /// Estimated share of the flow's time that the cause costs, 0 to 1; 0 if it would limit the flow only later.
     pub weight: f64,
-    /// Expected goodput, candidate over incumbent; `None` where the verdict gave no figure for this step.
+    /// Expected goodput, candidate over incumbent; `None` if the verdict gave no figure for this step.
     #[serde(default)]
     pub expected_ratio: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// Its name in the record; its trials carry it.
+    /// ID in the record, which the step's trials carry.
     pub id: String,
-    /// Knob that was tried ("tso").
+    /// Name of the knob, such as "tso".
     pub knob: String,
-    /// The value tried ("on").
+    /// The value that was tried, such as "on".
     pub value: String,
-    /// What stood where the step changes it: in the flow, on host A, or else on host B.
+    /// The value before, where the step changes it: in the flow, on host A, or else on host B.
     pub from: String,
-    /// What stood on host A; `None` where the step does not set the knob there.
+    /// The value before on host A; `None` if the step does not set the knob there.
     #[serde(default)]
     pub from_a: Option<String>,
-    /// The same of host B.
+    /// The value before on host B; `None` if the step does not set the knob there.
     #[serde(default)]
     pub from_b: Option<String>,
     /// Other knobs that the step sets with it, as "knob=value".
     pub with: Vec<String>,
-    /// What came out.
+    /// The answer.
     pub answer: Answer,
-    /// Whether it is part of the final setting.
+    /// True if the step is part of the final setting.
     pub kept: bool,
-    /// Whether this step was a placebo: it toggles between two equivalent values.
+    /// True if the step was a placebo, which toggles between two equivalent values.
     pub placebo: bool,
-    /// Whether this is a second try after another step was kept.
+    /// True for a second try, after another step was kept.
     pub reopened: bool,
-    /// Why it was tried when it was, where a verdict brought it forward; `None` where its turn came by the order of
-    /// the literature.
+    /// The prediction of the verdict that brought the step forward; `None` if its turn came by the order of the
+    /// literature.
     #[serde(default)]
     pub advised: Option<Advised>,
-    /// Goodput, candidate over incumbent, where measured.
+    /// Goodput, candidate over incumbent, if measured.
     pub rate: Option<Estimate>,
-    /// Bytes per CPU-second, candidate over incumbent, where measured.
+    /// Bytes per CPU-second, candidate over incumbent, if measured.
     pub cost: Option<Estimate>,
-    /// Idle round-trip time, candidate over incumbent (above one is slower), where measured.
+    /// Idle round-trip time, candidate over incumbent (above one is slower), if measured.
     pub latency: Option<Estimate>,
-    /// Fresh trials at the end: the final setting over the final setting without this step, in the
-    /// primary statistic. Kept steps only.
+    /// For a kept step, from new trials at the end: the primary statistic of the final setting over that of the final
+    /// setting without this step.
     pub left_out: Option<Estimate>,
-    /// Kept steps: whether the blocks that were spread over the rest of the run confirm it. `None` for a step that is
-    /// not kept, and in older records.
+    /// For a kept step: true if the blocks spread over the rest of the run confirm it. `None` for other steps, and in
+    /// older records.
     #[serde(default)]
     pub confirmed: Option<bool>,
-    /// Blocks that counted.
+    /// Number of blocks that count.
     pub blocks: u32,
-    /// Blocks discarded for steal far above the usual, blind to the arm. An answer holds without them and with them.
+    /// Blocks discarded, blind to the arms, because their steal was far above the usual. An answer holds both without
+    /// and with them.
     pub discarded: u32,
-    /// In words, one line: why this answer.
+    /// The reason for the answer, in one line.
     pub reason: String,
 }
 
-/// Final against start, fresh trials only; `None` where a figure was not measured.
+/// The final setting over the start, from new trials only; `None` for a figure that was not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gain {
@@ -184,41 +187,44 @@ pub struct Gain {
     pub loaded_latency: Option<Estimate>,
 }
 
-/// Final against start once more, in blocks at growing distances over a long time after the run (`--confirm-for`).
+/// A repeated comparison of the final setting with the start, in blocks at growing distances over a long time after
+/// the run (`--confirm-for`).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Confirmation {
-    /// From the first block to the last.
+    /// Time from the first block to the last.
     pub over_ns: Nanos,
-    /// Blocks that counted.
+    /// Number of blocks that count.
     pub blocks: u32,
-    /// Blocks discarded for steal far above the usual, blind to the arm. An answer holds without them and with them.
+    /// Blocks discarded, blind to the arms, because their steal was far above the usual. An answer holds both without
+    /// and with them.
     pub discarded: u32,
-    /// Final over start by these blocks alone, each weighted by the time around it; intervals are Student's, at 95 %.
+    /// The final setting over the start from these blocks alone, each weighted by the time around it. Intervals are
+    /// Student's, at 95 %.
     pub gain: Gain,
-    /// Whether the primary statistic's interval lies above the least effect of interest.
+    /// True if the interval of the primary statistic lies above the least effect of interest.
     pub holds: bool,
 }
 
-/// What verdicts promised against what was measured, over all steps of a run. Placebos are left out.
+/// The predictions of verdicts compared with the measurements, over all steps of a run except placebos.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expectations {
-    /// Verdicts given.
+    /// Number of verdicts.
     pub verdicts: u32,
     /// Measured steps that a verdict brought forward.
     pub advised: u32,
-    /// Those of them that helped when they were tried.
+    /// Those of `advised` that helped when they were tried.
     pub advised_helped: u32,
-    /// Measured steps that came by the order of the literature.
+    /// Measured steps that were tried in the order of the literature.
     pub others: u32,
-    /// Those of them that helped when they were tried.
+    /// Those of `others` that helped when they were tried.
     pub others_helped: u32,
-    /// Advised steps with an expected and a measured ratio of goodput.
+    /// Advised steps with both an expected and a measured ratio of goodput.
     pub compared: u32,
-    /// Those of them whose measured interval holds the expected ratio.
+    /// Those of `compared` whose measured interval contains the expected ratio.
     pub held: u32,
-    /// Measured over expected ratio, the geometric mean of those compared; `None` where none was.
+    /// Geometric mean of measured over expected ratio for the steps in `compared`; `None` without any.
     pub measured_over_expected: Option<f64>,
 }
 
@@ -228,9 +234,9 @@ pub struct TuneSummary {
     pub landspeed: String,
     pub started: String,
     pub took_ns: Nanos,
-    /// "rate", "latency" or "cpu": the primary statistic.
+    /// The primary statistic: "rate", "latency" or "cpu".
     pub goal: String,
-    /// The program whose figure takes the place of the rate; `None` where landspeed's own stream ran.
+    /// The program whose figure replaces the rate; `None` for landspeed's own stream.
     #[serde(default)]
     pub program: Option<ProgramOf>,
     /// The baseline: "found" or "sc03".
@@ -239,48 +245,50 @@ pub struct TuneSummary {
     pub topology: String,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
-    /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is its ratio.
+    /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is the
+    /// ratio in `gain`.
     #[serde(with = "unknown::measured")]
     pub start: Figures,
-    /// The same of the final cell's trials.
+    /// Geometric means of the final cell's trials in the same blocks.
     #[serde(rename = "final", with = "unknown::measured")]
     pub final_: Figures,
-    /// Final over start, by the fresh interleaved trials of the final check.
+    /// The final setting over the start, from new interleaved trials at the end.
     pub gain: Gain,
-    /// Final over the setting given with `--against`; `None` where none was given.
+    /// The final setting over the one given with `--against`; `None` without that option.
     pub against: Option<Gain>,
-    /// Whether the gain lasted; `None` without `--confirm-for`.
+    /// Confirmation that the gain lasts; `None` without `--confirm-for`.
     #[serde(default)]
     pub confirmation: Option<Confirmation>,
     /// All candidates, in the order in which they were tried.
     pub steps: Vec<StepSummary>,
-    /// What verdicts promised against what was measured; `None` where the run looked at nothing.
+    /// The predictions of verdicts compared with the measurements; `None` for a run without verdicts.
     #[serde(default)]
     pub expectations: Option<Expectations>,
     /// The setting at the start.
     pub start_cell: Cell,
     /// The setting at the end.
     pub final_cell: Cell,
-    /// Whether every value was read back as it was before the run.
+    /// True if every value reads back as it was before the run.
     pub restored: bool,
-    /// Whether all that differs is as another program set it.
+    /// True if every setting that differs was changed by another program.
     #[serde(default)]
     pub left: bool,
-    /// Whether the record ends before the restore: then what `restored` says is not known.
+    /// True if the record ends before the settings were restored. The value of `restored` is then unknown.
     #[serde(default)]
     pub cut_off: bool,
-    /// What differs, or what was noticed while restoring.
+    /// What differs, and remarks on the restore, one line each.
     pub restored_notes: Vec<String>,
-    /// Set where a kept placebo voids the run, or it ended early: what happened.
+    /// Why the run is void, because a placebo was kept or the run ended early; `None` for a valid run.
     pub void: Option<String>,
-    /// Signs in the run's own trials of noise under which a false keep is not bounded, in words (docs/results/decisions.md).
+    /// Signs of noise in the run's own trials under which the rate of false keeps is not bounded, in words
+    /// (docs/results/decisions.md).
     #[serde(default)]
     pub doubts: Vec<String>,
     pub record: String,
 }
 
 impl TuneSummary {
-    /// Whether landspeed made the hosts itself: names of labs begin so.
+    /// Returns true if landspeed made the hosts itself: the topology is then called "lab".
     pub fn is_lab(&self) -> bool {
         self.topology.split([':', ' ']).next() == Some("lab")
     }
@@ -297,7 +305,7 @@ impl TuneSummary {
 mod tests {
     use super::*;
 
-    /// A step as landspeed wrote it before runs asked for verdicts.
+    /// A step as landspeed wrote it before runs had verdicts.
     const OLD: &str = r#"{"id":"02-tso=on","knob":"tso","value":"on","from":"off","with":[],"answer":"helps",
         "kept":true,"placebo":false,"reopened":false,"rate":{"ratio":2.0,"low":1.9,"high":2.1},"cost":null,
         "latency":null,"left_out":null,"blocks":5,"discarded":0,"reason":"helps"}"#;

@@ -10,24 +10,24 @@ use crate::{Cell, EndpointOutcome, Settings, pieces};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Opens the connections.
+    /// The end that opens the connections.
     Client,
-    /// Accepts them.
+    /// The end that accepts the connections.
     Server,
 }
 
-/// What is sent and measured: a workload by its name, and its parameters.
+/// A workload by its name, and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Workload {
-    /// Its name, as `measure` takes it.
+    /// Name, as on the command line of `measure`.
     pub name: String,
-    /// Its parameters by name, in canonical spelling; one that is not there has its default.
+    /// Parameters by name, in canonical spelling. A missing one has its default.
     #[serde(default)]
     pub parameters: Settings,
 }
 
 impl Workload {
-    /// A workload with every parameter at its default.
+    /// Creates a workload with every parameter at its default.
     pub fn new(name: &str) -> Workload {
         Workload { name: name.to_owned(), parameters: Settings::new() }
     }
@@ -39,28 +39,30 @@ impl Workload {
     }
 }
 
-/// The program that a trial runs, where its workload is an application. It is never written into a record.
+/// The program of a trial whose workload is an application. It is never written to a record.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Program {
-    /// Name of its file.
+    /// Name of the program's file.
     pub name: String,
-    /// Its file, byte for byte: what comes in escapes the ends of lines in a text.
+    /// The program's file, byte for byte. It is sent as bytes, because a string that is read has its line ends
+    /// escaped.
     #[serde(with = "pieces")]
     pub text: String,
     /// Addresses of all hosts, in the order of their numbers.
     pub hosts: Vec<IpAddr>,
-    /// Number of the host that is asked, from 1.
+    /// Number of the host that receives this, from 1.
     pub number: u32,
     /// Number of the host at the other end of the pair.
     pub other: u32,
-    /// A service that outlives its trial lives as long as this stays the same.
+    /// A name that changes when services must restart. A service that outlives its trial runs as long as it stays the
+    /// same.
     pub epoch: String,
-    /// A secret that all roles of a trial know, and that no other trial has.
+    /// A secret that all roles of this trial know, and no other trial has.
     pub token: String,
 }
 
-/// Without the secret.
+/// Formats the program without its secret.
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Program { name, hosts, number, epoch, .. } = self;
@@ -68,58 +70,58 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// How long a run waits for a silent path or peer where it is not told otherwise.
+/// Default time that a run waits for a silent path or peer.
 pub const PATIENCE: Nanos = Nanos::secs(30);
 
-/// What an agent is asked to run: its end of one trial.
+/// One end of a trial, as an agent is requested to run it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialSpec {
     pub workload: Workload,
     pub flow: Settings,
-    /// Cores that this end's worker threads are pinned to, in turn; empty leaves them free.
+    /// Cores to which this end's worker threads are pinned, in turn. Empty leaves them unpinned.
     pub cores: Vec<u32>,
-    /// Time after the flows' start that is not counted.
+    /// Time after the start of the flows that is not counted.
     pub warm_up_ns: Nanos,
-    /// Time between TCP_INFO samples; zero takes one at each end of the window only.
+    /// Time between TCP_INFO samples. Zero takes only one at each end of the window.
     pub interval_ns: Nanos,
-    /// Observers to run beside the usual ones, by name.
+    /// Names of the observers to run in addition to the usual ones.
     #[serde(default)]
     pub observers: Vec<String>,
-    /// Time between two words of how far this end has come; zero for none.
+    /// Time between two reports of progress; zero for none.
     #[serde(default)]
     pub progress_ns: Nanos,
-    /// How long a silent path or peer is waited for at most; zero for [`PATIENCE`].
+    /// Longest time to wait for a silent path or peer; zero for [`PATIENCE`].
     #[serde(default)]
     pub patience_ns: Nanos,
-    /// The program, where the workload is an application.
+    /// The program, if the workload is an application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
 }
 
 impl TrialSpec {
-    /// How long a silent path or peer is waited for at most.
+    /// Returns the longest time to wait for a silent path or peer.
     pub fn patience(&self) -> Nanos {
         if self.patience_ns == Nanos(0) { PATIENCE } else { self.patience_ns }
     }
 }
 
-/// How far one end of a run has come, told while it goes on. All but the round trip and the window are sums since the
-/// run's window opened, so that one that is lost costs nothing.
+/// The progress of one end of a run, reported during the run. Except for the round trip and the window, the figures
+/// are sums since the run's window opened, so that a lost report does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
     /// Time since the window opened.
     pub at_ns: Nanos,
     pub received_bytes: Bytes,
-    /// What this end's TCP says as a sender; `None` for other transports and for an end that only receives.
+    /// TCP's figures for this end as a sender; `None` for other transports and for an end that only receives.
     pub tcp: Option<TcpProgress>,
 }
 
-/// TCP's figures of all flows together.
+/// TCP's figures over all flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpProgress {
-    /// Segments that were sent again since the flows began.
+    /// Segments retransmitted since the start of the flows.
     pub retransmits: u64,
     /// Mean of the flows' smoothed round trips.
     pub rtt_ns: Nanos,
@@ -127,19 +129,19 @@ pub struct TcpProgress {
     pub window_bytes: Bytes,
 }
 
-/// Latency samples as a histogram: value in nanoseconds (upper edge, three significant figures) and
-/// how many round trips fell there.
+/// A histogram of latency samples: values in nanoseconds (upper edge, three significant figures), and the number of
+/// round trips at each.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyHistogram {
     /// Size of the message.
     pub size_bytes: Bytes,
-    /// (round-trip time in ns, count), ascending.
+    /// Bins as (round-trip time in ns, count), ascending.
     pub bins: Vec<(u64, u64)>,
 }
 
 impl LatencyHistogram {
-    /// The samples of several histograms of one size as one; `None` of none.
+    /// Joins histograms of one size into one, or returns `None` without any.
     pub fn together(several: impl IntoIterator<Item = LatencyHistogram>) -> Option<LatencyHistogram> {
         several.into_iter().reduce(|mut all, more| {
             all.bins.extend(more.bins);
@@ -148,25 +150,25 @@ impl LatencyHistogram {
         })
     }
 
-    /// How many round trips.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.bins.iter().fold(0, |count, (_, n)| count.saturating_add(*n))
     }
 
-    /// The longest; `None` without samples.
+    /// Returns the longest sample, or `None` without samples.
     pub fn longest(&self) -> Option<Nanos> {
         self.bins.iter().filter(|(_, n)| *n > 0).map(|(value, _)| Nanos(*value)).max()
     }
 
-    /// How many took longer than `time`.
+    /// Returns the number of samples longer than `time`.
     pub fn beyond(&self, time: Nanos) -> u64 {
         let beyond = self.bins.iter().filter(|(value, _)| *value > time.0);
         beyond.fold(0, |count, (_, n)| count.saturating_add(*n))
     }
 
-    /// The round-trip time that a share `q` (0 to 1) of samples does not exceed, or `None` where fewer
-    /// than `10` samples lie beyond it: a percentile with less behind it is noise. The median (and
-    /// anything below) needs one sample only.
+    /// Returns the round-trip time that a share `q` (0 to 1) of the samples does not exceed. Returns `None` if fewer
+    /// than `10` samples lie beyond it, because such a percentile is noise. The median, and anything below, needs
+    /// only one sample.
     pub fn percentile(&self, q: f64) -> Option<Nanos> {
         let count = self.count();
         let rank = (q * count as f64).ceil().max(1.0) as u64;
@@ -193,23 +195,23 @@ pub enum Arm {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Trial {
-    /// The step that it belongs to (`StepLine::id`), or "start", "final", ...
+    /// ID of the step (`StepSummary::id`), or "start", "final", ...
     pub step: String,
     /// Block number within the step, from 0.
     pub block: u32,
-    /// Position within the block, 0 to 3, or to 7 in a block of eight.
+    /// Position within the block: 0 to 3, or 0 to 7 in a block of eight.
     pub position: u32,
     /// Which of the two settings it measures.
     pub arm: Arm,
-    /// Time since the run's start.
+    /// Time from the run's start.
     pub at_ns: Nanos,
-    /// The setting.
+    /// The cell that was measured.
     pub cell: Cell,
-    /// What host A saw.
+    /// Outcome at host A.
     pub a: EndpointOutcome,
-    /// What host B saw.
+    /// Outcome at host B.
     pub b: EndpointOutcome,
-    /// Goodput, cost and idle round trip that follow from the above; see `Figures`.
+    /// Goodput, cost and idle round trip, computed from the outcomes.
     pub figures: crate::Figures,
 }
 

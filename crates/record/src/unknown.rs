@@ -1,13 +1,14 @@
-//! What is not known is null in JSON, and `None` in memory. Older records have a figure that no measurement gives in its
-//! place, zero or the end of all intervals: it is read as not known. Two things keep such a figure in memory: an interval
-//! without an end ends where no measurement arrives, and figures that code only adds up or compares are zero
-//! ([`measured`]).
+//! Serialisation of unknown figures as null. In memory they are `None`, with two exceptions: an interval without an
+//! end has one that no measurement reaches, and figures that code only adds up or compares are zero ([`measured`]).
+//!
+//! Older records have such a figure in place of null: zero, or the end of an unbounded interval. It is read as
+//! unknown.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Where an interval ends that has no end: see `landspeed_stats::estimate`.
+/// End of an interval that is unbounded; see `landspeed_stats::estimate`.
 const FARTHEST: f64 = 1e9;
-/// Rounding moves an end by less.
+/// Ends beyond this count as unbounded, which allows for rounding.
 const NEAR: f64 = 0.999 * FARTHEST;
 
 pub(crate) mod low {
@@ -34,7 +35,7 @@ pub(crate) mod high {
     }
 }
 
-/// For a member that is an option: what an older record has for "not known", its default, is read as that.
+/// Reads an optional figure. A default value, which older records have for an unknown figure, becomes `None`.
 pub(crate) fn or_default<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Default + PartialEq + Deserialize<'de>,
@@ -43,7 +44,8 @@ where
     Ok(Option::deserialize(from)?.filter(|figure| *figure != T::default()))
 }
 
-/// A slow-start threshold that nothing has set yet is 2^31 - 1 in memory, as in the kernel (TCP_INFINITE_SSTHRESH).
+/// Slow-start thresholds. One that is not set yet is 2^31 - 1 in memory, as in the kernel (TCP_INFINITE_SSTHRESH),
+/// and null in JSON.
 pub(crate) mod threshold {
     use super::*;
 
@@ -58,7 +60,7 @@ pub(crate) mod threshold {
     }
 }
 
-/// Null where the figure has its default, which no measurement gives.
+/// Figures whose default value, which no measurement gives, is null in JSON.
 pub(crate) mod measured {
     use super::*;
 

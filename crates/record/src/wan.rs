@@ -1,4 +1,4 @@
-//! What a wide-area link in user space did, and how well it played the path that it was told to be.
+//! The statistics of a wide-area link in user space, and whether it behaved like the path that it emulates.
 
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
@@ -8,93 +8,94 @@ use crate::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WanCarrier {
-    /// Threads of landspeed, which measure how late they are.
+    /// Threads of landspeed, which measure their own lateness.
     #[default]
     Threads,
-    /// The kernel's emulator, which does not tell how late it is.
+    /// The kernel's emulator, which does not report its lateness.
     Netem,
 }
 
-/// What a wide-area link did since it was made, or within one run.
+/// The statistics of a wide-area link since it was made, or within one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WanStats {
-    /// What it was told to be: "rate=1G,rtt=20ms,queue=1bdp".
+    /// The configured path: "rate=1G,rtt=20ms,queue=1bdp".
     pub spec: String,
-    /// What carries the frames.
+    /// What forwards the frames.
     pub carrier: WanCarrier,
-    /// Rate of the line from the first host to the second, in bits of IP packets; the mean where it follows a trace.
+    /// Rate of the line from the first host to the second, in bits of IP packets; the mean rate if it follows a
+    /// trace.
     pub rate_bps: BitRate,
-    /// Round trip when idle.
+    /// Idle round trip.
     pub rtt_ns: Nanos,
-    /// Most bytes of IP packets that may wait in front of that line; `None` where packets are counted.
+    /// Capacity of the queue in front of that line, in bytes of IP packets; `None` if the queue counts packets.
     #[serde(deserialize_with = "unknown::or_default")]
     pub queue_bytes: Option<Bytes>,
-    /// Most packets that may wait there; `None` where bytes are counted.
+    /// Capacity of the queue in front of that line, in packets; `None` if the queue counts bytes.
     pub queue_packets: Option<u64>,
-    /// What all counts are over: time since it was made, or since the run began.
+    /// Time that all counts cover: since the link was made, or since the run began.
     pub window_ns: Nanos,
-    /// From the first host to the second.
+    /// Statistics from the first host to the second.
     pub a_to_b: DirectionStats,
-    /// From the second host to the first.
+    /// Statistics from the second host to the first.
     pub b_to_a: DirectionStats,
-    /// What a reader must know, one line each: no real-time scheduling, a direction that has ended, why the
-    /// kernel's own emulator was not taken.
+    /// Remarks for the reader, one line each: no real-time scheduling, a direction that has ended, why the kernel's
+    /// own emulator was not used.
     pub notes: Vec<String>,
 }
 
-/// One direction. Segments are IP packets as they would be on a wire: a superpacket counts as many.
+/// The statistics of one direction. Segments are IP packets as on a wire, so that a superpacket counts as several.
 ///
 /// `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DirectionStats {
-    /// Segments that came in, but for those in `missed_frames`.
+    /// Segments that arrived, without those in `missed_frames`.
     pub arrived_segments: u64,
-    /// Segments that were given to the other host.
+    /// Segments handed to the other host.
     pub forwarded_segments: u64,
-    /// Bytes of frames given to the other host: headers once for a superpacket.
+    /// Bytes of frames handed to the other host. A superpacket's headers count once.
     pub forwarded_bytes: Bytes,
-    /// Segments that the queue had no room for.
+    /// Segments dropped because the queue was full.
     pub queue_drops: u64,
-    /// Segments that the line lost, as it was told to.
+    /// Segments that the line lost on purpose, as configured.
     pub loss_drops: u64,
-    /// Segments larger than the path takes.
+    /// Segments larger than the path's MTU.
     pub size_drops: u64,
-    /// Segments that were held back, so that others could overtake them.
+    /// Segments delayed on purpose, so that others could overtake them.
     pub reordered_segments: u64,
     /// Segments whose IP header was marked "congestion experienced" because the queue was long.
     pub marked_segments: u64,
-    /// Segments that arrive a second time.
+    /// Segments that were delivered a second time.
     pub duplicated_segments: u64,
-    /// Segments that the link's own memory had no room for: a fault of the link, not of the path.
+    /// Segments for which the link's own memory had no room: a fault of the link, not of the path.
     pub overrun_drops: u64,
-    /// Frames that the kernel dropped before the link saw them, because it did not come to run: a fault of
-    /// the link, not of the path.
+    /// Frames that the kernel dropped before the link read them, because the link did not run in time: a fault of the
+    /// link, not of the path.
     pub missed_frames: u64,
-    /// Segments that could not be read, or that the kernel would not take: a fault of the link.
+    /// Segments that were malformed, or that the kernel refused: a fault of the link.
     pub refused_segments: u64,
-    /// ARP and neighbour discovery, passed on at once and counted nowhere else.
+    /// Frames of ARP and neighbour discovery, which are passed on at once and are in no other count.
     pub neighbour_frames: u64,
-    /// Most bytes of IP packets that were seen to wait in front of the line.
+    /// Most bytes of IP packets that waited in front of the line.
     pub most_queued_bytes: Bytes,
-    /// How late frames left against the time that rate and delay say: the median; `None` where no frame left, or where the
-    /// carrier does not tell.
+    /// Median lateness of the frames, against the time that rate and delay of the path give; `None` if no frame left,
+    /// or if the carrier does not report it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p50_ns: Option<Nanos>,
-    /// The 99th percentile of it.
+    /// 99th percentile of the lateness.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p99_ns: Option<Nanos>,
-    /// The worst of it.
+    /// Maximum of the lateness.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_max_ns: Option<Nanos>,
-    /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` where the
-    /// kernel does not tell.
+    /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` if the kernel does
+    /// not report it.
     pub cpu_ns: Option<CpuNanos>,
 }
 
 impl DirectionStats {
-    /// Segments that are still on their way.
+    /// Returns the number of segments that are still on their way.
     pub fn under_way_segments(&self) -> u64 {
         let ended = self.forwarded_segments
             + self.queue_drops
@@ -105,8 +106,8 @@ impl DirectionStats {
         self.arrived_segments.saturating_add(self.duplicated_segments).saturating_sub(ended)
     }
 
-    /// Counts and processor time since `earlier`, a look at the same direction. The most that was queued and how late
-    /// frames were are no differences: they are left as they are here, and at nothing.
+    /// Returns counts and processor time since `earlier`, a previous state of the same direction. `most_queued_bytes`
+    /// keeps its current value and the lateness is empty, because they cannot be subtracted.
     pub fn since(&self, earlier: &DirectionStats) -> DirectionStats {
         let count = |of: fn(&DirectionStats) -> u64| of(self).saturating_sub(of(earlier));
         DirectionStats {
@@ -129,7 +130,8 @@ impl DirectionStats {
         }
     }
 
-    /// Drops that are the link's own fault: where there are any, the path was worse than it was told to be.
+    /// Returns the number of drops that are the link's own fault. If there are any, the path was worse than
+    /// configured.
     pub fn faults(&self) -> u64 {
         self.overrun_drops.saturating_add(self.missed_frames).saturating_add(self.refused_segments)
     }
@@ -138,9 +140,8 @@ impl DirectionStats {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WanReport {
-    /// What the link did.
+    /// Statistics of the link.
     pub link: WanStats,
-    /// Why figures taken over it are not those of the path that it was told to be, one line each; empty
-    /// where they are.
+    /// Why figures over the link are not those of the configured path, one line each; empty if they are.
     pub unfit: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Appending a record as the run goes.
+//! The writer of records, which appends during the run.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::reader::LINE_LIMIT;
 use crate::{Header, Line, incoming, sequence};
 
-/// A record that could not be written; names the file and, for a full disk, the remedy.
+/// A record that could not be written. It names the file and, for a full disk, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the record {path}: {source}{remedy}")]
 pub struct WriteError {
@@ -17,9 +17,9 @@ pub struct WriteError {
     remedy: &'static str,
 }
 
-/// Writes lines to a record file; each line is complete on disk, or cut off at the end of the file,
-/// before the next is begun. It holds an exclusive lock on the file (flock) as long as it lives: two runs that write into one
-/// record would each make runs that the other one has made.
+/// A writer of lines to a record file. Each line is complete on disk, or cut off at the end of the file, before the
+/// next one starts. The writer holds an exclusive lock on the file (flock), because two runs with one record would
+/// each repeat runs of the other.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -27,7 +27,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates `path`, which must not exist yet, readable by its owner only.
+    /// Creates `path`, which must not exist yet, with access for its owner only.
+    ///
+    /// # Errors
+    /// Returns an error if the file exists or cannot be created.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         let open = || -> io::Result<File> {
             if let Some(folder) = path.parent() {
@@ -41,10 +44,11 @@ impl Writer {
         Ok(Writer { file, path: path.to_owned() })
     }
 
-    /// Goes on with the record at `path`. A line that was cut off, because the run died while writing it, is taken away.
+    /// Opens the record at `path` to continue it. If the last run died while it wrote a line, the incomplete line is
+    /// removed.
     ///
     /// # Errors
-    /// Also for a record that another process still writes.
+    /// Returns an error if the file cannot be opened, or if another process is still writing the record.
     pub fn append(path: &Path) -> Result<Self, WriteError> {
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new().read(true).append(true).open(path)?;
@@ -57,11 +61,12 @@ impl Writer {
         Ok(Writer { file, path: path.to_owned() })
     }
 
-    /// Appends one line and hands it to the kernel. A header is given its place among the records of the folder; where that
-    /// cannot be counted, the clock alone tells when it began.
+    /// Appends one line and hands it to the kernel. A header gets its place among the records of the folder. If the
+    /// places cannot be counted, only the clock gives the order.
     ///
     /// # Errors
-    /// Also for a line that [`crate::read`] would refuse: it is not written, so the record stays whole.
+    /// Returns an error if the line cannot be written, or if [`crate::read`] would refuse it. A refused line is not
+    /// written, so that the record stays readable.
     pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
         let counted = match line {
             Line::Header(header) => Some(Line::Header(self.counted(header))),
@@ -81,7 +86,7 @@ impl Writer {
     }
 }
 
-/// Whether the reader takes this line.
+/// Checks that the reader accepts this line.
 fn readable(line: &[u8]) -> io::Result<()> {
     let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     if line.len() as u64 > LINE_LIMIT {
@@ -90,7 +95,7 @@ fn readable(line: &[u8]) -> io::Result<()> {
     incoming::check(line).map_err(|why| refused(format!("a line that could not be read back: {why}")))
 }
 
-/// Locks a record for its writer. A file system without such locks (some of NFS) has none to refuse.
+/// Locks a record for its writer. A file system without such locks (such as some NFS) never refuses.
 fn lock(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
@@ -102,7 +107,7 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// The process that holds the lock, by /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF".
+/// Returns the process that holds the lock, from /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF".
 fn writer_of(file: &File) -> Option<u32> {
     let inode = format!(":{}", file.metadata().ok()?.ino());
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -112,7 +117,8 @@ fn writer_of(file: &File) -> Option<u32> {
     ours.next()?.get(4)?.parse().ok()
 }
 
-/// Where the last whole line ends: searched from the end, for records are long and lines at most some megabytes.
+/// Returns where the last complete line ends. It searches from the end, because records are long and lines have some
+/// megabytes at most.
 fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut block = [0; 65_536];

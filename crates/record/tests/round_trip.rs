@@ -1,4 +1,4 @@
-//! A record is read back as it was written, and hostile or broken ones are refused by name.
+//! Tests that records read back as written, and that malformed ones are refused with a specific error.
 
 use std::path::Path;
 
@@ -48,16 +48,16 @@ fn newer_lines_are_skipped_and_newer_formats_refused() {
     assert!(matches!(read(&path), Err(ReadError::NoHeader { .. })));
 }
 
-/// Everything of `old` that says something, in `new` as well.
+/// Checks that everything in `old` with a value is in `new` too.
 fn check_kept(old: &Value, new: &Value, at: &str) {
     match old {
         Value::Object(members) => {
             members.iter().for_each(|(name, old)| check_kept(old, &new[name], &format!("{at}.{name}")))
         }
-        // What is absent reads the same.
+        // An absent value is read in the same way.
         Value::Null => {}
         Value::Number(zero) if zero.as_f64() == Some(0.0) && new.is_null() => {}
-        // A slow-start threshold that nothing has set: TCP_INFINITE_SSTHRESH.
+        // A slow-start threshold that is not set yet: TCP_INFINITE_SSTHRESH.
         Value::Number(infinite) if infinite.as_u64() == Some(0x7fff_ffff) && new.is_null() => {}
         Value::Array(items) if items.is_empty() => {}
         Value::Array(items) => {
@@ -68,7 +68,7 @@ fn check_kept(old: &Value, new: &Value, at: &str) {
     }
 }
 
-/// A trial as landspeed wrote it when observations were a field each.
+/// The trial is from a version of landspeed in which each observation was a field.
 #[test]
 fn a_trial_of_an_older_record_loses_nothing() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/trial.jsonl");

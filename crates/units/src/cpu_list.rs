@@ -1,7 +1,8 @@
-//! Lists of processors, as /sys and /proc have them.
+//! Parser for processor lists in the form of /sys and /proc.
 
-/// A set of processors or nodes as the kernel prints it: "0-3,8" (Documentation/admin-guide/cputopology.rst). Absurd
-/// ranges are refused, not expanded.
+/// Parses a set of processors or NUMA nodes in the kernel's format, such as "0-3,8"
+/// (Documentation/admin-guide/cputopology.rst). Returns `None` for malformed text and for numbers of 65536 and above,
+/// so that an absurd range is not expanded.
 pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     const MOST: u32 = 65_536;
     let mut cpus = Vec::new();

@@ -1,10 +1,10 @@
-//! Units of measurement. No bare number stands for a quantity in a public interface of landspeed.
+//! Units of measurement. Public interfaces of landspeed use these types for every quantity instead of bare numbers.
 //!
-//! Serialised values are plain JSON numbers; the *field* that carries one names its unit
-//! (`rate_bps`, `duration_ns`, `cost_bytes_per_cpu_s`), so a reader without this crate still knows.
+//! Serialised values are plain JSON numbers. The *field* that holds one names its unit (`rate_bps`, `took_ns`,
+//! `bytes_per_cpu_s`), so that readers without this crate know it too.
 //!
-//! Decimal prefixes for bit rates (1 Gb/s = 10^9 bit/s), binary ones for sizes (1 KiB = 1024 B): what
-//! the field uses.
+//! Bit rates have decimal prefixes (1 Gb/s = 10^9 bit/s) and sizes have binary ones (1 KiB = 1024 B), as is usual in
+//! networking.
 
 mod cpu_list;
 mod nearest;
@@ -38,13 +38,13 @@ pub struct BitRate(pub f64);
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
-/// Processor time in nanoseconds: one core busy for one second is 10^9, whatever the wall clock says.
+/// Processor time in nanoseconds: one core that is busy for one second uses 10^9, independent of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CpuNanos(pub u64);
 
-/// Payload bytes delivered for one second of processor time, summed over both hosts: landspeed's cost
-/// figure (higher is better). Comparable between runs on a shared machine where rates are not.
+/// Payload bytes delivered per second of processor time, summed over both hosts: landspeed's cost figure (higher is
+/// better). On a shared machine it is comparable between runs, and rates are not.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BytesPerCpuSecond(pub f64);
@@ -58,7 +58,7 @@ impl Bytes {
         Bytes(n * 1024 * 1024)
     }
 
-    /// The mean rate of these bytes over `time`; zero where no time passed.
+    /// Returns the mean rate of these bytes over `time`, or zero if `time` is zero.
     pub fn per(self, time: Nanos) -> BitRate {
         if time.0 == 0 {
             return BitRate(0.0);
@@ -66,7 +66,7 @@ impl Bytes {
         BitRate(self.0 as f64 * 8.0 * 1e9 / time.0 as f64)
     }
 
-    /// These bytes for `cpu`; zero where no processor time was seen.
+    /// Returns these bytes per second of processor time, or zero if `cpu` is zero.
     pub fn per_cpu(self, cpu: CpuNanos) -> BytesPerCpuSecond {
         if cpu.0 == 0 {
             return BytesPerCpuSecond(0.0);
@@ -97,7 +97,8 @@ impl Nanos {
         Nanos(self.0.saturating_mul(n))
     }
 
-    /// The difference, or zero where `earlier` is later: what `-` does, said out loud.
+    /// Returns the difference, or zero if `earlier` is later. The operator `-` saturates too; this method makes it
+    /// explicit.
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
         self - earlier
     }
@@ -121,8 +122,8 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// Sums and differences that stop at the ends of the range: figures come from other hosts and from
-/// files, and a forged one must not stop the program.
+/// Implements sums and differences that saturate. Figures come from other hosts and from files, and a forged one must
+/// not make the program panic.
 macro_rules! additive {
     ($($unit:ident),*) => {$(
         impl Add for $unit {
@@ -152,7 +153,7 @@ impl Add for BitRate {
     }
 }
 
-/// `value` with three significant figures and the largest of `steps` (scale, name) not above it.
+/// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that is not above it.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
     let &(scale, name) =
         steps.iter().find(|(scale, _)| value.abs() >= *scale).unwrap_or(&steps[steps.len() - 1]);
@@ -182,7 +183,8 @@ impl fmt::Display for BitRate {
 }
 
 impl Nanos {
-    /// The one exact spelling, which [`parse_duration`] reads back: "10s", "1500us".
+    /// Returns the exact value in the largest unit that divides it, such as "10s" or "1500us". [`parse_duration`]
+    /// reads it back.
     pub fn exact(self) -> String {
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
         let whole = units.into_iter().find(|(unit, _)| self.0.is_multiple_of(*unit));

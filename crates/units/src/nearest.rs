@@ -1,14 +1,15 @@
-//! What a person may have meant by a name that there is not.
+//! Suggestions for misspelled names.
 
-/// "; did you mean mtu?" where one of `known` is spelled almost so, else nothing: the end of an error about a name.
+/// Returns "; did you mean mtu?" if a name in `known` is spelled similarly, and else an empty string. Error messages
+/// about unknown names end with it.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
-/// The first of `known` with the fewest slips (a letter too many, too few, another, or two swapped), one in three
-/// letters at most.
+/// Returns the first name in `known` with the least edit distance from `name` (a letter inserted, deleted, replaced,
+/// or two swapped). It may differ by one edit per three letters, and by one edit in shorter names.
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// Longer text is no slip of the hand.
+    /// Longest name that is compared, in letters. Longer text is not a misspelled name.
     const LONGEST: usize = 64;
     let letters = name.chars().count();
     if letters > LONGEST {

@@ -1,11 +1,11 @@
-//! Reading sizes, rates and durations as people write them on a command line.
+//! Parsers for sizes, rates and durations as people write them on a command line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{BitRate, Bytes, Nanos};
 
-/// A quantity that could not be read; names what was given and what is understood.
+/// A quantity that could not be parsed: the text, and the formats that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseUnitError {
     given: String,
@@ -20,7 +20,8 @@ impl fmt::Display for ParseUnitError {
 
 impl std::error::Error for ParseUnitError {}
 
-/// Splits "64KiB" into 64 and the scale that `scales` gives the (case-folded) rest.
+/// Splits text such as "64KiB" into a number and a suffix, and returns the number times the suffix's scale. Case is
+/// ignored.
 fn parse(given: &str, scales: &[(&str, f64)], expected: &'static str) -> Result<f64, ParseUnitError> {
     let error = || ParseUnitError { given: given.chars().take(40).collect(), expected };
     let text = given.trim();
@@ -35,7 +36,7 @@ fn parse(given: &str, scales: &[(&str, f64)], expected: &'static str) -> Result<
 impl FromStr for Bytes {
     type Err = ParseUnitError;
 
-    /// "1448", "64K", "64KiB", "1M": binary prefixes, as iperf3 reads lengths.
+    /// Parses sizes such as "1448", "64K", "64KiB" and "1M". Prefixes are binary, as for lengths in iperf3.
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         const K: f64 = 1024.0;
         const SCALES: &[(&str, f64)] = &[
@@ -58,7 +59,7 @@ impl FromStr for Bytes {
 impl FromStr for BitRate {
     type Err = ParseUnitError;
 
-    /// "10G", "2.5Gb/s", "800M": decimal prefixes, bits per second.
+    /// Parses rates such as "10G", "2.5Gb/s" and "800M". Prefixes are decimal, and the unit is bits per second.
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         const SCALES: &[(&str, f64)] = &[
             ("", 1.0),
@@ -76,7 +77,7 @@ impl FromStr for BitRate {
     }
 }
 
-/// "300ms", "5m", "90s", "2h"; a bare number is seconds.
+/// Parses durations such as "300ms", "5m", "90s" and "2h". A number without a unit is in seconds.
 pub fn parse_duration(s: &str) -> Result<Nanos, ParseUnitError> {
     const SCALES: &[(&str, f64)] = &[
         ("", 1e9),

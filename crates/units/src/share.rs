@@ -2,37 +2,38 @@
 
 use std::fmt;
 
-/// A part of a whole, 0 to 1, in steps of a thousand-millionth: exact to compare, to hash and to print.
+/// A part of a whole, from 0 to 1, in steps of 10^-9. It is an integer inside, so that it compares, hashes and prints
+/// exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Share(u32);
 
 const STEPS: f64 = 1e9;
-/// Steps in a percent.
+/// Steps per percent.
 const PERCENT: u32 = 10_000_000;
 
 impl Share {
-    /// The nearest share; `None` outside 0 to 1.
+    /// Returns the nearest share, or `None` if `share` is not from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then(|| Share((share * STEPS).round() as u32))
     }
 
-    /// 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / STEPS
     }
 
-    /// Whether it is nothing at all.
+    /// Returns true if the share is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// "0.01%", "1e-4", "0.0001"; `None` for anything else, and outside 0 to 1.
+    /// Parses shares such as "0.01%", "1e-4" and "0.0001". Returns `None` for any other text or value.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, scale) = match text.strip_suffix('%') {
             Some(number) => (number, 0.01),
             None => (text, 1.0),
         };
-        // parse() would also take "inf", "+1" and " 1".
+        // `f64::parse` would also accept "inf", "+1" and " 1".
         let plain = number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'-'));
         let share = plain.then(|| number.parse::<f64>().ok()).flatten()?;
         Share::new(share * scale)
@@ -40,7 +41,7 @@ impl Share {
 }
 
 impl fmt::Display for Share {
-    /// In percent, exactly.
+    /// Writes the share as an exact percentage.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fraction = format!("{:07}", self.0 % PERCENT);
         match fraction.trim_end_matches('0') {

@@ -1,24 +1,24 @@
-//! Text that somebody else wrote: a peer, a record, a device's name.
+//! Text from untrusted sources: a peer, a record, a device's name.
 
 use std::fmt;
 use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, Visitor};
 
-/// Longest text that is kept, in bytes; a call stack of 127 named frames fits.
+/// Longest text that is kept, in bytes. A call stack of 127 named frames fits.
 const LONGEST: usize = 8192;
 
-/// Text that a terminal shows and never obeys.
+/// Text that is safe to print on a terminal.
 ///
-/// It is escaped as it comes in, from a frame, a record or a string, so there is no way to have it raw: control
-/// characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and other unprintable
-/// characters become `\u{..}`, line ends and tabs `\n`, `\r` and `\t`. What exceeds 8 KiB is cut and ends in `…`.
-/// Backslashes and quotes stay, so text that was escaped once is not escaped again, and two texts that were equal stay
-/// equal.
+/// It is escaped when it is created, from a frame, a record or a string, so that the raw text is never available.
+/// Control characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and other
+/// unprintable characters become `\u{..}`; line ends and tabs become `\n`, `\r` and `\t`. Text of more than 8 KiB is
+/// cut and ends in `…`. Backslashes and quotes stay as they are, so that escaping twice changes nothing and equal
+/// texts stay equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Text(Box<str>);
 
-/// `text` escaped and cut; `None` where it may stay as it is.
+/// Returns `text` escaped and cut, or `None` if it needs neither.
 fn escaped(text: &str) -> Option<String> {
     if text.len() <= LONGEST && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return None;
@@ -28,7 +28,7 @@ fn escaped(text: &str) -> Option<String> {
         let before = shown.len();
         match c {
             '\\' | '\'' | '"' => shown.push(c),
-            // As `Debug` does: what the Unicode tables call unprintable.
+            // Escapes as `Debug` does: whatever the Unicode tables call unprintable.
             _ => shown.extend(c.escape_debug()),
         }
         if shown.len() > LONGEST {

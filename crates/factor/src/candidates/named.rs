@@ -1,18 +1,17 @@
-//! A value that a verdict names and the table does not propose.
+//! Candidates for values that a verdict names and the table does not propose.
 
 use landspeed_record::Candidate;
 
 use super::{Filter, Planner};
 use crate::{Factor, Proposal};
 
-/// Place in the order: behind everything that the table proposes.
+/// Rank in the order of trials: after everything that the table proposes.
 const LAST: u32 = 999;
 
 impl Planner<'_> {
-    /// The change to a value that a verdict names, with what the factor needs. `None` where it is nothing to try: the
-    /// value is not the factor's, or is set already; the factor cannot be changed here, or was left out by the user; or
-    /// the table knows it better, because it proposes the value itself or says that nothing of the factor can matter
-    /// here.
+    /// Returns the change to a value that a verdict names, including what the factor requires. Returns `None` if the
+    /// factor does not accept the value or has it already, if the factor cannot be changed here or the user left it
+    /// out, or if the table knows better: it proposes the value itself or says that the factor cannot matter here.
     pub fn named(&self, filter: &Filter, (name, value): (&str, &str)) -> Option<Candidate> {
         let factor = self.table.find(name).ok()?;
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
@@ -31,13 +30,13 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the table proposes the value, or holds whatever it proposes of the knob for pointless.
+/// Returns true if the table proposes the value, or if all its proposals for the knob are pointless.
 fn known_better(proposals: &[Proposal], value: &str) -> bool {
     let pointless = !proposals.is_empty() && proposals.iter().all(|proposal| proposal.pointless.is_some());
     pointless || proposals.iter().any(|proposal| proposal.value == value)
 }
 
-/// What a knob needs it needs to be on; nothing has to be turned to have it off.
+/// Creates the proposal of a value, with the other knobs that it requires. "off" requires none.
 fn proposal(factor: &Factor, value: &str) -> Proposal {
     let needs = if value == "off" { &[] } else { factor.needs };
     needs.iter().fold(Proposal::new(value, LAST), |proposal, (need, set)| proposal.with(need, *set))

@@ -1,22 +1,22 @@
-//! Placebos: changes to a value that is equivalent to the one that stands.
+//! Placebos: changes to a value that is equivalent to the current one.
 
 use landspeed_record::Candidate;
 
 use super::Planner;
 use crate::{Factor, Proposal, Scope};
 
-/// A factor that a run may toggle between two equivalent values, as a candidate is toggled.
+/// A factor that a run may toggle between two equivalent values, in the way that it toggles a candidate.
 #[derive(Debug, Clone)]
 pub struct Placebo {
-    /// How far the factor reaches: an artefact of toggling can depend on it.
+    /// What the factor affects, because an artefact of toggling can depend on it.
     pub scope: Scope,
     pub factor: &'static str,
-    /// The change, or why there is none here.
+    /// The change, or the reason why there is none here.
     pub change: Result<Candidate, String>,
 }
 
 impl Planner<'_> {
-    /// The placebos of the table, less those of the factors to `skip`.
+    /// Returns the placebos of the table, except those of the factors in `skip`.
     pub fn placebos(&self, skip: &[String]) -> Vec<Placebo> {
         let known = self.table.all().filter(|factor| !skip.iter().any(|skipped| skipped == factor.name));
         let placebo = |factor: &'static Factor| {

@@ -1,4 +1,4 @@
-//! Who meets whom in a study.
+//! The contestants of a study.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,32 +6,32 @@ use std::str::FromStr;
 use crate::Settings;
 
 const DEFAULT: &str = "default";
-/// The setting of a flow that says what carries it.
+/// The setting of a flow that names its transport.
 const TRANSPORT: &str = "transport";
-/// What carries a flow that says nothing else.
+/// The transport of flows without that setting.
 const TCP: &str = "tcp";
-/// Transports that bring a congestion control of their own with them: each is a contestant by its name.
+/// Transports with a congestion control of their own. Each is a contestant under its own name.
 const WHOLE: [&str; 2] = ["udt", "quic"];
 
-/// A contestant of a study: a congestion control, and what else its flows are set to, their transport among it. As text:
+/// A contestant of a study: a congestion control and the other settings of its flows, such as the transport. As text:
 /// `cubic`, `bbr+pacing-rate=1G`, `default+transport=mptcp`, `udt`.
 ///
-/// This is the one place that says what a contestant's name means: `udt` is the transport of that name with no control of the
-/// kernel's, and `cubic` is a control over TCP.
+/// Only this type interprets the name of a contestant: `udt` is the transport of that name without a congestion
+/// control of the kernel, and `cubic` is a congestion control over TCP.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contestant {
-    /// By its name in `landspeed cc list`; `None` for the host's default, or the transport's own.
+    /// The congestion control's name in `landspeed cc list`; `None` for the host's default, or the transport's own.
     pub control: Option<String>,
     pub settings: Settings,
 }
 
 impl Contestant {
-    /// What carries its flows: a value of the setting `transport`.
+    /// Returns the transport of its flows: the value of the setting `transport`.
     pub fn transport(&self) -> &str {
         self.settings.get(TRANSPORT).map_or(TCP, String::as_str)
     }
 
-    /// Whether its transport brings the congestion control with it.
+    /// Returns true if its transport has a congestion control of its own.
     fn is_whole(&self) -> bool {
         WHOLE.contains(&self.transport())
     }

@@ -1,10 +1,9 @@
-//! What `landspeed compare` writes down and says: the study as it was set, its runs as they were seen, and the figures
-//! that follow.
+//! The data of `landspeed compare`: the plan of the study, the raw data of its runs, and the figures of the report.
 //!
 //! | file | is |
 //! |---|---|
-//! | `study` | what is to be run: path, schedule, who meets whom |
-//! | `run` | one run as it was seen, by real hosts or by the simulator: raw samples |
+//! | `study` | the plan: path, schedule, contestants |
+//! | `run` | the raw samples of one run, on real hosts or in the simulator |
 //! | `report` | what `landspeed compare --json` prints: computed from the runs alone |
 
 mod contestant;

@@ -8,7 +8,7 @@ use crate::unknown;
 
 pub const COMPARE_FORMAT: u32 = 1;
 
-/// A figure over repeats: its mean, and the 95 % interval of that mean (Student's t). One repeat has no interval.
+/// A figure over repeats: the mean, and its 95 % interval (Student's t). One repeat gives no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interval {
@@ -20,24 +20,24 @@ pub struct Interval {
     pub high: Option<f64>,
 }
 
-/// One region of the schedule: cottrell-2005 section III.A.
+/// One region of the schedule (cottrell-2005 section III.A).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RegionFigures {
-    /// Number, from 1.
+    /// Number of the region, from 1.
     pub region: u16,
-    /// Flows that run in it.
+    /// Number of flows in the region.
     pub flows: u16,
-    /// Goodput of all flows together, mean over repeats; `None` where nothing arrived.
+    /// Goodput of all flows together, mean over repeats; `None` if nothing arrived.
     #[serde(with = "unknown::measured")]
     pub mean_bps: BitRate,
-    /// Standard deviation of the aggregate over the seconds of the region, mean over repeats; `None` where there is no
-    /// spread.
+    /// Standard deviation of the aggregate goodput over the seconds of the region, mean over repeats; `None` if there
+    /// is no spread.
     #[serde(with = "unknown::measured")]
     pub sd_bps: BitRate,
-    /// `sd / mean` of the aggregate; `None` where nothing arrived.
+    /// `sd / mean` of the aggregate goodput; `None` if nothing arrived.
     pub stability: Option<f64>,
-    /// Jain's index of the flows' mean goodputs, mean over repeats; 1 with one flow, `None` where nothing arrived.
+    /// Jain's index of the flows' mean goodputs, mean over repeats; 1 with one flow, `None` if nothing arrived.
     pub fairness: Option<f64>,
 }
 
@@ -45,51 +45,53 @@ pub struct RegionFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContestFigures {
-    /// Congestion control: its name in `landspeed cc list`.
+    /// Name of the congestion control in `landspeed cc list`.
     pub protocol: String,
     /// Its name in the literature: "H-TCP".
     pub title: String,
-    /// Goodput of all flows together over all regions, mean over repeats; `None` where no run counts.
+    /// Goodput of all flows together over all regions, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::measured")]
     pub mean_bps: BitRate,
-    /// Standard deviation of the aggregate over all seconds of a run, mean over repeats; `None` where no run counts.
+    /// Standard deviation of the aggregate goodput over all seconds of a run, mean over repeats; `None` if no run
+    /// counts.
     #[serde(with = "unknown::measured")]
     pub sd_bps: BitRate,
-    /// `sd_bps / mean_bps`: smaller is steadier. `None` where nothing arrived, or no run counts.
+    /// `sd_bps / mean_bps`; smaller is steadier. `None` if nothing arrived, or if no run counts.
     pub stability: Option<f64>,
-    /// Region by region; those without two samples are left out.
+    /// Figures of each region. Regions without two samples are left out.
     pub fairness: Vec<RegionFigures>,
-    /// Least of Jain's index over the regions with several flows; `None` where no region has them.
+    /// Lowest Jain's index of the regions with several flows; `None` if no region has several.
     pub fairness_min: Option<f64>,
-    /// Greatest of it.
+    /// Highest Jain's index of the regions with several flows; `None` if no region has several.
     pub fairness_max: Option<f64>,
-    /// Processor time of the sender by elapsed time, 1 is one core; `None` in the simulator.
+    /// Processor time of the sender per elapsed time, in cores; `None` in the simulator.
     pub cpu: Option<f64>,
-    /// Processor cycles of the sender by bit of payload (the paper's MHz per Mb/s); `None` where the clock is unknown.
+    /// Processor cycles of the sender per bit of payload (the paper's MHz per Mb/s); `None` if the clock is unknown.
     pub cycles_per_bit: Option<f64>,
-    /// Mean of the probe's round trips; `None` where none came back.
+    /// Mean of the probe's round trips; `None` if no probe came back.
     pub rtt_mean_s: Option<f64>,
-    /// Standard deviation of the probe's round trips; `None` where none came back.
+    /// Standard deviation of the probe's round trips; `None` if no probe came back.
     pub rtt_sd_s: Option<f64>,
-    /// Retransmitted segments by segments delivered; `None` where nothing was.
+    /// Retransmitted segments per delivered segment; `None` if no segment was delivered.
     pub resent_share: Option<f64>,
-    /// From a flow's entry until its goodput over 5 samples first stays within 20 % of its fair share; median over
-    /// flows that enter a path in use, and `None` where less than half of them came so far within their region.
+    /// Time from a flow's entry until the mean of its goodput over 5 samples first stays within 20 % of its fair
+    /// share. Median over the flows that enter a path in use; `None` if less than half of them converged within their
+    /// region.
     pub convergence_s: Option<f64>,
-    /// Aggregate of the middle region, with all flows: over repeats.
+    /// Aggregate goodput of the middle region, with all flows, over repeats.
     pub middle_bps: Option<Interval>,
-    /// Each run's own mean goodput, over repeats; tells with the next three which differences are real. `None` where no run
-    /// has one.
+    /// Mean goodput of a run, over repeats. The `_over_repeats` figures show which differences are real. `None` if no
+    /// run has a value.
     pub mean_over_repeats_bps: Option<Interval>,
-    /// The same of `stability`.
+    /// `stability` of a run, over repeats; `None` if no run has a value.
     pub stability_over_repeats: Option<Interval>,
-    /// The same of `fairness_min`.
+    /// `fairness_min` of a run, over repeats; `None` if no run has a value.
     pub fairness_over_repeats: Option<Interval>,
-    /// The same of `rtt_sd_s`.
+    /// `rtt_sd_s` of a run, over repeats; `None` if no run has a value.
     pub rtt_sd_over_repeats_s: Option<Interval>,
-    /// Runs that count; where none does, every figure is `None`.
+    /// Runs that count; without any, every figure is `None`.
     pub runs: u32,
-    /// Runs that do not: nothing of them is in any figure.
+    /// Runs that do not count. They are in no figure.
     pub invalid: u32,
 }
 
@@ -101,19 +103,19 @@ pub struct MeetingFigures {
     pub first: String,
     /// The second: flows 2 and 4.
     pub second: String,
-    /// Mean goodput of the first's flows over that of the second's while all flows run: geometric mean over repeats.
-    /// 1 is fair; `None` where neither moved anything.
+    /// Mean goodput of the first protocol's flows over that of the second's while all flows run, geometric mean over
+    /// repeats. 1 is fair; `None` if nothing arrived.
     pub ratio: Option<Interval>,
-    /// Jain's index of all flows in the middle region; `None` where nothing arrived.
+    /// Jain's index of all flows in the middle region; `None` if nothing arrived.
     pub fairness: Option<f64>,
-    /// Goodput of all flows together in the middle region, mean over repeats; `None` where no run counts.
+    /// Goodput of all flows together in the middle region, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::measured")]
     pub mean_bps: BitRate,
     pub runs: u32,
     pub invalid: u32,
 }
 
-/// Two flows of one protocol, of which one has a longer round trip.
+/// Two flows of one protocol with different round trips.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoundTripFigures {
@@ -122,13 +124,14 @@ pub struct RoundTripFigures {
     pub short_rtt_ns: Nanos,
     /// Idle round trip of the second flow.
     pub long_rtt_ns: Nanos,
-    /// Goodput of the flow with the short round trip over that of the other, both from start to end: geometric mean over
-    /// repeats. 1 is fair; `None` where neither moved anything.
+    /// Goodput of the flow with the shorter round trip over that of the other, both over the whole run: geometric
+    /// mean over repeats. 1 is fair; `None` if nothing arrived.
     pub ratio: Option<Interval>,
-    /// `a` where goodput goes as `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno): the logarithm of `ratio` by
-    /// that of the round trips' ratio. 0 is fair; `None` where neither moved anything.
+    /// The exponent `a` if goodput is proportional to `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno):
+    /// the logarithm of `ratio` divided by that of the ratio of the round trips. 0 is fair; `None` if nothing
+    /// arrived.
     pub bias: Option<f64>,
-    /// Goodput of both together, mean over repeats; `None` where no run counts.
+    /// Goodput of both flows together, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::measured")]
     pub mean_bps: BitRate,
     pub runs: u32,
@@ -140,56 +143,56 @@ pub struct RoundTripFigures {
 #[serde(default)]
 pub struct ShortFlowFigures {
     pub protocol: String,
-    /// Short flows that came to their end within the run.
+    /// Short flows that completed within the run.
     pub completed: u32,
-    /// Short flows that did not, within the run.
+    /// Short flows that did not complete within the run.
     pub unfinished: u32,
-    /// Median completion time; `None` where none came to its end.
+    /// Median completion time; `None` if no short flow completed.
     pub median_s: Option<f64>,
-    /// 90th percentile; `None` with fewer than 10 flows beyond it.
+    /// 90th percentile of the completion time; `None` with fewer than 10 flows beyond it.
     pub p90_s: Option<f64>,
-    /// Goodput of the long flow, mean over repeats; `None` where no run counts.
+    /// Goodput of the long flow, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::measured")]
     pub long_bps: BitRate,
     pub runs: u32,
     pub invalid: u32,
 }
 
-/// Processor cost against the number of parallel streams: cottrell-2005 Figures 6 and 7.
+/// Processor cost over the number of parallel streams (cottrell-2005 Figures 6 and 7).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuByStreams {
-    /// Parallel streams.
+    /// Number of parallel streams.
     pub streams: u32,
-    /// Window of each: the one of those tried with which they carried most.
+    /// Window of each stream: the one with the highest goodput of those tried.
     pub window_bytes: Bytes,
-    /// Goodput of all streams together, mean over repeats; `None` where no run counts.
+    /// Goodput of all streams together, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::measured")]
     pub rate_bps: BitRate,
-    /// Sender's processor time by elapsed time; `None` in the simulator.
+    /// Processor time of the sender per elapsed time, in cores; `None` in the simulator.
     pub cpu: Option<f64>,
-    /// Cycles of the sender by bit (GHz per Gb/s); `None` where the clock is unknown.
+    /// Processor cycles of the sender per bit (GHz per Gb/s); `None` if the clock is unknown.
     pub cycles_per_bit: Option<f64>,
-    /// Runs that count, of this window.
+    /// Runs with this window that count.
     pub runs: u32,
-    /// How many windows were tried.
+    /// Number of windows that were tried.
     pub windows_tried: u32,
 }
 
-/// An order by one figure, best first.
+/// The protocols in order of one figure, best first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ranking {
-    /// The figure: "throughput", "stability", "fairness", "effect on RTT", "convergence", "processor cost".
+    /// Name of the figure: "throughput", "stability", "fairness", "effect on RTT", "convergence", "processor cost".
     pub by: String,
-    /// Protocols in groups, best first: within a group no difference is real (Student's test of the paired differences
-    /// over repeats, Holm's correction over all pairs, 5 % for the whole ranking).
+    /// Groups of protocols, best first. No difference within a group is real (Student's test of the paired
+    /// differences over repeats, Holm's correction over all pairs, 5 % for the whole ranking).
     pub groups: Vec<Vec<String>>,
-    /// How to read it, where there is something to say: too few repeats for any difference.
+    /// A remark on the ranking, such as that the repeats are too few for any difference; `None` without one.
     pub note: Option<String>,
 }
 
-/// A value that the paper prints, and ours; only at scale 1.
+/// A value from the paper beside the value of this study. Only at scale 1.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PaperValue {
@@ -197,24 +200,24 @@ pub struct PaperValue {
     /// "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit", "rtt_sd_s", and
     /// "stability_1" to "fairness_7" for the regions.
     pub figure: String,
-    /// What the paper prints, in our unit.
+    /// The paper's value, in landspeed's unit.
     pub paper: f64,
-    /// What this study has.
+    /// The value of this study.
     pub ours: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PaperFinding {
-    /// Where the paper says it: "section IV.A, Table 1".
+    /// The place in the paper: "section IV.A, Table 1".
     pub place: String,
-    /// What the paper says.
+    /// The paper's claim.
     pub claim: String,
-    /// Whether it shows here; `None` where this study cannot tell.
+    /// True if it reproduces here; `None` if this study cannot decide.
     pub reproduces: Option<bool>,
-    /// Our figures that tell, in words.
+    /// Figures of this study that decide it, in words.
     pub evidence: String,
-    /// The likely reason where it does not.
+    /// The likely reason if it does not reproduce.
     pub reason: Option<String>,
 }
 
@@ -224,36 +227,37 @@ pub struct CompareReport {
     pub format: u32,
     pub landspeed: String,
     pub started: String,
-    /// From the first run's start to the last one's end; `None` in the simulator, where runs take no time of their own.
+    /// From the start of the first run to the end of the last; `None` in the simulator, where runs have no wall-clock
+    /// time.
     #[serde(deserialize_with = "unknown::or_default")]
     pub took_ns: Option<Nanos>,
     pub command: String,
-    /// What was to be run.
+    /// The study as planned.
     pub study: Study,
-    /// Each protocol under the schedule, in the study's order.
+    /// Figures of each protocol under the schedule, in the study's order.
     pub protocols: Vec<ContestFigures>,
-    /// Two protocols on one path.
+    /// Figures of two protocols on one path.
     pub meetings: Vec<MeetingFigures>,
-    /// Short flows beside a long one.
+    /// Figures of short flows beside a long one.
     pub short_flows: Vec<ShortFlowFigures>,
-    /// Flows of one protocol with two round trips on one path.
+    /// Figures of flows of one protocol with two different round trips on one path.
     pub round_trips: Vec<RoundTripFigures>,
-    /// Processor cost by the number of parallel streams.
+    /// Processor cost by number of parallel streams.
     pub streams: Vec<CpuByStreams>,
-    /// Orders of the protocols, and which differences are real.
+    /// Rankings of the protocols, with the differences that are real.
     pub rankings: Vec<Ranking>,
-    /// Beside the paper's own values, at full size only.
+    /// The paper's values beside those of this study. Only at full size.
     pub paper: Vec<PaperValue>,
-    /// What the paper found, and whether it shows here.
+    /// The paper's findings, and whether they reproduce here.
     pub findings: Vec<PaperFinding>,
-    /// Runs that were to be made.
+    /// Runs that were planned.
     pub runs_planned: u32,
     /// Runs that were made.
     pub runs: u32,
-    /// Runs of them that do not count.
+    /// Those of `runs` that do not count.
     pub invalid_runs: u32,
-    /// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing. `None` for a
-    /// valid study.
+    /// Why the study as a whole is void: more than a fifth of its runs do not count, or runs are missing. `None` for
+    /// a valid study.
     pub void: Option<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,

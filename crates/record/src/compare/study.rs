@@ -1,4 +1,4 @@
-//! What a study is: the same words for real hosts and for the simulator.
+//! The plan of a study, the same for real hosts and for the simulator.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -8,37 +8,38 @@ use crate::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Sockets of real hosts, or of a lab's.
+    /// Sockets of real hosts, or of a lab's hosts.
     #[default]
     Kernel,
-    /// The simulator: the same C sources, packet by packet.
+    /// The simulator. It runs the same C sources, packet by packet.
     Simulator,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StudyPath {
-    /// Rate of the bottleneck, in bits of IP packets; null where neither host's link tells its speed.
+    /// Rate of the bottleneck, in bits of IP packets; `None` if neither host's link reports its speed.
     #[serde(with = "unknown::measured")]
     pub rate_bps: BitRate,
-    /// Round trip when idle.
+    /// Idle round trip.
     pub rtt_ns: Nanos,
-    /// Most bytes of IP packets that wait in front of the bottleneck; `None` between real hosts, which do not tell.
+    /// Capacity of the queue in front of the bottleneck, in bytes of IP packets; `None` between real hosts, which do
+    /// not report it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub queue_bytes: Option<Bytes>,
     /// MTU of the path.
     pub mtu_bytes: u16,
-    /// Largest receive window that hosts grant a flow; `None` where nothing bounds it.
+    /// Largest receive window that hosts grant a flow; `None` if nothing bounds it.
     pub window_bytes: Option<Bytes>,
-    /// The topology in words: "lab:wan:rate=100M,rtt=164ms,queue=0.5bdp", or the hosts' names.
+    /// The topology: "lab:wan:rate=100M,rtt=164ms,queue=0.5bdp", or the hosts' names.
     pub topology: String,
 }
 
-/// What a study has room for where the rate is not known.
+/// Rate for which a study provides buffers if the path's rate is unknown.
 const AMPLE: BitRate = BitRate(1e10);
 
 impl StudyPath {
-    /// Bandwidth-delay product, at 10 Gb/s where the rate is not known.
+    /// Returns the bandwidth-delay product. An unknown rate counts as 10 Gb/s.
     pub fn bdp(&self) -> Bytes {
         Bytes((self.rate().unwrap_or(AMPLE).0 / 8.0 * self.rtt_ns.as_secs_f64()) as u64)
     }
@@ -47,13 +48,13 @@ impl StudyPath {
         Some(self.rate_bps).filter(|rate| rate.0 > 0.0)
     }
 
-    /// "1 Gb/s, 164 ms round trip".
+    /// Returns a description such as "1 Gb/s, 164 ms round trip".
     pub fn told(&self) -> String {
         let rate = self.rate().map_or_else(|| "rate not known".to_owned(), |rate| rate.to_string());
         format!("{rate}, {} round trip", self.rtt_ns)
     }
 
-    /// Room in front of the bottleneck that may be counted on: none where it is not known.
+    /// Returns the capacity of the queue in front of the bottleneck, or zero if it is unknown.
     pub fn room(&self) -> Bytes {
         self.queue_bytes.unwrap_or_default()
     }
@@ -62,31 +63,32 @@ impl StudyPath {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "kebab-case")]
 pub enum Question {
-    /// How flows of one protocol share a path as they come and go: cottrell-2005 section III.A.
+    /// How flows of one protocol share a path as flows enter and leave (cottrell-2005 section III.A).
     #[default]
     Regions,
-    /// How flows of two protocols share it: the same schedule, flows 1 and 3 of the first, 2 and 4 of the second.
+    /// How flows of two protocols share a path: the same schedule, with flows 1 and 3 of the first protocol, 2 and 4
+    /// of the second.
     Meeting,
-    /// How short flows fare beside a long one: one long flow of the contest's protocol from the start to the end, and
-    /// short ones one after another (RFC 5166 section 2.1.3).
+    /// How short flows fare beside a long one: one long flow of the contest's protocol over the whole run, and short
+    /// flows at fixed intervals (RFC 5166 section 2.1.3).
     ShortFlows {
-        /// What each short flow sends.
+        /// Bytes that each short flow sends.
         size_bytes: Bytes,
-        /// Time between the starts of two.
+        /// Time between the starts of two short flows.
         every_ns: Nanos,
     },
-    /// What a bit costs the sender with so many parallel streams of one protocol from the start to the end, none of which
-    /// has more than this in flight: cottrell-2005 section IV.B.2, Figures 6 and 7.
+    /// How much processor time a bit costs the sender with several parallel streams of one protocol over the whole
+    /// run (cottrell-2005 section IV.B.2, Figures 6 and 7).
     Streams {
-        /// How many.
+        /// Number of streams.
         streams: u16,
-        /// Most that each has in flight.
+        /// Most bytes that each stream has in flight.
         window_bytes: Bytes,
     },
-    /// How flows of one protocol with different round trips share it; the second flow's is longer by so much.
-    /// Only the simulator answers it.
+    /// How two flows of one protocol share a path if the second one's round trip is longer. Only the simulator can
+    /// run it.
     RoundTrips {
-        /// Beyond the path's own round trip.
+        /// Time by which the second flow's round trip exceeds the path's.
         longer_ns: Nanos,
     },
 }
@@ -94,74 +96,74 @@ pub enum Question {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Contest {
-    /// Its name in records: "htcp", "htcp beside reno", "htcp with short flows"; unique within a study.
+    /// Name in records: "htcp", "htcp beside reno", "htcp with short flows". Unique within a study.
     pub name: String,
-    /// The contestants, each as [`super::Contestant`] writes it; flows take them in turn.
+    /// The contestants in text form (`Contestant`). The flows are assigned to them in turn.
     #[serde(alias = "controls")]
     pub contestants: Vec<String>,
     #[serde(flatten)]
     pub question: Question,
 }
 
-/// Short flows of one run, at most: each is a connection that real hosts hold open from the start.
+/// Largest number of short flows in one run. Each is a connection that real hosts hold open from the start.
 const MOST_SHORT: u64 = 60;
 
-/// Parallel streams of one run, at most.
+/// Largest number of parallel streams in one run.
 const MOST_STREAMS: u16 = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowPlan {
-    /// Whose flow it is, as [`super::Contestant`] writes it.
+    /// The flow's contestant in text form (`Contestant`).
     #[serde(alias = "control")]
     pub contestant: String,
-    /// When it enters, since the start of the run.
+    /// Time when the flow enters, from the start of the run.
     pub enters_ns: Nanos,
-    /// When it leaves, since the start of the run.
+    /// Time when the flow leaves, from the start of the run.
     pub leaves_ns: Nanos,
-    /// All that it sends, where it is a short flow; `None` where it sends until it leaves.
+    /// Bytes that a short flow sends; `None` for a flow that sends until it leaves.
     pub data_bytes: Option<Bytes>,
-    /// How much longer than the path's its round trip is.
+    /// Time by which the flow's round trip exceeds the path's.
     pub longer_ns: Nanos,
 }
 
-/// A study: every contest, so many times.
+/// A study: a number of runs of each contest.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Study {
-    /// What carries the flows.
+    /// What carries the flows: sockets or the simulator.
     pub engine: Engine,
-    /// The path that they share.
+    /// The path that the flows share.
     pub path: StudyPath,
-    /// Who meets whom, and what is asked.
+    /// The contests: the contestants of each, and the question that it answers.
     pub contests: Vec<Contest>,
-    /// Flows of a run (4 in the paper).
+    /// Number of flows in a run (4 in the paper).
     pub flows: u16,
-    /// Length of a region, in which the number of flows stays the same (120 s in the paper); the middle one, with
+    /// Length of a region, in which the number of flows stays the same (120 s in the paper). The middle region, with
     /// all flows, is twice as long.
     pub region_ns: Nanos,
-    /// `region_ns` over the paper's 120 s. Where it is not 1, figures are never set beside the paper's.
+    /// `region_ns` over the paper's 120 s. Unless it is 1, figures are never compared with the paper's.
     pub scale: f64,
-    /// Runs of each contest.
+    /// Number of runs of each contest.
     pub repeats: u32,
-    /// How far rate, round trip and queue of each repeat may lie from the path's: 0.02 is 2 % either way, drawn evenly
-    /// from the seed, the same for all contests of a repeat. 0 is the same path each time.
+    /// How far rate, round trip and queue of a repeat may differ from the path's: 0.02 is 2 % either way, uniformly
+    /// distributed, from the seed, and the same for all contests of a repeat. 0 keeps the path the same.
     pub varied_share: f64,
-    /// Time between samples of flows (1 s in the paper, and shorter where regions are).
+    /// Time between samples of flows (1 s in the paper; shorter for shorter regions).
     pub sample_ns: Nanos,
     /// Time between probes of the round trip (1 s in the paper).
     pub probe_ns: Nanos,
-    /// Seed of the order of runs, of the link's chance and of entry times.
+    /// Seed of the order of runs, of the link's random losses and of entry times.
     pub seed: u64,
 }
 
-/// The size of a packet in the paper: its hosts' Ethernet.
+/// MTU in the paper, whose hosts use Ethernet.
 const MTU: u16 = 1500;
 const REGION: Nanos = Nanos::secs(120);
 
 impl Study {
-    /// The study of cottrell-2005 at full size on its longest path: 1 Gb/s, 164 ms, four flows, 16 minutes. The queue,
-    /// which the paper does not tell, is half a bandwidth-delay product.
+    /// Returns the study of cottrell-2005 at full size on its longest path: 1 Gb/s, 164 ms, four flows, 16 minutes.
+    /// The paper does not state the queue; it is half a bandwidth-delay product here.
     pub fn paper() -> Self {
         let (rate_bps, rtt_ns) = (BitRate(1e9), Nanos::millis(164));
         let path = StudyPath { rate_bps, rtt_ns, mtu_bytes: MTU, ..StudyPath::default() };
@@ -180,8 +182,8 @@ impl Study {
         }
     }
 
-    /// The regions shortened (or lengthened) by a factor, and samples and probes with them where regions get shorter:
-    /// a region keeps as many samples as the paper's, down to one in 100 ms.
+    /// Returns the study with the regions' length multiplied by `scale`. For shorter regions, samples and probes
+    /// become more frequent too, so that a region keeps as many as in the paper, down to one every 100 ms.
     #[must_use]
     pub fn scaled(self, scale: f64) -> Self {
         let region_ns = Nanos((REGION.0 as f64 * scale) as u64);
@@ -189,10 +191,10 @@ impl Study {
         Study { region_ns, scale, sample_ns: sample, probe_ns: sample, ..self }
     }
 
-    /// Repeats that an interval or a difference may be taken over. Real hosts differ from run to run by themselves; the
-    /// simulator's hosts do not, so that runs over the very same path, with other dice, are one measurement: a simulated
-    /// network locks flows into patterns that hold for one ratio of rate, round trip and queue (Floyd and Jacobson, "On
-    /// traffic phase effects in packet-switched gateways", 1992).
+    /// Returns the number of repeats that an interval or a difference may use. Real hosts vary from run to run.
+    /// Simulated ones do not, so simulated runs over exactly the same path, even with other seeds, count as one
+    /// measurement: a simulated network locks flows into patterns that depend on the ratio of rate, round trip and
+    /// queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     pub fn independent_repeats(&self) -> u32 {
         match self.engine {
             Engine::Simulator if self.varied_share <= 0.0 => self.repeats.min(1),
@@ -204,7 +206,7 @@ impl Study {
         Nanos(self.region_ns.0.saturating_mul(2 * u64::from(self.flows)))
     }
 
-    /// The flows of a contest: the same for every engine.
+    /// Returns the flows of a contest. They are the same for every engine.
     pub fn schedule(&self, contest: &Contest) -> Vec<FlowPlan> {
         let contestants = contest.contestants.iter().cycle();
         match contest.question {
@@ -235,18 +237,19 @@ impl Study {
         }
     }
 
-    /// Flow `n` of the paper's schedule (section III.A): flows enter one region apart and leave last in, first out.
+    /// Returns flow `n` of the paper's schedule (section III.A): flows enter one region apart and leave last in,
+    /// first out.
     fn in_region(&self, n: u16, contestant: &str) -> FlowPlan {
         let enters = Nanos(self.region_ns.0.saturating_mul(u64::from(n)));
         FlowPlan { enters_ns: enters, leaves_ns: self.duration() - enters, ..self.whole(contestant) }
     }
 
-    /// A flow from the start to the end.
+    /// Returns a flow that lasts for the whole run.
     fn whole(&self, contestant: &str) -> FlowPlan {
         FlowPlan { contestant: contestant.to_owned(), leaves_ns: self.duration(), ..FlowPlan::default() }
     }
 
-    /// Regions from first to last: start, end, and number of flows in it. One flow has one region.
+    /// Returns the regions in order: start, end, and number of flows. A single flow has one region.
     pub fn regions(&self) -> Vec<(Nanos, Nanos, u16)> {
         let all = u64::from(self.flows);
         let bound = |n: u64| Nanos(self.region_ns.0.saturating_mul(n));

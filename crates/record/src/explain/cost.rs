@@ -3,10 +3,11 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// A class with its name, as printed and as serialised, in the order of a packet's way down and up: the order of bars.
+/// Declares the classes, each with the name that is printed and serialised. The order is that of a packet's way down
+/// and up the stack, and that of the bars in reports.
 macro_rules! classes {
     ($($(#[$about:meta])* $class:ident = $name:literal,)+) => {
-        /// What a processor was doing when it was sampled: the taxonomy of Cai et al., "Understanding Host
+        /// The kind of work that a processor did when it was sampled: the taxonomy of Cai et al., "Understanding Host
         /// Network Stack Overheads" (SIGCOMM 2021), extended.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
         pub enum CostClass {
@@ -30,9 +31,9 @@ classes! {
     Application = "application",
     /// Entry to and exit from the kernel, the socket layer above the transport, file descriptors.
     SystemCall = "system-call",
-    /// Moving payload between user and kernel memory.
+    /// Copying payload between user and kernel memory.
     Copy = "copy",
-    /// Summing payload in software.
+    /// Checksumming payload in software.
     Checksum = "checksum",
     Tcp = "tcp",
     Udp = "udp",
@@ -42,18 +43,18 @@ classes! {
     Driver = "driver",
     /// Interrupts, softirq and NAPI.
     Softirq = "softirq",
-    /// Allocating and freeing buffers and the memory under them.
+    /// Allocation and release of buffers and of the memory behind them.
     Memory = "memory",
     Lock = "lock",
     /// Scheduling, wake-ups, timers, polling calls.
     Scheduling = "scheduling",
-    /// Pinning, mapping and accounting pages; zero-copy bookkeeping; page faults.
+    /// Pinning, mapping and accounting of pages; zero-copy bookkeeping; page faults.
     Page = "page",
-    /// The virtual machine's own: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
+    /// Work of the virtual machine itself: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
     /// figure of its own.
     Hypervisor = "hypervisor",
     Observer = "observer",
-    /// Known symbols that belong to none of these.
+    /// Known symbols that belong to no other class.
     #[default]
     Other = "other",
 }
@@ -61,61 +62,61 @@ classes! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassSamples {
-    /// The class.
+    /// Class of work.
     pub class: CostClass,
-    /// Samples in it.
+    /// Samples in this class.
     pub samples: u64,
 }
 
-/// Samples of one symbol that no rule of the table knows.
+/// Samples of one symbol that no rule classifies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SymbolSamples {
-    /// The innermost symbol that is no helper: memset or an unlock is passed over for its caller.
+    /// The innermost symbol that is not a helper. A helper such as memset or an unlock counts for its caller.
     pub symbol: String,
-    /// Samples in it.
+    /// Samples of this symbol.
     pub samples: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackSamples {
-    /// Frames from the outermost to the innermost, joined by ";": the folded form of flame graphs.
-    /// Kernel frames end in "_[k]".
+    /// Frames from the outermost to the innermost, joined by ";": the folded format of flame graphs. Kernel frames
+    /// end in "_[k]".
     pub stack: String,
-    /// What the innermost frames were taken for.
+    /// Class that the innermost frames belong to.
     pub class: CostClass,
     /// Samples with these frames.
     pub samples: u64,
 }
 
-/// Processor time of one host over one window, sampled.
+/// Sampled processor time of one host over one window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CostProfile {
-    /// The event: "cpu-clock" (a timer), or "cycles" (a hardware counter).
+    /// The sampling event: "cpu-clock" (a timer) or "cycles" (a hardware counter).
     pub event: String,
-    /// Whose time: "tasks" (the workload's own threads and what softirqs ran on them; the hosts of a lab
-    /// share a machine), "process" (all threads of the process that was named) or "machine" (all processors).
+    /// The processor time that is sampled: "tasks" (the workload's own threads and the softirqs that ran on them,
+    /// because the hosts of a lab share a machine), "process" (all threads of the process that the user named) or
+    /// "machine" (all processors).
     pub scope: String,
     pub window_ns: Nanos,
-    /// Time that a sample represents.
+    /// Time that one sample represents.
     pub period_ns: Nanos,
-    /// Samples that fell on something other than the idle loop.
+    /// Samples outside the idle loop.
     pub samples: u64,
-    /// Those of them that fell on kernel code.
+    /// Those of `samples` in kernel code.
     pub kernel_samples: u64,
     /// Samples that the kernel could not deliver.
     pub lost: u64,
-    /// Stolen time as a share of the window over all processors, 0 to 1: beside the classes, not of
-    /// them.
+    /// Stolen time as a share of the window over all processors, 0 to 1. It is in none of the classes.
     pub steal_share: f64,
-    /// By class; their sum is `samples`.
+    /// Samples by class; their sum is `samples`.
     pub classes: Vec<ClassSamples>,
-    /// What is in [`CostClass::Other`] because no rule knows it, most first.
+    /// Symbols that no rule classifies and that therefore count as [`CostClass::Other`], the most frequent first.
     pub unclassified: Vec<SymbolSamples>,
-    /// Stacks, most first; the rarest may be left out, and a note says how many samples those are.
+    /// Stacks, the most frequent first. The rarest may be left out, and a note says how many samples those have.
     pub stacks: Vec<StackSamples>,
-    /// What a reader must know, the bias of the event included, one line each.
+    /// Remarks for the reader, one line each. One describes the bias of the event.
     pub notes: Vec<String>,
 }

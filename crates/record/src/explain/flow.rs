@@ -1,5 +1,5 @@
-//! Flows, queues and processes as the kernel shows them (sock_diag, rtnetlink, /proc), also those of
-//! other programs.
+//! Flows, queues and processes as the kernel reports them (sock_diag, rtnetlink, /proc), including those of other
+//! programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::unknown;
 
-/// Transport protocol of a socket, by its number (IANA, "Protocol Numbers"). As text the name of those that have one here,
-/// else the number.
+/// The transport protocol of a socket, by its number (IANA, "Protocol Numbers"). Its text is the name if it has one
+/// here, and else the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Protocol(pub u16);
 
@@ -70,56 +70,56 @@ pub struct FlowKey {
     pub remote: SocketAddr,
 }
 
-/// TCP_INFO at one moment (include/uapi/linux/tcp.h); counts and times run from the start of the
-/// connection.
+/// TCP_INFO at one moment (include/uapi/linux/tcp.h). Counts and times are from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpState {
     /// Congestion control state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
-    /// Retransmission time-outs in a row.
+    /// Consecutive retransmission timeouts.
     pub retransmit_timeouts: u8,
     /// Options: bit 0 timestamps, 1 SACK, 2 window scaling, 3 ECN (TCPI_OPT_*).
     pub options: u8,
-    /// The peer's windows are told in steps of 2 to the power of this.
+    /// Exponent of the unit of the peer's windows: they are advertised in units of 2^scale bytes.
     pub peer_window_scale: u8,
-    /// The own windows are told in steps of 2 to the power of this.
+    /// Exponent of the unit of this end's windows: they are advertised in units of 2^scale bytes.
     pub window_scale: u8,
-    /// The last rate sample was limited by the application.
+    /// True if the last rate sample was limited by the application.
     pub app_limited: bool,
-    /// Time until what is not acknowledged is sent again (RFC 6298).
+    /// Retransmission timeout (RFC 6298).
     pub rto_ns: Nanos,
-    /// Time for which an acknowledgement is delayed at most; `None` before data came.
+    /// Longest delay of an acknowledgement; `None` before data arrived.
     #[serde(with = "unknown::measured")]
     pub ato_ns: Nanos,
-    /// Payload of a segment that this end sends.
+    /// Largest payload of a segment that this end sends.
     pub send_mss_bytes: Bytes,
-    /// Payload of a segment that comes, as this end estimates it.
+    /// Payload of an incoming segment, as this end estimates it.
     pub receive_mss_bytes: Bytes,
-    /// Payload of a segment that this end told its peer to send at most.
+    /// Largest payload of a segment that this end advertised to its peer.
     pub advertised_mss_bytes: Bytes,
-    /// MTU of the path, as far as it was discovered.
+    /// MTU of the path, as discovered so far.
     pub path_mtu_bytes: Bytes,
-    /// Segments that were sent and not acknowledged.
+    /// Segments sent and not yet acknowledged.
     pub unacked_segments: u32,
-    /// Segments in flight that are taken for lost.
+    /// Segments in flight that are presumed lost.
     pub lost_segments: u32,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub retransmitted_segments: u64,
-    /// Time since data was sent.
+    /// Time since data was last sent.
     pub last_sent_ago_ns: Nanos,
-    /// Time since data was received.
+    /// Time since data was last received.
     pub last_received_ago_ns: Nanos,
-    /// Smoothed round-trip time; `None` before the first was measured.
+    /// Smoothed round-trip time; `None` before the first measurement.
     #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
-    /// Mean deviation of the round-trip time; `None` before the first was measured.
+    /// Mean deviation of the round-trip time; `None` before the first measurement.
     #[serde(with = "unknown::measured")]
     pub rtt_variation_ns: Nanos,
-    /// Lowest round-trip time seen; `None` before the first was measured.
+    /// Lowest round-trip time; `None` before the first measurement.
     #[serde(deserialize_with = "unknown::or_default")]
     pub min_rtt_ns: Option<Nanos>,
-    /// Round-trip time as a receiver estimates it from its window or from timestamps; `None` where too little came for that.
+    /// Round-trip time that a receiver estimates from its window or from timestamps; `None` if too little data
+    /// arrived.
     #[serde(deserialize_with = "unknown::or_default")]
     pub receive_rtt_ns: Option<Nanos>,
     /// Slow-start threshold; `None` before the first loss, while nothing bounds slow start.
@@ -127,52 +127,53 @@ pub struct TcpState {
     pub ssthresh_segments: u32,
     /// Congestion window.
     pub cwnd_segments: u32,
-    /// Segments that others may overtake before they count as lost.
+    /// Segments by which a packet may be overtaken before it counts as lost.
     pub reordering_segments: u32,
-    /// Times that reordering was seen.
+    /// Times that reordering occurred.
     pub reorderings_seen: u64,
     /// Duplicates that the peer reported (DSACK).
     pub duplicates_reported: u64,
-    /// Segments that came out of order.
+    /// Segments received out of order.
     pub out_of_order_segments: u64,
-    /// What the receiver makes room for.
+    /// Space that the receiver provides for incoming data.
     pub receive_space_bytes: Bytes,
-    /// Window that the peer offers, as this end heard of it.
+    /// Window that the peer advertised last.
     pub peer_window_bytes: Bytes,
-    /// Window that this end offers; `None` where the kernel does not tell (before Linux 6.2). Older records have 0 there.
+    /// Window that this end advertises; `None` if the kernel does not report it (before Linux 6.2). Older records
+    /// have 0 there.
     pub receive_window_bytes: Option<Bytes>,
-    /// Pacing rate; `None` where it is not paced.
+    /// Pacing rate; `None` without pacing.
     pub pacing_rate_bps: Option<BitRate>,
-    /// Rate at which data was delivered most lately, as the kernel estimates it; `None` before the first estimate.
+    /// Latest rate of delivery, as the kernel estimates it; `None` before the first estimate.
     #[serde(with = "unknown::measured")]
     pub delivery_rate_bps: BitRate,
     /// Payload sent, retransmissions included.
     pub sent_bytes: Bytes,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub retransmitted_bytes: Bytes,
     /// Payload that the peer acknowledged.
     pub acked_bytes: Bytes,
     /// Payload received in order.
     pub received_bytes: Bytes,
-    /// Segments sent, those without payload included.
+    /// Segments sent, including those without payload.
     pub segments_sent: u64,
-    /// Segments received, those without payload included.
+    /// Segments received, including those without payload.
     pub segments_received: u64,
     /// Segments sent with payload.
     pub data_segments_sent: u64,
     /// Segments received with payload.
     pub data_segments_received: u64,
-    /// Bytes that wait in the send queue and were never sent.
+    /// Bytes in the send queue that were never sent.
     pub not_sent_bytes: Bytes,
-    /// Time with data in flight or waiting.
+    /// Time with data in flight or in the send queue.
     pub busy_ns: Nanos,
-    /// Of `busy_ns`, time limited by the peer's window.
+    /// The part of `busy_ns` that was limited by the peer's window.
     pub rwnd_limited_ns: Nanos,
-    /// Of `busy_ns`, time limited by the send buffer.
+    /// The part of `busy_ns` that was limited by the send buffer.
     pub sndbuf_limited_ns: Nanos,
     /// Segments that the peer acknowledged, in any order.
     pub delivered_segments: u64,
-    /// Those of them that the path marked "congestion experienced".
+    /// Those of `delivered_segments` that the path marked "congestion experienced".
     pub delivered_ce_segments: u64,
 }
 
@@ -181,51 +182,52 @@ pub struct TcpState {
 pub struct SocketState {
     /// Time since the window opened.
     pub at_ns: Nanos,
-    /// Bytes that wait for the application to read them.
+    /// Bytes received and not yet read by the application.
     pub receive_queue_bytes: Bytes,
-    /// Bytes that were written and are not acknowledged.
+    /// Bytes written and not yet acknowledged.
     pub send_queue_bytes: Bytes,
-    /// Memory in use for receiving, overhead included.
+    /// Memory used for receiving, overhead included.
     pub receive_memory_bytes: Bytes,
-    /// The limit of that (SO_RCVBUF as the kernel counts: with overhead).
+    /// Limit of `receive_memory_bytes` (SO_RCVBUF as the kernel counts it, overhead included).
     pub receive_buffer_bytes: Bytes,
-    /// Memory in use for sending, overhead included.
+    /// Memory used for sending, overhead included.
     pub send_memory_bytes: Bytes,
-    /// The limit of that (SO_SNDBUF as the kernel counts).
+    /// Limit of `send_memory_bytes` (SO_SNDBUF as the kernel counts it).
     pub send_buffer_bytes: Bytes,
-    /// Packets that this socket dropped, from its start (SK_MEMINFO_DROPS).
+    /// Packets that this socket dropped since it was opened (SK_MEMINFO_DROPS).
     pub drops: u64,
-    /// TCP's own state; `None` for another protocol.
+    /// State of TCP; `None` for other protocols.
     pub tcp: Option<Box<TcpState>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowWatch {
-    /// The flow, as this end sees it.
+    /// The flow, from the view of this end.
     pub key: FlowKey,
-    /// Process that holds the socket; `None` where it cannot be told: it is another user's, or in another namespace.
+    /// Process that holds the socket; `None` if unknown, because it belongs to another user or is in another
+    /// namespace.
     #[serde(default, deserialize_with = "unknown::or_default")]
     pub pid: Option<u32>,
-    /// Its congestion control; empty for another protocol than TCP.
+    /// Congestion control of the flow; empty for protocols other than TCP.
     #[serde(default)]
     pub congestion: String,
-    /// Samples, oldest first: the first and the last moment of the window are among them. A flow that
-    /// came or went within the window has fewer.
+    /// Samples, oldest first, including the start and the end of the window. A flow that began or ended within the
+    /// window has fewer.
     #[serde(default)]
     pub samples: Vec<SocketState>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListenerWatch {
-    /// Address and port that it listens on.
+    /// Address and port that the socket listens on.
     pub local: SocketAddr,
-    /// Process that holds it; `None` where it cannot be told.
+    /// Process that holds the socket; `None` if unknown.
     #[serde(default, deserialize_with = "unknown::or_default")]
     pub pid: Option<u32>,
-    /// Connections that may wait to be accepted.
+    /// Largest number of connections that may wait to be accepted.
     #[serde(default)]
     pub backlog: u32,
-    /// The most that were seen to wait.
+    /// Largest number of connections that waited in any sample.
     #[serde(default)]
     pub most_waiting: u32,
     /// Connections dropped within the window (sk_drops).
@@ -236,35 +238,35 @@ pub struct ListenerWatch {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessWatch {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name (comm).
+    /// Process name (comm).
     pub name: String,
-    /// Processor time of all its threads over the window.
+    /// Processor time of all threads over the window.
     pub cpu_ns: CpuNanos,
-    /// Processor time of the thread that ran most.
+    /// Processor time of the busiest thread.
     pub busiest_thread_ns: CpuNanos,
-    /// Time that the busiest thread was ready to run and waited for a processor (/proc/TID/schedstat).
+    /// Time that the busiest thread was runnable and waited for a processor (/proc/TID/schedstat).
     pub waited_for_cpu_ns: Nanos,
-    /// Processor that the busiest thread was last seen on.
+    /// Processor on which the busiest thread ran last.
     pub core: u32,
     /// Processors that the busiest thread may run on.
     pub allowed_cores: Vec<u32>,
-    /// Times that the busiest thread slept of its own accord (voluntary context switches).
+    /// Times that the busiest thread went to sleep (voluntary context switches).
     pub voluntary_switches: u64,
-    /// What the busiest thread was waiting in, by how many samples found it there
-    /// (/proc/TID/wchan, or "running"): "tcp_recvmsg_locked", "sk_stream_wait_memory", "hrtimer_nanosleep".
+    /// Where the busiest thread was, with the number of samples in each place (/proc/TID/wchan, or "running"):
+    /// "tcp_recvmsg_locked", "sk_stream_wait_memory", "hrtimer_nanosleep".
     pub waiting_in: BTreeMap<String, u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QdiscWatch {
-    /// The interface that it is on.
+    /// Interface of the queueing discipline.
     pub link: String,
-    /// "tbf", "fq_codel", "noqueue".
+    /// Kind: "tbf", "fq_codel", "noqueue".
     pub kind: String,
-    /// "1:", or "1:10" for a class.
+    /// Handle: "1:", or "1:10" for a class.
     pub handle: String,
     /// Bytes sent within the window.
     pub sent_bytes: Bytes,
@@ -272,26 +274,26 @@ pub struct QdiscWatch {
     pub sent_packets: u64,
     /// Packets dropped within the window.
     pub drops: u64,
-    /// Times within the window that a packet had to wait for the rate.
+    /// Times within the window that a packet had to wait because of the rate limit.
     pub overlimits: u64,
-    /// Most bytes seen waiting.
+    /// Most bytes waiting in any sample.
     pub most_waiting_bytes: Bytes,
-    /// Configured rate; `None` where it has none.
+    /// Configured rate; `None` without one.
     pub rate_bps: Option<BitRate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkSettings {
-    /// The interface.
+    /// Name of the interface.
     pub link: String,
     /// Its MTU.
     pub mtu_bytes: Bytes,
-    /// Packets that may wait above the driver (txqueuelen).
+    /// Largest number of packets that wait above the driver (txqueuelen).
     pub tx_queue_packets: u32,
-    /// Offloads by their ethtool names, as they stand: "tx-checksum-ip-generic" -> true. Those that the
-    /// link cannot have are left out.
+    /// Current state of each offload, by its ethtool name: "tx-checksum-ip-generic" -> true. Offloads that the link
+    /// cannot have are left out.
     pub features: BTreeMap<String, bool>,
-    /// Offloads that are fixed (cannot be turned) by name.
+    /// Names of the offloads that are fixed: they cannot be changed.
     pub fixed: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What each part of a host could do at most, measured on it.
+//! Limits of the parts of a host, measured on the host itself.
 
 use landspeed_units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
@@ -7,105 +7,105 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKernel {
-    /// c = a: 16 bytes an iteration.
+    /// c = a, 16 bytes per iteration.
     Copy,
-    /// b = s c: 16 bytes.
+    /// b = s c, 16 bytes per iteration.
     Scale,
-    /// c = a + b: 24 bytes.
+    /// c = a + b, 24 bytes per iteration.
     Add,
-    /// a = b + s c: 24 bytes.
+    /// a = b + s c, 24 bytes per iteration.
     Triad,
 }
 
-/// Memory bandwidth by one kernel. The rate counts the bytes that STREAM counts (read and written once
-/// each, no write-allocate), in bit/s.
+/// Memory bandwidth of one kernel. The rate is in bit/s and counts bytes as STREAM does: read and written once each,
+/// without write-allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamRate {
-    /// Which of the four.
+    /// The kernel of STREAM.
     pub kernel: MemoryKernel,
-    /// Threads, one a core.
+    /// Number of threads, one per core.
     pub threads: u32,
-    /// Best of the repetitions after the first, as STREAM reports.
+    /// Best of the repetitions after the first, as in STREAM's report.
     pub best_bps: BitRate,
     /// Median of the repetitions after the first.
     pub median_bps: BitRate,
 }
 
-/// A pass over memory by one core: copying or summing, of buffers that fit a cache or do not.
+/// A pass over memory by one core, which copies or sums a buffer that may or may not fit a cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pass {
-    /// "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...: what is timed.
+    /// The operation: "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...
     pub what: String,
     /// Size of the buffer.
     pub size_bytes: Bytes,
-    /// Whether the source was in the cache.
+    /// True if the source was in the cache.
     pub hot: bool,
-    /// Bytes that one pass goes over in a second, in bit/s.
+    /// Bits of the buffer that are processed per second.
     pub rate_bps: BitRate,
 }
 
-/// The most packets that one core hands to the device layer.
+/// The highest packet rate at which one core hands packets to the device layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PacketRate {
-    /// "pktgen", "AF_XDP", "sendmmsg with GSO", "sendmmsg".
+    /// Sending method: "pktgen", "AF_XDP", "sendmmsg with GSO", "sendmmsg".
     pub method: String,
     /// Size of a packet, headers included.
     pub packet_bytes: Bytes,
-    /// Packets per second with the core to itself.
+    /// Packets per second with nothing else on the core.
     pub alone_pps: f64,
-    /// Packets per second beside a load on the same core (feng-2003 section 3.5.2: a rate that holds
-    /// acquits the CPU).
+    /// Packets per second beside a load on the same core. If the rate holds, the CPU is not the limit (feng-2003
+    /// section 3.5.2).
     pub loaded_pps: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PcieLink {
-    /// Transfers per second and lane, as it runs: 8.0e9 for 8 GT/s.
+    /// Current transfers per second and lane: 8.0e9 for 8 GT/s.
     pub speed_transfers: f64,
-    /// The most that the device can, in the same unit.
+    /// Most transfers per second and lane that the device supports.
     pub most_speed_transfers: f64,
     /// Lanes in use.
     pub width: u32,
-    /// The most lanes of the device.
+    /// Most lanes that the device supports.
     pub most_width: u32,
-    /// The most transfers per second and lane of the port above: what the slot allows.
+    /// Most transfers per second and lane of the port above, which is the slot's limit.
     pub slot_speed_transfers: Option<f64>,
-    /// The most lanes of the port above.
+    /// Most lanes of the port above.
     pub slot_width: Option<u32>,
-    /// Largest read that the device asks of memory at once (Max_Read_Request_Size: what MMRBC was to
-    /// PCI-X); only root can read it.
+    /// Largest read request that the device sends to memory (Max_Read_Request_Size; MMRBC on PCI-X). Only root can
+    /// read it.
     pub read_request_bytes: Option<Bytes>,
-    /// Largest packet of payload that the device sends (Max_Payload_Size); only root can read it.
+    /// Largest payload of a packet that the device sends (Max_Payload_Size). Only root can read it.
     pub payload_bytes: Option<Bytes>,
-    /// Payload that the link can carry as it runs, encoding taken off.
+    /// Payload rate that the link supports in its current state, without the encoding.
     pub rate_bps: BitRate,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostLimits {
-    /// STREAM on one core and on all.
+    /// Memory bandwidth by STREAM, on one core and on all.
     pub memory: Vec<StreamRate>,
-    /// Copying and summing, by one core.
+    /// Rates of copying and summing by one core.
     pub passes: Vec<Pass>,
-    /// TCP over loopback, one flow, two cores where there are two; `None` where it was not measured.
+    /// Rate of TCP over loopback, with one flow, on two cores if there are two; `None` if it was not measured.
     pub loopback_bps: Option<BitRate>,
-    /// Packets that one core hands to the device layer.
+    /// Packet rates of one core.
     pub packets: Vec<PacketRate>,
-    /// The link towards the peer: its nominal speed; `None` where it states none.
+    /// Nominal speed of the link towards the peer; `None` if it reports none.
     pub link_bps: Option<BitRate>,
-    /// The bus of the link towards the peer; `None` where it is on no PCI Express bus.
+    /// PCI Express bus of the link towards the peer; `None` if it is on none.
     pub pcie: Option<PcieLink>,
-    /// Clock of the fastest core while it worked; `None` where the kernel does not tell.
+    /// Clock of the fastest core during the measurement, in Hz; `None` if the kernel does not report it.
     pub cpu_hz: Option<f64>,
-    /// The highest clock that the governor allows; `None` where the kernel does not tell.
+    /// Highest clock that the governor allows, in Hz; `None` if the kernel does not report it.
     pub most_cpu_hz: Option<f64>,
-    /// cpufreq governor, empty where there is none.
+    /// cpufreq governor; empty without one.
     pub governor: String,
-    /// NUMA node of the link towards the peer; `None` where it has none.
+    /// NUMA node of the link towards the peer; `None` if it has none.
     pub link_node: Option<u32>,
-    /// NUMA nodes of the processors that take its interrupts.
+    /// NUMA nodes of the processors that handle the link's interrupts.
     pub irq_nodes: Vec<u32>,
     pub notes: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! What `explain` saw and said: cost by layer, the path of packets, limits of the host, flows that are
-//! there, and the verdict.
+//! The data and results of `explain`: cost by layer, the path of packets, limits of the host, existing flows, and the
+//! verdict.
 
 mod cost;
 mod flow;

@@ -1,4 +1,4 @@
-//! Where packets spend their time, as MAGNET saw it (feng-2003 sections 3.2 and 5).
+//! Time that packets spend in each part of the host, measured as by MAGNET (feng-2003 sections 3.2 and 5).
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ pub enum Hop {
     QueueToDriver,
     /// In the driver and the device, until the packet is sent.
     DriverToWire,
-    /// From its arrival at the device layer to the transport.
+    /// From the arrival at the device layer to the transport.
     DeviceToTransport,
-    /// From its arrival at the device layer to the socket's receive queue.
+    /// From the arrival at the device layer to the socket's receive queue.
     DeviceToSocket,
     /// From the socket's receive queue to the application's receive call.
     SocketToApplication,
@@ -24,33 +24,33 @@ pub enum Hop {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HopLatency {
-    /// The hop.
+    /// Part of the packet's way.
     pub hop: Hop,
-    /// (upper edge in ns, packets), ascending; edges are powers of two.
+    /// Histogram as (upper edge in ns, packets), ascending. The edges are powers of two.
     pub bins: Vec<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathTrace {
-    /// Of how many packets of a flow one was followed.
+    /// Packets of a flow per packet that is traced.
     pub one_in: u32,
-    /// Time that programs were attached, of `window_ns`.
+    /// The part of `window_ns` in which the BPF programs were attached.
     pub attached_ns: Nanos,
     pub window_ns: Nanos,
-    /// Hops in the order of a packet's way; those that nothing was seen of are left out.
+    /// Hops in the order of a packet's way. Hops without any packet are left out.
     pub hops: Vec<HopLatency>,
-    /// Packets by what happened to them while programs were attached: "sent", "received",
-    /// "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments", "dropped: REASON".
+    /// Number of packets by event while the programs were attached: "sent", "received", "gro-merged", "backlog",
+    /// "retransmitted", "out-of-order", "fragments", "dropped: REASON".
     pub counts: BTreeMap<String, u64>,
-    /// Events that found no room.
+    /// Events for which the buffers had no room.
     pub lost: u64,
-    /// What could not be traced here, and why, one line each.
+    /// What could not be traced here and why, one line each.
     pub notes: Vec<String>,
 }
 
 impl PathTrace {
-    /// Several windows of one host as one; `None` where there is none.
+    /// Adds up several windows of one host, or returns `None` without any.
     pub fn sum(traces: Vec<PathTrace>) -> Option<PathTrace> {
         traces.into_iter().reduce(|mut sum, trace| {
             sum.attached_ns += trace.attached_ns;
@@ -73,7 +73,7 @@ impl PathTrace {
     }
 }
 
-/// Two histograms' bins, ascending, as one.
+/// Adds up the ascending bins of two histograms.
 fn sum_of_bins(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut sum: BTreeMap<u64, u64> = one.iter().copied().collect();
     for &(value, count) in other {

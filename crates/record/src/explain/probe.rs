@@ -1,60 +1,60 @@
-//! What was sent over a path that had carried nothing, to find out what it carries.
+//! Probes of a path on which a flow has stalled, to find out which packets it carries.
 
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::Broken;
 
-/// Who may cut a packet.
+/// Where a packet may be fragmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cut {
-    /// Nothing on the way (the DF bit).
+    /// Nowhere (the DF bit is set).
     #[default]
     Never,
-    /// Routers, where their MTU is smaller.
+    /// At routers with a smaller MTU.
     OnTheWay,
-    /// The sender: it is larger than the link's MTU.
+    /// At the sender, because the packet is larger than the link's MTU.
     AtOnce,
 }
 
-/// Packets of one size.
+/// The probes of one size.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbedSize {
-    /// Size of the IP packet, uncut.
+    /// Size of the IP packet before fragmentation.
     pub packet_bytes: Bytes,
-    /// Who may cut them.
+    /// Where the packets may be fragmented.
     pub cut: Cut,
-    /// How many were sent.
+    /// Packets sent.
     pub sent: u64,
-    /// How many of those arrived.
+    /// Packets that arrived.
     pub arrived: u64,
 }
 
-/// What came of them.
+/// The result of probing a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathProbe {
-    /// "UDP", "TCP": what carried them.
+    /// Protocol of the probes: "UDP", "TCP".
     pub over: String,
-    /// By size, and by who may cut them.
+    /// Results by size, and by where the packets may be fragmented.
     pub sizes: Vec<ProbedSize>,
     /// MTU of the sender's link.
     pub mtu_bytes: Bytes,
-    /// How the flow stood that had stalled.
+    /// State of the stalled flow.
     pub stalled: Broken,
-    /// What could not be probed, and why.
+    /// What could not be probed and why.
     pub failed: Vec<String>,
 }
 
 impl PathProbe {
-    /// The largest packet that arrived of those that are cut like this.
+    /// Returns the size of the largest packet that arrived, of those with this `cut`.
     pub fn largest(&self, cut: Cut) -> Option<Bytes> {
         self.of(cut).filter(|size| size.arrived > 0).map(|size| size.packet_bytes).max()
     }
 
-    /// The smallest of which none arrived, though all that are larger did not either.
+    /// Returns the smallest probed size above the largest that arrived, of those with this `cut`.
     pub fn smallest_lost(&self, cut: Cut) -> Option<Bytes> {
         let most = self.largest(cut).unwrap_or_default();
         self.of(cut).map(|size| size.packet_bytes).filter(|bytes| *bytes > most).min()

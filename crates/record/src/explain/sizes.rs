@@ -1,4 +1,4 @@
-//! Cost over sizes: what a message costs by layer, and the lines that fit.
+//! Cost over sizes: the cost of a message by layer, and the fitted lines.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::unknown;
 
-/// A layer's cost over sizes: `fixed_ns + per_byte_ns * size`, and for a message that is cut
-/// `first_cut_ns + per_fragment_ns * (fragments - 1)` more.
+/// The fitted line of a layer's cost over sizes: `fixed_ns + per_byte_ns * size`, plus `first_cut_ns +
+/// per_fragment_ns * (fragments - 1)` for a message that is fragmented.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerPacketFit {
-    /// Nanoseconds per message, whatever its size.
+    /// Nanoseconds per message, independent of its size.
     pub fixed_ns: f64,
     /// Nanoseconds per byte of payload.
     pub per_byte_ns: f64,
-    /// Nanoseconds that a message costs once because it is cut at all; `None` where none was cut, or where the trials do
-    /// not tell it from the other terms.
+    /// Nanoseconds that fragmentation costs once per message; `None` if no message was fragmented, or if the trials
+    /// cannot separate it from the other terms.
     #[serde(deserialize_with = "unknown::or_default")]
     pub first_cut_ns: Option<f64>,
-    /// Nanoseconds per fragment after the first; `None` as above.
+    /// Nanoseconds per fragment after the first; `None` if no message was fragmented, or if the trials cannot
+    /// separate it from the other terms.
     #[serde(deserialize_with = "unknown::or_default")]
     pub per_fragment_ns: Option<f64>,
-    /// Root mean square of what the line does not explain, as a share of the mean cost.
+    /// Root mean square of the residuals, as a share of the mean cost.
     pub residual: f64,
 }
 
 impl PerPacketFit {
-    /// What the line gives for a message of `size` that becomes `fragments` packets, in nanoseconds.
+    /// Returns the line's cost, in nanoseconds, of a message of `size` that becomes `fragments` packets.
     pub fn at(&self, size: Bytes, fragments: u64) -> f64 {
         let more = fragments.saturating_sub(1) as f64;
         let cut = self.first_cut_ns.filter(|_| more > 0.0).unwrap_or(0.0);
@@ -41,21 +42,21 @@ impl PerPacketFit {
 pub struct LayerCost {
     /// Median over the trials, in nanoseconds.
     pub median_ns: f64,
-    /// Least of the trials.
+    /// Minimum over the trials, in nanoseconds.
     pub least_ns: f64,
-    /// Most of the trials.
+    /// Maximum over the trials, in nanoseconds.
     pub most_ns: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizePoint {
-    /// Payload of a message: of a datagram before it is cut, of a write over TCP.
+    /// Payload of a message: of a datagram before fragmentation, or of a write over TCP.
     pub size_bytes: Bytes,
-    /// Packets that a datagram of this size becomes (RFC 791 section 3.2); 1 for a write over TCP, which is a
-    /// stream and has no packets of its own.
+    /// Packets that a datagram of this size becomes (RFC 791 section 3.2). 1 for a write over TCP, because a stream
+    /// has no packet boundaries.
     pub fragments: u64,
-    /// Packets on the link for each message as the sender's link counted them; `None` where it does not.
+    /// Packets per message as counted by the sender's link; `None` if it does not count them.
     pub packets_counted: Option<f64>,
     /// Share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
@@ -65,53 +66,54 @@ pub struct SizePoint {
     pub layers: BTreeMap<String, LayerCost>,
 }
 
-/// The byte that makes a datagram one packet more: the difference that it makes by interleaved pairs of trials.
+/// The cost of the byte that makes a datagram one packet longer, from interleaved pairs of trials.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FragmentStep {
-    /// The largest datagram before it.
+    /// Size of the largest datagram before the step.
     pub size_bytes: Bytes,
-    /// Packets that this one becomes; one byte more makes one more.
+    /// Packets of a datagram of this size. One byte more adds a packet.
     pub fragments: u64,
-    /// The difference by layer.
+    /// The difference in cost by layer.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
-/// What each full packet after the first costs both hosts together, by a line through the trials of each round:
-/// over sizes a packet and its bytes come together, so their sum is sure where its parts are not.
+/// The cost of each full packet after the first for both hosts together, from lines fitted to the trials of each
+/// round. Over sizes, a packet and its bytes always come together, so their sum is more certain than the two parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FurtherPacket {
-    /// Payload that it carries.
+    /// Payload of the packet.
     pub data_bytes: Bytes,
-    /// With its bytes.
+    /// Cost of the packet and its bytes.
     pub whole: LayerCost,
-    /// Without them; `None` where no round tells the packet from its bytes.
+    /// Cost of the packet without its bytes; `None` if no round can separate the two.
     #[serde(deserialize_with = "unknown::or_default")]
     pub alone: Option<LayerCost>,
 }
 
-/// Cost over sizes, by layer, as Jin & Yoo report (sections 3 and 4).
+/// Cost over sizes, by layer, as Jin & Yoo report it (sections 3 and 4).
 ///
-/// Layers: "host A" and "host B" are processor time; "shared by A and B" is what two hosts of one machine spend
-/// and cannot be told apart; "both hosts" is their sum; "link" is time between arrivals at the receiver; and
-/// "copy, host A" and the like are classes of a host's time.
+/// Layers: "host A" and "host B" are processor time; "shared by A and B" is the time of two hosts of one machine that
+/// cannot be attributed to either; "both hosts" is their sum; "link" is the time between arrivals at the receiver;
+/// "copy, host A" and similar names are classes of a host's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerPacket {
-    /// "tcp", "udp", "udp without checksum".
+    /// Transport: "tcp", "udp", "udp without checksum".
     pub transport: String,
     /// MTU of the link.
     pub mtu_bytes: Bytes,
-    /// The line of each layer; one that has no line is in `notes`.
+    /// The fitted line of each layer. A layer without a line is named in `notes`.
     pub layers: BTreeMap<String, PerPacketFit>,
-    /// The largest datagrams that become 1, 2, 3, ... packets, ascending; empty where messages are not cut.
+    /// Sizes of the largest datagrams that become 1, 2, 3, ... packets, ascending. Empty if messages are not
+    /// fragmented.
     pub steps_bytes: Vec<Bytes>,
-    /// What was measured, ascending by size.
+    /// Measurements, ascending by size.
     pub points: Vec<SizePoint>,
-    /// The steps that were measured one by one.
+    /// Steps that were measured individually.
     pub fragment_steps: Vec<FragmentStep>,
-    /// A further packet, where messages are cut.
+    /// Cost of a further packet; `None` if messages are not fragmented.
     pub further_packet: Option<FurtherPacket>,
     pub notes: Vec<String>,
 }
@@ -119,11 +121,11 @@ pub struct PerPacket {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizeAnswer {
-    /// "What does one more fragment cost?"
+    /// The question: "What does one more fragment cost?"
     pub question: String,
-    /// The answer, a sentence a line.
+    /// The answer, one sentence per line.
     pub answer: Vec<String>,
-    /// Its figures by name; a name ends with its unit.
+    /// Figures of the answer by name. Each name ends with its unit.
     pub figures: BTreeMap<String, f64>,
 }
 

@@ -1,14 +1,13 @@
-//! What holds a path back.
+//! The verdict: what holds a path back.
 
 use landspeed_units::BitRate;
 use serde::{Deserialize, Serialize};
 
-/// A cause: something that can hold a flow back. Faults can be mended; limits are what is left when
-/// nothing is wrong.
+/// A cause that can hold a flow back. Faults can be repaired; limits remain when nothing is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The receiver's window is smaller than the path needs: its buffer is small.
+    /// The receive buffer is small, so the window is smaller than the path needs.
     ReceiveBuffer,
     /// The sender's buffer is smaller than the path needs.
     SendBuffer,
@@ -20,7 +19,7 @@ pub enum Cause {
     TinyWrites,
     /// Nagle's algorithm waits for an acknowledgement that the peer delays.
     NagleDelayedAck,
-    /// One core's softirq work is at its end.
+    /// The softirq work of one core is at its limit.
     SoftirqCore,
     /// Other programs compete with the workload for its core.
     CompetingLoad,
@@ -28,26 +27,26 @@ pub enum Cause {
     RateLimit,
     /// Packets are lost one at a time, without a full queue.
     RandomLoss,
-    /// Packets are lost many at a time, as where a queue overflows.
+    /// Packets are lost many at a time, as when a queue overflows.
     BurstLoss,
-    /// Packets overtake each other, and the sender takes them for lost.
+    /// Packets overtake each other, and the sender presumes them lost.
     Reordering,
-    /// The window is small against the bandwidth-delay product of a long path, by window scaling or a
-    /// buffer's limit.
+    /// The window is smaller than the bandwidth-delay product of a long path, because of window scaling or a buffer's
+    /// limit.
     WindowBelowBdp,
     /// Packets above some size vanish, or the two ends disagree on the MTU.
     MtuBlackHole,
     /// A router on the way has a smaller MTU, and its ICMP messages do not arrive.
     IcmpBlocked,
-    /// Packets that are cut into fragments vanish.
+    /// Fragmented packets vanish.
     FragmentsDropped,
-    /// Nothing passes, or nothing did for long.
+    /// Nothing passes, or nothing passed for a long time.
     PathDown,
     /// An offload of the link is off: segmentation (TSO, GSO), or reassembly (GRO).
     OffloadsOff,
-    /// The processor sums the payload, which the link could do.
+    /// The processor computes checksums of the payload, which the link could do.
     SoftwareChecksum,
-    /// Datagrams are larger than the MTU and are cut.
+    /// Datagrams are larger than the MTU and are fragmented.
     Fragmentation,
     /// Datagrams are dropped because the receiving socket has no room for them.
     UdpReceiveBuffer,
@@ -65,18 +64,18 @@ pub enum Cause {
     Placement,
     /// The hypervisor takes processor time away.
     Steal,
-    /// A limit: a core is busy with this flow and nothing else is wrong.
+    /// A limit: a core is fully busy with this flow, and nothing else is wrong.
     CpuLimit,
-    /// A limit: the link carries what it can.
+    /// A limit: the link runs at full rate.
     LinkLimit,
-    /// A limit: memory moves what it can.
+    /// A limit: memory moves data at full rate.
     MemoryLimit,
-    /// A limit: the bus to the network card carries what it can.
+    /// A limit: the bus to the network card runs at full rate.
     BusLimit,
 }
 
 impl Cause {
-    /// Whether this is what remains when nothing is wrong.
+    /// Returns true for a limit: what remains when nothing is wrong.
     pub fn is_limit(self) -> bool {
         matches!(self, Cause::CpuLimit | Cause::LinkLimit | Cause::MemoryLimit | Cause::BusLimit)
     }
@@ -85,68 +84,69 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remedy {
-    /// Knob of the table, or empty where it is something that a person must do.
+    /// Name of the knob; empty if a person must act.
     pub knob: String,
-    /// Value to try, in the knob's spelling; empty lets the table choose.
+    /// Value to try, in the knob's spelling; empty if the table chooses it.
     pub value: String,
-    /// What to do and why, one line.
+    /// The action and its reason, in one line.
     pub what: String,
-    /// Expected goodput over today's; `None` where nothing can be said.
+    /// Expected goodput over the current one; `None` if it cannot be estimated.
     pub expected_ratio: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it is.
+    /// The cause that was found.
     pub cause: Cause,
-    /// Where: "host B", "host A core 3", "link eth0 of host A", or empty.
+    /// Where the cause is: "host B", "host A core 3", "link eth0 of host A", or empty.
     #[serde(default)]
     pub at: String,
     /// The cause in a sentence.
     pub summary: String,
-    /// 0 to 1: how sure.
+    /// Confidence, 0 to 1.
     pub confidence: f64,
-    /// Share of the flow's time or rate that it costs, 0 to 1, as far as can be told: what findings are
-    /// ordered by.
+    /// Share of the flow's time or rate that the cause costs, 0 to 1, as far as it can be determined. Findings are
+    /// ordered by it.
     pub weight: f64,
-    /// Where it costs nothing now: the rate that it would let through once the faults before it are mended.
+    /// For a cause that costs nothing now: the rate that it will allow once the causes before it are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allows_bps: Option<BitRate>,
-    /// What was seen, one line each, with figures.
+    /// Observations with figures, one line each.
     pub evidence: Vec<String>,
-    /// What to try.
+    /// Remedies to try.
     #[serde(rename = "try")]
     pub remedies: Vec<Remedy>,
 }
 
-/// Why nothing can be said of a path.
+/// Why a path cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum CannotTell {
-    /// No flow was there while it was watched.
+    /// There was no flow during the observation.
     NoFlow,
     /// The flows carried nothing, and nothing waited to be carried.
     Idle,
-    /// No flow was looked at often enough.
+    /// No flow has enough samples.
     FewSamples {
-        /// Samples of the flow that has most.
+        /// Samples of the flow with the most.
         samples: u32,
-        /// How many it takes.
+        /// Number of samples that a verdict needs.
         needed: u32,
     },
 }
 
-/// What holds a path back, first cause first.
+/// What holds a path back, the most important cause first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verdict {
     /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
-    /// Causes and limits, the one that matters most first. Empty only where nothing can be told: a healthy path has a limit.
+    /// Causes and limits, the most important first. Empty only if the path cannot be judged, because a healthy path
+    /// has a limit.
     pub findings: Vec<Finding>,
-    /// Why nothing can be told.
+    /// Why the path cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_tell: Option<CannotTell>,
-    /// What could not be judged, and why, one line each.
+    /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
 }

@@ -1,66 +1,66 @@
-//! The window model held against what a flow did (feng-2003 section 3.5.1).
+//! The window model compared with the behaviour of a flow (feng-2003 section 3.5.1).
 
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::FlowKey;
 
-/// A rule of the window model, in the order in which a window comes about.
+/// A rule of the window model, in the order in which a window is formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
-    /// Rate times round trip is in flight (Little's law).
+    /// The data in flight is the rate times the round trip (Little's law).
     IdealWindow,
-    /// Of a receive buffer the kernel's overhead is taken off, and the rest is advertised.
+    /// The advertised window is the receive buffer less the kernel's overhead.
     UsableBuffer,
-    /// A window is told in steps of 2^scale bytes (RFC 7323 section 2.2).
+    /// Windows are advertised in units of 2^scale bytes (RFC 7323 section 2.2).
     ScaleStep,
-    /// The receiver rounds what it advertises.
+    /// The receiver rounds the window that it advertises.
     ReceiverRounding,
-    /// The sender fills it with whole segments of its own.
+    /// The sender fills the window with whole segments of its own size.
     SenderRounding,
-    /// Neither side moves a window that is hardly worth it (RFC 9293 section 3.8.6.2).
+    /// A closed window opens by at least a segment, or half of the buffer if that is less (RFC 9293 section 3.8.6.2).
     SillyWindow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
-    /// They are equal.
+    /// The observed value equals the predicted one.
     Exactly,
-    /// They are near each other.
+    /// The observed value is close to the predicted one.
     About,
-    /// At least what is predicted is seen.
+    /// The observed value is not below the predicted one.
     AtLeast,
-    /// At most what is predicted is seen.
+    /// The observed value is not above the predicted one.
     AtMost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowFigure {
-    /// The rule.
+    /// The rule of the model.
     pub rule: WindowRule,
-    /// How what is predicted binds what is seen.
+    /// The relation that the observed value must have to the predicted one.
     pub binding: Binding,
-    /// What the rule says.
+    /// Value by the rule.
     pub predicted_bytes: Bytes,
-    /// What was seen.
+    /// Observed value.
     pub seen_bytes: Bytes,
-    /// Whether the two agree, within what samples can tell.
+    /// True if the two agree, as far as the samples can show.
     pub holds: bool,
-    /// What both come from, in a sentence.
+    /// The origin of both values, in one sentence.
     #[serde(default)]
     pub told: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
-    /// The flow, as its sender sees it.
+    /// The flow, from the sender's view.
     pub key: FlowKey,
-    /// Payload that it moved over the window.
+    /// Payload that the flow moved over the window.
     #[serde(default)]
     pub moved_bytes: Bytes,
-    /// By rule, in their order; rules of which nothing could be seen are left out.
+    /// Results of the rules, in their order. Rules without any observation are left out.
     #[serde(default)]
     pub rules: Vec<WindowFigure>,
 }

@@ -1,70 +1,70 @@
-//! What is expected of a grid: a published figure, an order, a crossing or a shape, and what became of it.
+//! Expectations of a grid and their results: a published figure, an order, a crossing or a shape.
 
 use serde::{Deserialize, Serialize};
 
 use super::GridFigure;
 use crate::{Estimate, Settings};
 
-/// What is said of some cells. Cells are named by the values of some factors; all values of the others are meant.
+/// A claim about some cells. Cells are named by the values of some factors, which means all values of the others.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expectation {
-    /// What is claimed, one sentence.
+    /// The claim, in one sentence.
     pub claim: String,
-    /// Where: paper and section.
+    /// Source of the claim: paper and section.
     pub source: String,
-    /// The figure that it is about; `None` for that of the grid.
+    /// The figure that the claim is about; `None` for the figure of the grid.
     pub figure: Option<GridFigure>,
-    /// What is claimed, for the judge.
+    /// The claim in a form that can be tested.
     pub test: ExpectationTest,
-    /// Why it may differ today, one sentence.
+    /// Why the result may differ today, in one sentence.
     pub otherwise: String,
 }
 
-/// What is to be found out.
+/// A test of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum ExpectationTest {
-    /// How many times the figure of some cells that of others is.
+    /// The ratio of the figure between two groups of cells.
     Ratio {
-        /// Cells before.
+        /// Cells in the denominator.
         from: Settings,
-        /// Cells after.
+        /// Cells in the numerator.
         to: Settings,
         /// The published ratio.
         published: f64,
-        /// How far from it is still the same, as a share.
+        /// Largest deviation from the published ratio that still counts as reproduced, as a share.
         within: f64,
-        /// Whether the best cells of both are compared, and not their means.
+        /// True if the best cell of each group is compared, instead of the means.
         peaks: bool,
     },
-    /// Each has more of the figure than the one before.
+    /// Groups of cells in ascending order of the figure.
     Order {
-        /// From least to most.
+        /// Groups of cells, from least to most.
         cells: Vec<Settings>,
-        /// Whether the best cells of each are compared, and not their means.
+        /// True if the best cell of each group is compared, instead of the means.
         peaks: bool,
     },
-    /// One curve begins below another and ends above it.
+    /// One curve starts below another and ends above it.
     Crossing {
-        /// The factor along which they run.
+        /// The factor along which the curves run.
         along: String,
-        /// The curve that begins below.
+        /// The curve that starts below.
         below: Settings,
-        /// The curve that begins above.
+        /// The curve that starts above.
         above: Settings,
     },
-    /// What a curve does along a factor.
+    /// The shape of a curve along a factor.
     Shape {
-        /// What.
+        /// The shape.
         shape: Shape,
-        /// The factor along which it runs.
+        /// The factor along which the curve runs.
         along: String,
-        /// Which curve.
+        /// The curve.
         at: Settings,
-        /// Of a dip: the first and the last value within it.
+        /// For a dip: the first and the last value within it.
         between: Option<[String; 2]>,
-        /// Of a flat curve: how far from its first value it may be, as a share.
+        /// For a flat curve: the largest deviation from its first value, as a share.
         within: f64,
     },
 }
@@ -75,50 +75,50 @@ impl Default for ExpectationTest {
     }
 }
 
-/// What a curve does.
+/// The shape of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// It ends higher than it begins, and falls nowhere.
+    /// It ends higher than it starts, and falls nowhere.
     Rises,
-    /// It ends lower than it begins, and rises nowhere.
+    /// It ends lower than it starts, and rises nowhere.
     Falls,
-    /// It stays about where it begins.
+    /// It stays close to its first value.
     Flat,
-    /// It is lower in between.
+    /// It is lower in the middle than at its ends.
     Dip,
 }
 
-/// What became of an expectation.
+/// The result of testing an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
-    /// What was measured is what was published.
+    /// The measured result is the published one.
     Reproduces,
-    /// What was measured is proven to be something else.
+    /// The measured result is proven to differ.
     Differs,
-    /// The intervals are too wide for either.
+    /// The intervals are too wide to decide.
     #[default]
     Undecided,
-    /// These hosts cannot have the values that it is about.
+    /// These hosts cannot have the values of the expectation.
     NotHere,
 }
 
-/// An expectation beside what was measured.
+/// An expectation and the measured result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expected {
-    /// What is claimed.
+    /// The claim, in one sentence.
     pub claim: String,
-    /// Where: paper and section.
+    /// Source of the claim: paper and section.
     pub source: String,
-    /// What became of it.
+    /// The result of the test.
     pub agreement: Agreement,
-    /// The published ratio; `None` of an order, a crossing or a shape.
+    /// The published ratio; `None` for an order, a crossing or a shape.
     pub published: Option<f64>,
-    /// What was measured in its place: of an order, a crossing or a shape, the ratio that decided. The intervals of one
+    /// The measured ratio. For an order, a crossing or a shape it is the ratio that decided. The intervals of one
     /// expectation hold together in 95 % of grids.
     pub ours: Option<Estimate>,
-    /// Which ratio that is, why it may differ, or what the hosts said.
+    /// What the measured ratio is, why it may differ, or what the hosts reported.
     pub why: String,
 }

@@ -1,11 +1,11 @@
-//! What `landspeed measure --vary` writes down and says.
+//! The data of `landspeed measure --vary`.
 //!
 //! | file | is |
 //! |---|---|
-//! | `plan` | what is varied, over what, and when to stop |
-//! | `trial` | one trial of one cell, as it was seen |
-//! | `expect` | what is expected, and what became of it |
-//! | `paths` | what paths below a program's sockets cost, and what follows |
+//! | `plan` | the plan: what is varied, over which values, and when to stop |
+//! | `trial` | the raw data of one trial of one cell |
+//! | `expect` | expectations and their results |
+//! | `paths` | costs of paths below a program's sockets, and predictions |
 //! | `report` | what `--json` prints: computed from the trials alone |
 
 mod expect;

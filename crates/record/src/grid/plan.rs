@@ -1,4 +1,4 @@
-//! What is varied.
+//! The plan of a grid.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{Expectation, GridFigure};
 use crate::{ProgramOf, Workload, unknown};
 
-/// The workload of a grid whose program runs on the host of the command, as it is.
+/// Name of the workload of a grid that runs a program unchanged on the local host.
 pub const HERE: &str = "program";
 
-/// Where the values of a factor go.
+/// Where the values of a factor are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GridPlace {
@@ -30,7 +30,7 @@ pub enum GridPlace {
     Topology,
 }
 
-/// What the values of a factor are, and so whether they have places on an axis.
+/// The kind of a factor's values. It decides whether they have a position on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelKind {
@@ -47,15 +47,15 @@ pub enum LevelKind {
     Rate,
 }
 
-/// One value, and where it goes.
+/// One value, and where it is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridSetting {
     /// Name of a setting, a parameter or a knob.
     pub name: String,
-    /// Where its value goes.
+    /// Where the value is set.
     pub place: GridPlace,
-    /// Its value, in canonical spelling.
+    /// The value, in canonical spelling.
     pub value: String,
 }
 
@@ -65,93 +65,93 @@ pub struct GridSetting {
 pub struct MissingLevel {
     /// Name of the factor.
     pub factor: String,
-    /// Which of its values.
+    /// The value.
     pub level: String,
-    /// What the hosts said when they were asked.
+    /// What the hosts reported.
     pub why: String,
 }
 
-/// One thing that is varied.
+/// A factor that is varied.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridFactor {
-    /// Its name: "mtu".
+    /// Name, such as "mtu".
     pub name: String,
-    /// What its values are.
+    /// Kind of the values.
     pub kind: LevelKind,
-    /// Its values in canonical spelling, in the order that was asked for; the first is the reference.
+    /// Values in canonical spelling, in the order that the user gave. The first is the reference.
     pub levels: Vec<String>,
-    /// What each of them sets: one setting, or several that change together under a name.
+    /// Settings of each value: one, or several that change together under one name.
     pub sets: Vec<Vec<GridSetting>>,
-    /// The same as amounts in bytes, nanoseconds, bit/s or as they are; empty for words.
+    /// The values as amounts: bytes, nanoseconds, bit/s or plain numbers. Empty for words.
     pub amounts: Vec<f64>,
-    /// Whether it takes so long to change that all cells with one value of it are measured together in a block: it is
-    /// varied over whole plots.
+    /// True if the factor is slow to change. All cells with one of its values are then measured together in a block:
+    /// it is varied over whole plots.
     pub is_slow: bool,
     /// About how long a change takes.
     pub toggle_ns: Nanos,
-    /// What values turned out to be in the trials, by value: "on" was "copied".
+    /// Values that turned out to be something else in the trials: "on" turned out to be "copied".
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub turned_out: BTreeMap<String, String>,
 }
 
 impl GridFactor {
-    /// Everything that its values set.
+    /// Returns every setting of every value.
     pub fn settings(&self) -> impl Iterator<Item = &GridSetting> {
         self.sets.iter().flatten()
     }
 }
 
-/// What `landspeed measure --vary` is to measure.
+/// The plan that `landspeed measure --vary` carries out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Grid {
-    /// What is sent, with every parameter that is not varied.
+    /// The workload, with every parameter that is not varied.
     pub workload: Workload,
-    /// What is set and not varied.
+    /// Settings that are the same in all cells.
     pub base: Vec<GridSetting>,
-    /// The program whose figure is compared; `None` of landspeed's own workloads.
+    /// The program whose figure is compared; `None` for landspeed's own workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramOf>,
-    /// Start-up of each trial that is not counted.
+    /// Time at the start of each trial that is not counted.
     pub warm_up_ns: Nanos,
-    /// What is varied. A cell's number counts the values of the last factor first.
+    /// Factors that are varied. Cells are numbered with the values of the last factor changing fastest.
     pub factors: Vec<GridFactor>,
-    /// The factor with a curve for each value, by its place among `factors`; `None` where there is one factor.
+    /// Position in `factors` of the factor that has a curve for each value; `None` if there is only one factor.
     pub by: Option<u32>,
-    /// The figure that the answer is about.
+    /// The figure of the comparison.
     pub figure: GridFigure,
-    /// Whether main effects and interactions are asked for.
+    /// True if main effects and interactions are requested.
     pub is_factorial: bool,
-    /// Blocks to measure; `None` where precision or the budget ends the grid.
+    /// Number of blocks to measure; `None` if precision or the budget ends the grid.
     pub blocks: Option<u32>,
-    /// Half the width of every interval at most, as a share of the figure; `None` where it was not asked for.
+    /// Largest half-width of any interval, as a share of the figure; `None` if it was not requested.
     pub precision: Option<f64>,
-    /// Time that the grid has; `None` where it takes what it takes.
+    /// Time limit of the grid; `None` without one.
     #[serde(with = "unknown::measured")]
     pub budget_ns: Nanos,
-    /// About how long a trial takes, connecting included.
+    /// About how long a trial takes, including the time to connect.
     pub trial_ns: Nanos,
-    /// Seed of the order of cells.
+    /// Seed of the order of the cells.
     pub seed: u64,
-    /// Values that were asked for and that these hosts cannot have.
+    /// Requested values that these hosts cannot have.
     pub missing: Vec<MissingLevel>,
-    /// Of an experiment's file: what it is about; empty otherwise.
+    /// Title from an experiment's file; empty otherwise.
     pub title: String,
-    /// Where hosts start from: "sc03", or as they are where it is empty.
+    /// Settings from which the hosts start: "sc03", or empty for the settings that they have.
     pub baseline: String,
-    /// What is expected.
+    /// Expectations of the result.
     pub expectations: Vec<Expectation>,
 }
 
 impl Grid {
-    /// How many combinations of values there are.
+    /// Returns the number of combinations of values.
     pub fn cells(&self) -> u32 {
         let levels = self.factors.iter().map(|factor| factor.levels.len().max(1) as u64);
         u32::try_from(levels.fold(1, u64::saturating_mul)).unwrap_or(u32::MAX)
     }
 
-    /// Which value each factor has in a cell, by its place among the factor's levels.
+    /// Returns the position of each factor's value in a cell, among the factor's levels.
     pub fn levels_of(&self, cell: u32) -> Vec<usize> {
         let mut rest = cell as usize;
         let mut places: Vec<usize> = self
@@ -169,37 +169,38 @@ impl Grid {
         places
     }
 
-    /// The values of a cell, factor by factor.
+    /// Returns the values of a cell, factor by factor.
     pub fn values_of(&self, cell: u32) -> Vec<&str> {
         let places = self.levels_of(cell);
         let values = self.factors.iter().zip(places).map(|(factor, place)| factor.levels.get(place));
         values.map(|value| value.map_or("", String::as_str)).collect()
     }
 
-    /// "mtu=9000 tso=on".
+    /// Returns the name of a cell, such as "mtu=9000 tso=on".
     pub fn name_of(&self, cell: u32) -> String {
         let values = self.factors.iter().zip(self.values_of(cell));
         values.map(|(factor, value)| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Everything that a cell sets, later ones over earlier ones.
+    /// Returns all settings of a cell. Later ones replace earlier ones.
     pub fn settings_of(&self, cell: u32) -> impl Iterator<Item = &GridSetting> {
         let sets = self.factors.iter().zip(self.levels_of(cell));
         self.base.iter().chain(sets.flat_map(|(factor, place)| factor.sets.get(place).into_iter().flatten()))
     }
 
-    /// Everything that any cell sets.
+    /// Returns the settings of all cells.
     pub fn all_settings(&self) -> impl Iterator<Item = &GridSetting> {
         self.base.iter().chain(self.factors.iter().flat_map(GridFactor::settings))
     }
 
-    /// The number of the whole plot that a cell belongs to: one for each combination of values of the slow factors.
+    /// Returns the number of the whole plot of a cell. There is one plot for each combination of values of the slow
+    /// factors.
     pub fn plot_of(&self, cell: u32) -> u32 {
         let slow = self.factors.iter().zip(self.levels_of(cell)).filter(|(factor, _)| factor.is_slow);
         slow.fold(0, |plot, (factor, place)| plot * factor.levels.len() as u32 + place as u32)
     }
 
-    /// Whether any factor is slow.
+    /// Returns true if any factor is slow.
     pub fn has_plots(&self) -> bool {
         self.factors.iter().any(|factor| factor.is_slow)
     }

@@ -8,7 +8,7 @@ use crate::{Estimate, HostFacts, PathFacts, ProgramOf, Workload};
 
 pub const GRID_FORMAT: u32 = 1;
 
-/// What a grid found.
+/// The result of a grid.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridReport {
@@ -17,40 +17,40 @@ pub struct GridReport {
     pub started: String,
     pub command: String,
     pub topology: String,
-    /// What was sent, with every parameter that was not varied.
+    /// The workload, with every parameter that was not varied.
     pub workload: Workload,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
     /// The path between them.
     pub path: PathFacts,
-    /// What was varied.
+    /// Factors that were varied.
     pub factors: Vec<GridFactor>,
-    /// The factor with a curve for each value, by its place among `factors`.
+    /// Position in `factors` of the factor that has a curve for each value.
     pub by: Option<u32>,
-    /// Blocks that were measured to their end.
+    /// Blocks that were completed.
     pub blocks: u32,
     /// Trials that gave figures.
     pub trials: u32,
-    /// Trials that gave none.
+    /// Trials that gave no figures.
     pub failed: u32,
     pub took_ns: Nanos,
-    /// What ended it; `None` where it was cut off.
+    /// What ended the grid; `None` if it was interrupted.
     pub ended: Option<GridEnd>,
-    /// Of an experiment's file: what it is about; empty otherwise.
+    /// Title from an experiment's file; empty otherwise.
     pub title: String,
-    /// What was expected, beside what was measured.
+    /// Expectations and the measured results.
     pub expected: Vec<Expected>,
-    /// Values that were asked for and that these hosts cannot have.
+    /// Requested values that these hosts cannot have.
     pub missing: Vec<MissingLevel>,
-    /// The figure that was asked for, then the others that the workload has.
+    /// Curves of the requested figure, then those of the workload's other figures.
     pub figures: Vec<GridCurves>,
-    /// What the program did with its sockets over the first path; `None` unless the costs of paths are known.
+    /// The program's use of its sockets over the first path; `None` unless the costs of paths are known.
     pub used: Option<PathUse>,
-    /// What that predicts for each path.
+    /// Predictions from `used` for each path.
     pub predicted: Vec<PathPrediction>,
-    /// What it predicts for the papers' interconnects, beside the first of them.
+    /// Predictions from `used` for the papers' interconnects, relative to the first of them.
     pub interconnects: Vec<PathPrediction>,
-    /// Why the figures must not be used; `None` where they may.
+    /// Why the figures must not be used; `None` if they may be.
     pub void: Option<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,
@@ -60,30 +60,30 @@ pub struct GridReport {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridCurves {
-    /// Of a program's figure: which one, and its unit.
+    /// Name and unit of the figure, for a figure of a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramOf>,
-    /// Which; its unit is the end of its name.
+    /// The figure. Its name ends with its unit.
     pub figure: GridFigure,
-    /// Whether it is a figure that the program told beside the one that decides.
+    /// True for a figure that the program reported in addition to the one that decides.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_beside: bool,
-    /// Every cell, by its number.
+    /// Results of all cells, by cell number.
     pub cells: Vec<GridCell>,
-    /// Ratios between neighbouring values of one factor, all else equal.
+    /// Ratios between neighbouring values of one factor, with all others equal.
     pub neighbours: Vec<GridContrast>,
-    /// What each factor is worth at most, and whether it has an effect.
+    /// The effect of each factor, and a bound on it.
     pub effects: Vec<FactorEffect>,
-    /// Main effects and interactions, where they were asked for.
+    /// Main effects and interactions, if they were requested.
     pub factorial: Vec<FactorialEffect>,
-    /// How the intervals were made: "mixed model", "paired differences"; `None` where there are none.
+    /// How the intervals were computed: "mixed model" or "paired differences"; `None` without intervals.
     pub method: Option<String>,
-    /// Why there are no intervals; `None` where there are.
+    /// Why there are no intervals; `None` if there are.
     pub no_intervals: Option<String>,
 }
 
 impl GridCurves {
-    /// What a trial says of it, in its own unit; `None` where it does not.
+    /// Returns the figure of a trial, in its own unit, or `None` if the trial does not have it.
     pub fn of(&self, trial: &GridTrial) -> Option<f64> {
         match &self.program {
             Some(program) if self.is_beside && trial.failed.is_none() => {
@@ -103,14 +103,14 @@ pub struct GridCell {
     pub values: Vec<String>,
     /// Trials that gave the figure.
     pub trials: u32,
-    /// Geometric mean, the differences between blocks taken out; `None` where no trial gave the figure.
+    /// Geometric mean, without the differences between blocks; `None` if no trial gave the figure.
     pub mean: Option<f64>,
-    /// Low end of the mean's own 95 % interval; `None` where there is none.
+    /// Low end of the mean's own 95 % interval; `None` without one.
     pub low: Option<f64>,
-    /// High end of it; `None` where there is none.
+    /// High end of the mean's own 95 % interval; `None` without one.
     pub high: Option<f64>,
-    /// Ratio to the reference, the first cell. All ratios of a figure hold together in 95 % of grids; `None` for the
-    /// reference itself and where there is no interval.
+    /// Ratio to the reference, which is the first cell. All ratios of a figure hold together in 95 % of grids. `None`
+    /// for the reference itself, and without an interval.
     pub ratio: Option<Estimate>,
 }
 
@@ -120,24 +120,24 @@ pub struct GridCell {
 pub struct GridContrast {
     /// Name of the factor that differs.
     pub factor: String,
-    /// Number of the cell before.
+    /// Number of the cell in the denominator.
     pub from: u32,
-    /// Number of the cell after.
+    /// Number of the cell in the numerator.
     pub to: u32,
-    /// How many times the figure before. The ratios between neighbours hold together in 95 % of grids.
+    /// Ratio of the figure. The ratios between neighbours hold together in 95 % of grids.
     pub ratio: Estimate,
 }
 
-/// What a factor does, over all its values and all else that was varied.
+/// The effect of a factor over all its values and all else that was varied.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FactorEffect {
-    /// Its name.
+    /// Name of the factor.
     pub factor: String,
-    /// Whether the interval of any ratio between two of its neighbouring values lies on one side of 1.
+    /// True if the interval of any ratio between two neighbouring values lies on one side of 1.
     pub has_effect: bool,
-    /// The largest change, either way, that no interval excludes, as a share: 0.04 is 4 %. `None` where an interval has
-    /// no end.
+    /// The largest change in either direction that the intervals do not exclude, as a share: 0.04 is 4 %. `None` if
+    /// an interval is unbounded.
     pub at_most: Option<f64>,
 }
 
@@ -145,10 +145,11 @@ pub struct FactorEffect {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FactorialEffect {
-    /// The factors: one for what it is worth, two for how they depend on each other.
+    /// The factors: one for a main effect, two for an interaction.
     pub factors: Vec<String>,
-    /// "alone", "with tso=on", "on average", "interaction".
+    /// The condition: "alone", "with tso=on", "on average", "interaction".
     pub given: String,
-    /// From the first value to the second; of an interaction, how many times as much with the other factor's second value.
+    /// Ratio of the figure between the second and the first value. For an interaction, it is the quotient of that
+    /// ratio at the other factor's second and first value.
     pub ratio: Estimate,
 }

@@ -16,22 +16,23 @@ pub enum GridFigure {
     GoodputBps,
     /// Payload per second of processor time over both hosts (each machine counted once), in bytes.
     BytesPerCpuS,
-    /// Median time of the workload's latency, in ns: a round trip, or a connection's set-up.
+    /// Median of the workload's latency, in ns: a round trip or a connection's set-up.
     P50Ns,
-    /// Its 99th percentile, in ns.
+    /// 99th percentile of the workload's latency, in ns.
     P99Ns,
-    /// Datagrams that arrived, in a second.
+    /// Datagrams that arrived per second.
     DatagramsPerS,
-    /// Share of the datagrams that arrived, of those that did and those that are known to be lost, 0 to 1.
+    /// Datagrams that arrived, as a share of these and those known to be lost, 0 to 1.
     DeliveredShare,
-    /// Processors that the trial kept busy for each Gb/s: bytes per CPU-second the other way up.
+    /// Processors kept busy per Gb/s: the reciprocal of bytes per CPU-second.
     CoresPerGbps,
-    /// Share of a TCP flow's window that whole segments of the size that was sent fill, 0 to 1: the rest cannot be in flight
+    /// Share of a TCP flow's window that whole segments of the sent size fill, 0 to 1. The rest cannot be in flight
     /// (feng-2003 section 3.5.1).
     WindowShare,
-    /// What a program told of its run, in its own unit: the figure that its file names first, or that was asked for.
+    /// A figure that a program reported, in its own unit: the first in the program's file, or the requested one.
     Program,
-    /// That figure, or the first of which more is better, or runs of the program: for a second of processor time over both hosts.
+    /// Work of the program per second of processor time over both hosts: the figure of `Program` if more of it is
+    /// better, else the first such figure, else the number of runs.
     ProgramPerCpuS,
 }
 
@@ -49,7 +50,7 @@ impl GridFigure {
         GridFigure::ProgramPerCpuS,
     ];
 
-    /// Its name on the command line and in experiment files.
+    /// Returns the name on the command line and in experiment files.
     pub fn name(self) -> &'static str {
         match self {
             GridFigure::GoodputBps => "goodput",
@@ -65,7 +66,7 @@ impl GridFigure {
         }
     }
 
-    /// What it is, a few words.
+    /// Returns a short description.
     pub fn about(self) -> &'static str {
         match self {
             GridFigure::GoodputBps => "payload that arrived, in a second",
@@ -81,7 +82,7 @@ impl GridFigure {
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns true if more of the figure is better.
     pub fn more_is_better(self) -> bool {
         !matches!(self, GridFigure::P50Ns | GridFigure::P99Ns | GridFigure::CoresPerGbps)
     }
@@ -91,45 +92,45 @@ impl GridFigure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum GridEnd {
-    /// Every block that was asked for is measured.
+    /// Every requested block was measured.
     Blocks,
-    /// Every ratio is known as well as was asked for.
+    /// Every ratio reached the requested precision.
     Precision,
     /// The next block would not have ended within the budget.
     Budget,
-    /// The user asked for an end.
+    /// The user stopped it.
     #[default]
     Stopped,
 }
 
-/// One trial of a cell. A grid's trials are complete in its record, in the order in which they were made.
+/// One trial of a cell. A record has all trials of a grid, in the order in which they were made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridTrial {
     /// Number of the block, from 0.
     pub block: u32,
-    /// Number of the whole plot within the block: the values of the slow factors.
+    /// Number of the whole plot within the block: one combination of values of the slow factors.
     pub plot: u32,
-    /// Number of the cell: see `Grid::factors`.
+    /// Number of the cell (`Grid::factors` defines the order).
     pub cell: u32,
     pub at_ns: Nanos,
-    /// How long it took, settling included.
+    /// Duration of the trial, settling included.
     pub took_ns: Nanos,
-    /// Why it gave no figures; `None` where it did.
+    /// Why it gave no figures; `None` if it gave them.
     pub failed: Option<String>,
-    /// What host A saw.
+    /// Outcome at host A.
     pub a: EndpointOutcome,
-    /// What host B saw.
+    /// Outcome at host B.
     pub b: EndpointOutcome,
-    /// What the hosts of each further pair saw, where several run at once: a fan.
+    /// Outcomes of the further pairs of hosts, if several pairs run at once (a fan).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<[EndpointOutcome; 2]>,
-    /// Goodput and cost that follow from it.
+    /// Goodput and cost, computed from the outcomes.
     pub figures: Figures,
 }
 
 impl GridTrial {
-    /// A figure in its own unit; `None` where the trial does not have it.
+    /// Returns a figure in its own unit, or `None` if the trial does not have it.
     pub fn figure(&self, figure: GridFigure) -> Option<f64> {
         if self.failed.is_some() {
             return None;
@@ -138,7 +139,7 @@ impl GridTrial {
         let latency = latency.as_ref();
         let BytesPerCpuSecond(cost) = self.figures.bytes_per_cpu_s;
         let value = match figure {
-            // A ping-pong's bytes are no goodput.
+            // The bytes of a ping-pong are not goodput.
             GridFigure::GoodputBps if latency.is_none() => self.figures.rate_bps.0,
             GridFigure::BytesPerCpuS if latency.is_none() => cost,
             GridFigure::CoresPerGbps if latency.is_none() => 1e9 / 8.0 / cost,
@@ -157,22 +158,22 @@ impl GridTrial {
         Some(value).filter(|value| *value > 0.0 && value.is_finite())
     }
 
-    /// Both ends of each pair.
+    /// Returns both ends of each pair.
     fn pairs(&self) -> impl Iterator<Item = [&EndpointOutcome; 2]> {
         std::iter::once([&self.a, &self.b]).chain(self.others.iter().map(|[a, b]| [a, b]))
     }
 
-    /// What the program of the trial told.
+    /// Returns the figures that the program of the trial reported.
     pub fn program(&self) -> Option<&ProgramFigures> {
         self.ends().map(|end| end.get::<ProgramFigures>()).find(|told| !told.all.is_empty())
     }
 
-    /// What the program of the trial drew.
+    /// Returns the picture that the program of the trial drew.
     pub fn picture(&self) -> Option<&Png> {
         self.ends().find_map(|end| end.details.find().ok()?)
     }
 
-    /// Every end of every pair.
+    /// Returns every end of every pair.
     pub fn ends_mut(&mut self) -> impl Iterator<Item = &mut EndpointOutcome> {
         [&mut self.a, &mut self.b].into_iter().chain(self.others.iter_mut().flatten())
     }
@@ -181,28 +182,28 @@ impl GridTrial {
         self.pairs().flatten()
     }
 
-    /// The samples of all pairs together: each answer counts alike, whichever client got it.
+    /// Returns the samples of all pairs together. Each sample has the same weight, whichever client took it.
     fn latency(&self) -> Option<LatencyHistogram> {
         let of_pair =
             |pair: [&EndpointOutcome; 2]| pair.into_iter().find_map(|end| end.latency.first().cloned());
         LatencyHistogram::together(self.pairs().filter_map(of_pair))
     }
 
-    /// Datagrams of all flows and both ends.
+    /// Returns a count of datagrams, summed over all flows and both ends.
     fn datagrams(&self, which: fn(&DatagramCounts) -> u64) -> f64 {
         let flows = self.ends().flat_map(|end| end.get::<Vec<DatagramCounts>>());
         flows.map(|flow| which(flow) as f64).sum()
     }
 
-    /// The longest of the ends' windows.
+    /// Returns the longest window of all ends, in seconds.
     fn seconds(&self) -> Option<f64> {
         let window = self.ends().map(|end| end.window_ns).max().unwrap_or_default().as_secs_f64();
         (window > 0.0).then_some(window)
     }
 }
 
-/// Of the flow that was sampled last, by a sender: its window is the smaller of the peer's and its own, and a segment is as long as
-/// those that its host sent are on average.
+/// Returns the share of the window that whole segments fill, for the flow that a sender sampled last. The window is
+/// the smaller of the peer's and the sender's own. The segment is the average one that the host sent.
 fn window_share(end: &EndpointOutcome) -> Option<f64> {
     let sample = end.observed.get::<Vec<TcpSample>>().last()?;
     let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_window_is_filled_by_whole_segments() {
-        // Section 3.5.1: 48 KB hold five whole segments of 8948 bytes, 44,740 of 48,000.
+        // Section 3.5.1: 48 KB hold five whole segments of 8948 bytes, which are 44,740 bytes of 48,000.
         let mut a = EndpointOutcome { sent_bytes: Bytes(8_948_000), ..EndpointOutcome::default() };
         a.observed.details.put(SnmpCounts([("TcpExt.TCPOrigDataSent".to_owned(), 1000)].into()));
         let window = |bytes, cwnd_segments| TcpSample {
