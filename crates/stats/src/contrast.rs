@@ -22,7 +22,7 @@ pub struct Contrast {
     pub ln_ratio: f64,
     /// The log ratio after removing the effect of lost processor time on the block's trials.
     pub freed: f64,
-    /// The most that lost processor time may have added to the log ratio; above zero where the candidate lost more.
+    /// The most that lost processor time may explain of the log ratio; above zero where the candidate lost more.
     pub drawn: f64,
     /// The variance that lost processor time adds to `ln_ratio` by chance, estimated from more trials than this
     /// comparison's.
