@@ -11,9 +11,11 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 ///
 /// - Rate: payload at the receiver(s), each over its own window.
 /// - Cost: payload per second over processor seconds per second, because the windows of the two ends
-///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its namespaces take part. Zero where no processor time was counted.
+///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its
+///   namespaces take part. Zero where no processor time was counted.
 /// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
-/// - Round trip under load: the median over flows and samples at the end that sends; `None` where its transport reports none.
+/// - Round trip under load: the median over flows and samples at the end that sends; `None` where its transport
+///   reports none.
 /// - Steal and throttling: the worse machine's, the worse host's.
 pub fn figures(
     a: &EndpointOutcome,
