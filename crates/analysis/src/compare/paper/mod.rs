@@ -1,4 +1,5 @@
-//! Cottrell et al., "Characterization and Evaluation of TCP and UDP-based Transport on Real Networks" (2005): the paper's own values and findings beside ours.
+//! Cottrell et al., "Characterization and Evaluation of TCP and UDP-based Transport on Real Networks" (2005): the
+//! paper's own values and findings beside ours.
 //!
 //! | file | is |
 //! |---|---|
