@@ -92,7 +92,7 @@ impl Confirm {
 /// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    /// Each block with the time at which it began and whether it counts.
+    /// Each block with the time at which it began, counted from the first, and whether it counts.
     blocks: Vec<(Nanos, Block, bool)>,
     steals: Steals,
     began: Option<Nanos>,

@@ -26,10 +26,10 @@ pub(crate) const WAYS: [Way; 2] = [
 
 /// The probability that the true sensitivity lies above the bound.
 const ERROR: f64 = 0.025;
-/// The least upper bound of the sensitivity: losing a processor for a part of the time costs at least that part of
-/// the work.
+/// The lowest value of the upper bound: losing a processor for a part of the time costs at least that part of the
+/// work.
 const LEAST: f64 = 1.0;
-/// The upper bound that is assumed where a run has too few data.
+/// The value of the upper bound where a run has too few data.
 const MOST: f64 = 10.0;
 /// The largest share that is used: larger ones count as this one, because a full loss has no logarithm.
 const FULL: f64 = 0.95;

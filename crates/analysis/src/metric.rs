@@ -73,8 +73,8 @@ pub enum Metric {
     Latency,
 }
 
-/// Returns the work of a trial in a second, in the unit of its cost. A program whose figure is better the less it is
-/// counts as one run.
+/// Returns the work of a trial per second, in the unit in which its cost counts work. A run of a program counts as 1
+/// if less of its figure is better.
 fn work(trial: &Figures) -> f64 {
     match &trial.program {
         None => trial.rate_bps.0,

@@ -74,6 +74,9 @@ pub struct NotATuningRun {
 
 /// Judges a saved record again. Decisions are the run's own, because what it did to the hosts is a fact; start, final
 /// and gain are computed from the raw trials. A run that ended early gives the results so far, with `void` set.
+///
+/// # Errors
+/// Returns an error if the record is not that of a tuning run.
 pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun> {
     let start_cell = lines_of!(record, Line::Plan { start, .. } => start.clone()).next();
     let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };

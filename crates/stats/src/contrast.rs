@@ -302,7 +302,7 @@ mod tests {
         // On average three eighths of a fifth are lost.
         assert!((hit.value - (plain.value - 0.1125)).abs() < 1e-12 && (hit.slack - 0.15).abs() < 1e-12);
         assert_eq!((hit.error, hit.freed), (plain.error, plain.freed));
-        // The low end is the lower of two: from the measured error, and from the slack plus the remaining error.
+        // The measured error decides the low end: it reaches further than the slack plus the remaining error.
         assert!(
             (hit.low(0.05) - (hit.value - 1.9432 * hit.whole)).abs() < 1e-4 && hit.whole > 3.0 * hit.error
         );

@@ -78,8 +78,8 @@ pub struct Verdict {
 }
 
 impl Design {
-    /// Returns the design of a step that wrongly helps with probability `alpha` at most, where "helps" is a mean log
-    /// ratio above `least_effect_ln`, within `max_blocks` blocks (raised to the first look, 4).
+    /// Returns the design of a step that is wrongly found to help with probability `alpha` at most, where "helps" is
+    /// a mean log ratio above `least_effect_ln`, within `max_blocks` blocks (raised to the first look, 4).
     pub fn new(alpha: f64, least_effect_ln: f64, max_blocks: u32) -> Self {
         Design { alpha, least_effect_ln, thorough: false, looks: looks(max_blocks.max(FIRST_LOOK)) }
     }

@@ -1,4 +1,5 @@
-//! Judges a study of transports from its runs alone: computes the figures of cottrell-2005 and compares them.
+//! Judges a study of transports from its runs alone: computes the figures of cottrell-2005, ranks the protocols, and
+//! checks the paper's findings.
 //!
 //! | file | is |
 //! |---|---|
@@ -45,6 +46,9 @@ pub struct NotAStudy {
 
 /// Judges the study in `record`, which was read from `path`. The runs may come in any order. Runs that do not count
 /// are in no figure, and an unfinished study gives the results so far, with `void` set.
+///
+/// # Errors
+/// Returns an error if the record is not that of a study.
 pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
     let study = lines_of!(record, Line::Study(study) => &**study).next();
     let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;

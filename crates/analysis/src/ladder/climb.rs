@@ -16,7 +16,7 @@ use super::run_state::RunState;
 use super::step::{Decision, STOPPED, Step, blank, least_time};
 use super::{BlockResult, Progress};
 
-/// The reason of a candidate that was not tried for want of time.
+/// The reason that is reported for a candidate that was not tried for want of time.
 pub const NO_ROOM: &str = "no room in the budget";
 
 #[derive(Debug)]

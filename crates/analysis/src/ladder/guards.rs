@@ -25,7 +25,7 @@ const LEAST_LOSS: f64 = 0.005;
 /// [`LOADED_MORE`].
 const LOADED_FACTOR: f64 = 2.0;
 /// The least by which the round trip under load must exceed the incumbent's to break its guard: doubling a queue of
-/// microseconds hurts nobody.
+/// microseconds does no harm.
 const LOADED_MORE: Nanos = Nanos::millis(5);
 
 /// Returns the blocks of `trials` trials, half of them the candidate's, that guards need.
@@ -37,9 +37,9 @@ pub(crate) fn least_blocks(trials: usize) -> u32 {
 pub(crate) enum Guarded {
     /// No guarded figure suffers.
     Hold,
-    /// A figure suffers. Says which.
+    /// A guarded figure suffers. Holds its description.
     Broken(String),
-    /// It is not shown yet. Says for which figure.
+    /// It is not shown yet that no figure suffers. Holds the description of the one in question.
     Unclear(String),
 }
 

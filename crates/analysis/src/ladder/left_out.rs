@@ -152,7 +152,7 @@ impl LeftOut {
         self.proofs.get(i).map_or(&[], |proof| &proof.comparisons)
     }
 
-    /// Adds a block to its comparison. Returns true if it belongs to one of these.
+    /// Adds a block to its comparison. Returns false if it belongs to none of these.
     pub(crate) fn observe(&mut self, block: &BlockResult, run: &mut RunState) -> bool {
         let mut all = self.proofs.iter_mut().flat_map(|proof| &mut proof.comparisons);
         let Some(comparison) = all.find(|comparison| comparison.label == block.step) else { return false };
@@ -160,7 +160,7 @@ impl LeftOut {
         true
     }
 
-    /// Records that a comparison cannot be measured. Returns true if it is one of these.
+    /// Records that a comparison cannot be measured. Returns false if it is none of these.
     pub(crate) fn failed(&mut self, label: &str) -> bool {
         let has = |proof: &&mut Proof| proof.comparisons.iter().any(|c| c.label == label);
         let Some(proof) = self.proofs.iter_mut().find(has) else { return false };

@@ -115,9 +115,9 @@ pub struct BlockResult {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     pub steps: Vec<StepSummary>,
-    /// The medians of the start cell's trials in the final check.
+    /// The geometric means of the start cell's trials in the final check.
     pub start: Figures,
-    /// The medians of the final cell's trials in the final check.
+    /// The geometric means of the final cell's trials in the final check.
     pub final_: Figures,
     /// The final setting over the start, from the final check only.
     pub gain: Gain,

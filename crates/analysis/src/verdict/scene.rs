@@ -37,8 +37,8 @@ pub struct Scene<'a> {
     pub rtt: Option<Nanos>,
     /// The goodput, where the workload's own figure is known; otherwise the flows' bytes are used.
     pub goodput: Option<BitRate>,
-    /// The settings of the flow where landspeed sends it itself. Landspeed cannot change those of another program's
-    /// flow.
+    /// The settings of the flow, if landspeed sends it itself; `None` for the flow of another program, whose settings
+    /// landspeed cannot change.
     pub own: Option<&'a Settings>,
     /// The probe of a path that carried nothing.
     pub probe: Option<&'a PathProbe>,

@@ -74,11 +74,12 @@ pub(super) const ALIGNMENT_LOSS: f64 = 0.1;
 pub(super) const FEW_SEGMENTS: f64 = 6.0;
 
 /// The number of segments in a window below which rounding is a cause in any case: a window that moves by a quarter
-/// of itself or not at all (RFC 9293 section 3.8.6.2) does not move most of the time, whatever rounding leaves over.
+/// of itself or not at all (RFC 9293 section 3.8.6.2) stays where it is most of the time, whatever rounding leaves
+/// over.
 pub(super) const TOO_FEW_SEGMENTS: f64 = 4.0;
 
-/// The factor by which a round trip with a standing queue exceeds the idle one; it must also exceed it by
-/// [`STANDING_NS`]. A loss-based sender keeps a queue of one bandwidth-delay product 40 % full or more.
+/// The ratio of the round trip to the idle one from which there is a standing queue, if the difference is also at
+/// least [`STANDING_NS`]. A loss-based sender keeps a queue of one bandwidth-delay product 40 % full or more.
 pub(super) const STANDING_RATIO: f64 = 1.2;
 
 /// The least time that a standing queue adds to a round trip, in ns: wake-ups and batching change a round trip by

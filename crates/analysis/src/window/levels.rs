@@ -55,7 +55,7 @@ pub(super) struct Buffer {
 pub(super) struct Levels {
     pub(super) moved: Bytes,
     pub(super) rate: BitRate,
-    /// The lower of the idle round trip and the lowest that TCP saw, which no data undercut.
+    /// The lower of the idle round trip and the lowest that TCP saw: no data was in flight for less.
     pub(super) rtt: Option<Nanos>,
     pub(super) flight: Option<Flight>,
     pub(super) offered: Option<Offered>,

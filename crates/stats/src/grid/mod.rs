@@ -97,8 +97,8 @@ pub struct Compared {
     pub freedom: f64,
     /// The low and high end of the interval for this contrast alone.
     pub alone: (f64, f64),
-    /// The low and high end of the simultaneous interval: with the given confidence those of all contrasts of the
-    /// family hold.
+    /// The low and high end of the simultaneous interval: all intervals of the family hold the truth together with
+    /// the given confidence.
     pub together: (f64, f64),
     pub method: Method,
 }
@@ -138,7 +138,11 @@ impl Estimated {
 }
 
 impl Grid {
-    /// Fits the model to `trials`, some of which must be of the cell `reference`.
+    /// Fits the model to `trials`.
+    ///
+    /// # Errors
+    /// Returns an error if no trial is of the cell `reference`, if no chain of blocks joins a cell to it, or if there
+    /// are too few blocks or trials to estimate the variances.
     pub fn of(trials: &[Trial], reference: u32) -> Result<Grid, Refused> {
         let design = Design::of(trials, reference)?;
         let model = Model::of(&design)?;
@@ -155,6 +159,10 @@ impl Grid {
     }
 
     /// Estimates a family of contrasts, with intervals at `confidence` (0.95, say).
+    ///
+    /// # Errors
+    /// Returns an error if a contrast has a cell without a trial, or weights that do not sum to 0
+    /// or are all 0.
     pub fn compare(&self, contrasts: &[Contrast], confidence: f64) -> Result<Vec<Compared>, Refused> {
         let rows = contrasts.iter().map(|contrast| self.row(contrast)).collect::<Result<Vec<_>, _>>()?;
         let estimates: Vec<Estimated> = rows.iter().map(|row| self.estimate(row)).collect();

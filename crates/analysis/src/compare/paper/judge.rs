@@ -38,7 +38,7 @@ pub(super) enum Test {
     Ratio(&'static str, Others, &'static Metric, (f64, f64)),
     /// The cost of a bit deviates between the paper's TCPs by no more than this share of its mean.
     CostAlike(f64),
-    /// No study like this can judge the finding. Says why.
+    /// No study like this can judge the finding. Holds the reason.
     Cannot(&'static str),
 }
 

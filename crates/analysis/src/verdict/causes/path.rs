@@ -54,7 +54,7 @@ pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     Some(loss_evidence(view, flow, window, finding))
 }
 
-/// Reports a flow that stands still, because each retransmission of a lost window is lost too.
+/// Reports a flow that makes no progress, because each retransmission of a lost window is lost too.
 fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
     let timed_out = flow.when(|t| t.retransmit_timeouts > 0);
     let summary = "the path lost a whole window and what was sent again: the flow waits for its timer";

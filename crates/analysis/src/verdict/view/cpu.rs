@@ -68,8 +68,7 @@ impl Cpu {
             Some((end.wanted_cpu()?, format!("{} core {}", end.name(), process.core)))
         });
         let carrying = cores.iter().filter(|core| core.carries).map(|core| (core.busy, core.name()));
-        // A thread is better evidence than a core, because its place is the flow's: it is preferred if it is about as
-        // busy.
+        // A thread is preferred to a core that is about as busy, because its core is known to serve the flow.
         let busiest = threads
             .chain(carrying)
             .fold((0.0, String::new()), |best, next| if next.0 > best.0 + 0.02 { next } else { best });
