@@ -1,5 +1,5 @@
-//! Where the time of a datagram goes, by host, driver and link at both ends, over sizes: at the start of a run and after each
-//! step that it kept (jin-yoo-2007 section 4, figures 7 and 14).
+//! The time budget of a datagram: how much of its time host, driver and link take at both ends, for several sizes, at
+//! the start of a run and after each step that it kept (jin-yoo-2007 section 4, figures 7 and 14).
 
 use landspeed_record::{CostClass, HostFacts, Line, PathFacts, Record, Side, Trial};
 use landspeed_units::{BitRate, Bytes};
@@ -7,7 +7,7 @@ use landspeed_units::{BitRate, Bytes};
 use crate::fit::{BothEnds, HOST_A, HOST_B};
 use crate::summary::trials;
 
-/// `Trial::step` of a budget's trials begins with it; the id of the kept step follows.
+/// The prefix of `Trial::step` in a budget's trials; the id of the kept step follows.
 pub const BUDGET: &str = "budget";
 
 /// A part of the path that a datagram passes.
@@ -39,39 +39,39 @@ impl Stage {
     }
 }
 
-/// What datagrams of some sizes cost at one setting.
+/// The costs of datagrams of several sizes at one setting.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Budget {
-    /// Id of the kept step after which it was measured; empty at the start.
+    /// The id of the kept step after which it was measured; empty at the start.
     pub after: String,
-    /// Ascending.
+    /// The budgets of the sizes, in ascending order of size.
     pub sizes: Vec<SizeBudget>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SizeBudget {
-    /// Payload.
+    /// The payload of a datagram.
     pub size: Bytes,
-    /// Share of the datagrams that did not arrive, 0 to 1.
+    /// The share of the datagrams that did not arrive, 0 to 1.
     pub lost: f64,
-    /// Nanoseconds of each of [`Stage::ALL`] for a datagram, where it was told.
+    /// Nanoseconds that each of [`Stage::ALL`] takes for a datagram; `None` where they are not known.
     stages: [Option<f64>; 5],
 }
 
 impl SizeBudget {
-    /// Nanoseconds for a datagram; `None` where it was not told.
+    /// Returns the nanoseconds that a stage takes for a datagram; `None` where they are not known.
     pub fn of(&self, stage: Stage) -> Option<f64> {
         self.stages[stage as usize]
     }
 
-    /// The stage that takes longest: what the others wait for.
+    /// Returns the stage that takes longest, for which the others wait.
     pub fn largest(&self) -> Option<Stage> {
         let known = Stage::ALL.into_iter().filter_map(|stage| Some((stage, self.of(stage)?)));
         known.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(stage, _)| stage)
     }
 }
 
-/// The budgets of a run, in time order; none where it measured none.
+/// Returns the budgets of a run, in time order; none where it measured none.
 pub fn budgets(record: &Record) -> Vec<Budget> {
     let hosts = Side::BOTH.map(|wanted| {
         let mut of = lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone());
@@ -90,7 +90,7 @@ pub fn budgets(record: &Record) -> Vec<Budget> {
     budgets
 }
 
-/// The slower of both links' speeds, where one states it.
+/// Returns the slower of the two links' speeds; `None` where neither states one.
 fn link_rate(record: &Record, hosts: &[HostFacts; 2]) -> Option<BitRate> {
     let path: PathFacts = lines_of!(record, Line::Path(path) => path.clone()).next_back()?;
     let speeds = Side::BOTH.into_iter().zip(hosts).filter_map(|(side, host)| {
@@ -112,7 +112,7 @@ fn size_budget(trial: &Trial, hosts: &[HostFacts; 2], link: Option<BitRate>) -> 
         classes.into_iter().map(of).sum::<Option<f64>>()
     };
     let [driver_a, driver_b] = [HOST_A, HOST_B].map(driver);
-    // What is left of the processor time, which is counted, without the driver's, which is sampled.
+    // The host's part is the processor time, which is counted, without the driver's, which is sampled.
     let host =
         |name: &str, driver: Option<f64>| Some((cost.layers.get(name)? - driver.unwrap_or(0.0)).max(0.0));
     let rate = number("pacing-rate").map(|pace| BitRate(pace as f64)).or(link);
@@ -132,7 +132,8 @@ mod tests {
 
     const WINDOW: Nanos = Nanos::millis(100);
 
-    /// An end that handled 1,000 datagrams of 1,000 B in a window: 40 us of processor time each, a quarter of it the driver's.
+    /// Returns an end that handled 1,000 datagrams of 1,000 B in a window: 40 us of processor time each, a quarter of
+    /// it the driver's.
     fn end() -> EndpointOutcome {
         let cpu = CpuUsage { window_ns: WINDOW, workload_ns: CpuNanos(40_000_000), ..CpuUsage::default() };
         let seen = |class, samples| ClassSamples { class, samples };

@@ -1,5 +1,5 @@
-//! Which interfaces of a host carried what was sent, judged from the counters of all of them. A route says which one should:
-//! with two interfaces in one subnet, policy routes or a VRF it is another one.
+//! The interfaces of a host that carried the traffic, judged from the counters of all of them. The route names one,
+//! but with two interfaces in one subnet, policy routes or a VRF another one may carry it.
 
 use std::net::IpAddr;
 
@@ -8,20 +8,20 @@ use landspeed_record::{
 };
 use landspeed_units::Bytes;
 
-/// A host, and what is known of its end of the path beforehand.
+/// A host's end of the path, as known before the traffic.
 #[derive(Debug, Clone, Copy)]
 pub struct PathEnd<'a> {
-    /// Its interfaces.
+    /// The host's interfaces.
     pub links: &'a [LinkFacts],
-    /// The one that its route to the other host names.
+    /// The interface in the host's route to the other host.
     pub routed: &'a str,
-    /// Its own address on the path.
+    /// The host's own address on the path.
     pub address: IpAddr,
-    /// Whether data leave it; else they come in.
+    /// True if this end sends the data, false if it receives them.
     pub sends: bool,
 }
 
-/// What passed through a host's interfaces while at least `least` was sent each way.
+/// The traffic through a host's interfaces while at least `least` was sent each way.
 #[derive(Debug, Clone)]
 pub struct Passed {
     pub traffic: Vec<LinkTraffic>,
@@ -35,7 +35,7 @@ enum Way {
 }
 
 impl Passed {
-    /// What passed beyond what passes in `share` of the window of `before`: other traffic, as far as it goes on alike.
+    /// Subtracts the traffic of other programs, estimated as `share` of what passed in the window of `before`.
     #[must_use]
     pub fn beyond(mut self, before: &[LinkTraffic], share: f64) -> Passed {
         for link in &mut self.traffic {
@@ -48,7 +48,8 @@ impl Passed {
         self
     }
 
-    /// The interfaces that can have carried it that way: half of it allows for what passed before and after the window.
+    /// Returns the interfaces that can have carried the traffic in that direction. Half of `least` is enough, to
+    /// allow for what passed before and after the window.
     fn carriers(&self, way: Way) -> Vec<&str> {
         let passed = |link: &LinkTraffic| match way {
             Way::Out => link.tx_bytes,
@@ -61,7 +62,7 @@ impl Passed {
     }
 }
 
-/// Which interfaces of a host carried `passed`, and which others could have.
+/// Returns the interfaces of a host that carried `passed`, and the others that could have.
 pub fn carrier(end: &PathEnd<'_>, passed: &Passed) -> Carrier {
     let [data, acks] = if end.sends { [Way::Out, Way::In] } else { [Way::In, Way::Out] };
     let (by_data, by_acks) = (passed.carriers(data), passed.carriers(acks));
@@ -84,7 +85,7 @@ pub fn carrier(end: &PathEnd<'_>, passed: &Passed) -> Carrier {
     }
 }
 
-/// What a reader should know of a path that is not as its routes and addresses say, one sentence each.
+/// Returns remarks for the reader on a path that differs from its routes and addresses, one sentence each.
 pub fn remarks(path: &PathFacts) -> Vec<String> {
     let hosts = [(Side::A, &path.carrier_a), (Side::B, &path.carrier_b)];
     let silent = (!path.silent.is_empty()).then(|| {
@@ -118,7 +119,7 @@ fn remark(side: Side, carrier: &Carrier) -> Option<String> {
     }
 }
 
-/// What a reader should know of the trials of a run whose data came in at another interface than the one that was tuned.
+/// Returns a remark on the trials of a run whose data came in over another interface than the tuned one, if any.
 pub fn strays(record: &Record) -> Option<String> {
     let trials = record.lines.iter().filter_map(|line| match line {
         Line::Trial(trial) => Some(&trial.b),
@@ -136,8 +137,8 @@ pub fn strays(record: &Record) -> Option<String> {
     ))
 }
 
-/// The interface of a trial's settings, and the one that its data came in at instead. The name is what the interface was called
-/// then.
+/// Returns the interface of a trial's settings, and the one over which its data came in instead. The names are those
+/// that the interfaces had at the time of the trial.
 fn stray(end: &EndpointOutcome) -> Option<(&str, &str)> {
     let own = &end.observed.get::<Vec<LinkCounters>>().first()?.link;
     let traffic = end.observed.get::<Vec<LinkTraffic>>();
@@ -149,8 +150,8 @@ fn stray(end: &EndpointOutcome) -> Option<(&str, &str)> {
 }
 
 impl<'a> PathEnd<'a> {
-    /// The interface that is named for these: the route's where it is among them; else the one that holds the address, else
-    /// one with any address, else the topmost.
+    /// Returns the interface to name among several carriers: the route's if it is among them; else the one that has
+    /// the address, else one with any address, else the topmost.
     fn chosen(&self, carriers: &[&'a str]) -> &'a str {
         if carriers.is_empty() || carriers.contains(&self.routed) {
             return self.routed;
@@ -169,7 +170,7 @@ impl<'a> PathEnd<'a> {
         self.links.iter().find(|link| link.name == name)
     }
 
-    /// The interfaces above and below one, at any distance.
+    /// Returns the interfaces above and below one, at any distance.
     fn around(&self, name: &str) -> Vec<&'a str> {
         let mut found: Vec<&LinkFacts> = self.link(name).into_iter().collect();
         let mut next = 0;
@@ -183,7 +184,7 @@ impl<'a> PathEnd<'a> {
     }
 }
 
-/// Whether what passes through `upper` passes through `lower` too.
+/// Returns true if traffic through `upper` also passes through `lower`.
 fn stands_on(upper: &LinkFacts, lower: &LinkFacts) -> bool {
     upper.lower == Some(lower.index) || lower.upper == Some(upper.index)
 }
@@ -202,7 +203,7 @@ mod tests {
         LinkFacts { addresses: vec![address.parse().unwrap()], ..link(index, name) }
     }
 
-    /// Of (name, received, sent), where 1,000 bytes were sent each way.
+    /// Returns the traffic of rows (name, received, sent), where 1,000 bytes were sent each way.
     fn passed(rows: &[(&str, u64, u64)]) -> Passed {
         let row = |(link, rx, tx): &(&str, u64, u64)| LinkTraffic {
             link: (*link).to_owned(),
@@ -212,7 +213,7 @@ mod tests {
         Passed { traffic: rows.iter().map(row).collect(), least: Bytes(1_000) }
     }
 
-    /// At the receiving host, whose address is 192.0.2.2.
+    /// Returns the carrier at the receiving host, whose address is 192.0.2.2.
     fn seen(links: &[LinkFacts], routed: &str, rows: &[(&str, u64, u64)]) -> Carrier {
         let address = "192.0.2.2".parse().unwrap();
         carrier(&PathEnd { links, routed, address, sends: false }, &passed(rows))

@@ -1,8 +1,9 @@
-//! Whether the whole gain lasts: blocks of final against start over a long time after a run, at growing distances.
+//! Confirmation of the whole gain after a run: blocks of final against start over a long time, at growing distances.
 //!
-//! The distances grow so that what varies over seconds, minutes and a good part of the time shows between blocks alike;
-//! a disturbance that outlasts the time does not. Each block counts for the time around it. Their number is fixed before the
-//! first, and nothing stops early but the user, so the interval is an ordinary one (Student's).
+//! The distances grow so that variation over seconds, over minutes and over a good part of the time all show between
+//! blocks; a disturbance that outlasts the time does not. Each block is weighted by the time around it. The number of
+//! blocks is fixed before the first, and only the user can stop early, so the interval is an ordinary one
+//! (Student's).
 
 use std::collections::VecDeque;
 
@@ -15,16 +16,16 @@ use crate::series::{Block, CONFIDENCE};
 use crate::steal::Steals;
 use crate::{BlockResult, Goal, Metric, Pair, Rules};
 
-/// What the blocks are called in a record.
+/// The step name of the blocks in a record.
 pub(crate) const STEP: &str = "confirm";
-/// How many times the distance before it each distance is.
+/// The factor by which each distance exceeds the one before it.
 const GROWTH: f64 = 1.25;
 
-/// The blocks of a confirmation, from the driver's side.
+/// The blocks of a confirmation, as the driver measures them.
 #[derive(Debug)]
 pub struct Confirm {
     pair: Pair,
-    /// When the blocks are due, from the first on.
+    /// The times at which the remaining blocks are due, counted from the first block.
     due: VecDeque<Nanos>,
     goal: Goal,
     judged: Judged,
@@ -32,10 +33,10 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// Of `last` against `start` over `time`, where going from one to the other takes `toggle`.
+    /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
     pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &Rules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
-        // Each order once in every two blocks, so that an effect of the order cancels.
+        // Each order comes once in every two blocks, so that an effect of the order cancels.
         let mut dice = ChaCha8Rng::seed_from_u64(rules.seed);
         let orders = (0..due.len().div_ceil(2)).flat_map(|_| {
             let first = dice.random::<bool>();
@@ -65,7 +66,7 @@ impl Confirm {
         self.due.len()
     }
 
-    /// When the next block is due, counted from the first; `None` after the last.
+    /// Returns the time at which the next block is due, counted from the first; `None` after the last.
     pub fn due(&self) -> Option<Nanos> {
         self.due.front().copied()
     }
@@ -76,22 +77,22 @@ impl Confirm {
         Pair { candidate_first, block, ..self.pair.clone() }
     }
 
-    /// Takes the block in that was due; it began at `at` on the run's clock.
+    /// Adds the block that was due; it began at `at` on the run's clock.
     pub fn observe(&mut self, result: &BlockResult, at: Nanos) {
         self.due.pop_front();
         self.judged.add(Block::new(&result.figures, result.candidate_first), at, self.goal);
     }
 
-    /// What the blocks so far show; `None` where there is none.
+    /// Returns the result of the blocks so far; `None` where there is none.
     pub fn found(&self) -> Option<Confirmation> {
         self.judged.found(self.goal)
     }
 }
 
-/// What the blocks of a confirmation say together.
+/// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    /// Each with when it began and whether it counts.
+    /// Each block with the time at which it began, counted from the first, and whether it counts.
     blocks: Vec<(Nanos, Block, bool)>,
     steals: Steals,
     began: Option<Nanos>,
@@ -106,7 +107,7 @@ impl Judged {
         self.blocks.push((self.last, block, counts));
     }
 
-    /// `None` where there is no block.
+    /// Returns the result of the blocks so far; `None` where there is none.
     pub(crate) fn found(&self, goal: Goal) -> Option<Confirmation> {
         self.began?;
         let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
@@ -127,8 +128,9 @@ impl Judged {
         })
     }
 
-    /// The mean over the time, where `sign` is 1; over its blocks the mean would be of the first minutes, in which most lie.
-    /// Its interval holds that with the discarded blocks put back, too.
+    /// Returns the mean over the time, with the ratio inverted where `sign` is -1. The unweighted mean over the
+    /// blocks would be that of the first minutes, in which most blocks lie. The interval also covers the estimate
+    /// that includes the discarded blocks.
     fn estimate(&self, metric: Metric, sign: f64) -> Option<Estimate> {
         let of = |discarded: bool| {
             let blocks = self.blocks.iter().filter(|(.., counts)| *counts || discarded);
@@ -142,7 +144,7 @@ impl Judged {
     }
 }
 
-/// The time that each of some moments stands for: half of what lies between it and its neighbours.
+/// Returns the time that each moment represents: half of the distances to its neighbours.
 fn spans(moments: &[Nanos]) -> Vec<f64> {
     let half = |one: Nanos, other: Nanos| other.saturating_sub(one).0 as f64 / 2.0;
     let before = |n: usize| n.checked_sub(1).map_or(0.0, |last| half(moments[last], moments[n]));
@@ -150,8 +152,8 @@ fn spans(moments: &[Nanos]) -> Vec<f64> {
     (0..moments.len()).map(|n| before(n) + after(n)).collect()
 }
 
-/// When blocks begin that are spread over `time` and take `block` each: each distance [`GROWTH`] times the one before
-/// it, the first at least two blocks, the last block at the end.
+/// Returns the times at which blocks begin that are spread over `time` and take `block` each: each distance is
+/// [`GROWTH`] times the one before it, the first at least two blocks, and the last block begins at the end.
 fn moments(time: Nanos, block: Nanos) -> Vec<Nanos> {
     let (time, first) = (time.0 as f64, 2.0 * block.0.max(1) as f64);
     let gaps = ((time * (GROWTH - 1.0) / first).ln_1p() / GROWTH.ln()) as i32;
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(moments(Nanos(0), Nanos(0)), [Nanos(0)]);
     }
 
-    /// Runs a confirmation in a world where the final setting is worth `worth` at the time of a block.
+    /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
     fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<Confirmation> {
         let mut confirm = Confirm::new(
             (&Cell::default(), &Cell::default()),
@@ -213,7 +215,7 @@ mod tests {
         let lasting = confirm(99, |_| 1.3).unwrap();
         assert!(lasting.holds && (lasting.gain.rate.unwrap().ratio - 1.3).abs() < 1e-9);
         assert_eq!((lasting.blocks, lasting.over_ns), (22, Nanos::secs(1_800)));
-        // A third better for the first five minutes: as the run saw it.
+        // 30 % better for the first five minutes, which is all that the run itself covered.
         let passing = confirm(99, |at| if at < Nanos::secs(300) { 1.3 } else { 0.95 }).unwrap();
         assert!(!passing.holds, "{passing:?}");
     }

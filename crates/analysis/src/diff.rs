@@ -1,4 +1,4 @@
-//! Two runs compared: what differs, and how surely.
+//! A comparison of two runs: the differences, and how certain they are.
 
 use landspeed_record::{Arm, Cell, Estimate, Figures, Header, Line, Record, Side, StepSummary, Trial};
 use landspeed_stats::unpaired;
@@ -8,47 +8,48 @@ use crate::Metric;
 use crate::series::CONFIDENCE;
 use crate::summary::{steps, trials};
 
-/// The second record against the first.
+/// The second record compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
-    /// The cells at the start, by the trials of the final check (all trials of a record that has none).
+    /// The figures of the start cells, from the trials of the final check (from all trials of a record that has
+    /// none).
     pub start: FiguresDiff,
     #[serde(rename = "final")]
     pub final_: FiguresDiff,
-    /// Steps that both records measured, by knob and value, in the order of the first.
+    /// The steps that both records measured, by knob and value, in the order of the first record.
     pub steps: Vec<StepDiff>,
-    /// Steps that only one of them measured: how many of the first, and how many of the second.
+    /// The number of steps that only the first and only the second record measured.
     pub steps_of_one: [usize; 2],
-    /// Settings of both final cells that differ, as (where and knob, first, second).
+    /// The settings in which the final cells differ, as (where and knob, first, second).
     pub settings: Vec<(String, String, String)>,
-    /// Settings that are in play in one of them only.
+    /// The number of settings that only the first and only the second final cell has.
     pub settings_of_one: [usize; 2],
-    /// What the intervals do not hold.
+    /// What the intervals do not cover.
     pub caveat: String,
-    /// What else is not alike: what was asked, and of which hosts, as (what, first, second).
+    /// Other differences between the runs, in what was requested and in the hosts, as (what, first, second).
     pub unlike: Vec<(String, String, String)>,
 }
 
-/// The second record's figures over the first's, with Welch's interval on logs; `None` where either
-/// record has fewer than two trials that measured it.
+/// The second record's figures over the first's, with Welch's interval on logs; `None` where either record has fewer
+/// than two trials that measured it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FiguresDiff {
     pub rate: Option<Estimate>,
-    /// Bytes per CPU-second.
+    /// The ratio of bytes per CPU-second.
     pub cost: Option<Estimate>,
-    /// Idle round trip (above one is slower).
+    /// The ratio of idle round trips (above one is slower).
     pub latency: Option<Estimate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepDiff {
-    /// "tso=on".
+    /// The knob and value of the step, such as "tso=on".
     pub step: String,
-    /// The first record's last try.
+    /// The last try in the first record.
     pub a: StepSummary,
-    /// The second record's last try.
+    /// The last try in the second record.
     pub b: StepSummary,
-    /// Whether the answers differ, or a figure's intervals are disjoint.
+    /// True if the answers differ, or the intervals of a figure are disjoint.
     pub differs: bool,
 }
 
@@ -76,7 +77,7 @@ fn is_final(trial: &Trial) -> bool {
     trial.step == "final" || trial.step.starts_with("final ")
 }
 
-/// Figures of one arm of the last final comparison; of every trial where a record has none.
+/// Returns the figures of one arm of the last final comparison, or of every trial where a record has none.
 fn cell_trials(record: &Record, arm: Arm) -> Vec<Figures> {
     let Some(last) = trials(record).filter(|t| is_final(t)).last() else {
         return trials(record).map(|t| t.figures).collect();
@@ -96,7 +97,7 @@ fn figures_diff(a: &[Figures], b: &[Figures]) -> FiguresDiff {
     FiguresDiff { rate: of(Metric::Rate), cost: of(Metric::Cost), latency: of(Metric::Latency) }
 }
 
-/// What both measured, and how many steps only the one or the other did.
+/// Returns the steps that both measured, and the numbers of steps that only one of them did.
 fn steps_diff(a: &[StepSummary], b: &[StepSummary]) -> (Vec<StepDiff>, [usize; 2]) {
     let (a, b) = (measured(a), measured(b));
     let both = a.iter().filter_map(|(step, a)| {
@@ -108,7 +109,7 @@ fn steps_diff(a: &[StepSummary], b: &[StepSummary]) -> (Vec<StepDiff>, [usize; 2
     (both, of_one)
 }
 
-/// The last try of each step that was measured, by knob and value, in the order of the first try.
+/// Returns the last try of each step that was measured, by knob and value, in the order of the first try.
 fn measured(steps: &[StepSummary]) -> Vec<(String, &StepSummary)> {
     let mut last: Vec<(String, &StepSummary)> = Vec::new();
     for step in steps.iter().filter(|step| step.blocks > 0) {
@@ -150,7 +151,7 @@ fn settings_diff(a: Option<&Cell>, b: Option<&Cell>) -> (Vec<(String, String, St
     (differing, of_one)
 }
 
-/// What the runs were asked and where they ran, as far as it is not alike.
+/// Returns the differences in what the runs were to measure and in their hosts.
 fn unlike(a: &Record, b: &Record) -> Vec<(String, String, String)> {
     let asked = |header: &Header| {
         let Header { topology, goal, baseline, landspeed, .. } = header.clone();

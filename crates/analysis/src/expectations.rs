@@ -1,8 +1,8 @@
-//! What verdicts promised against what the steps then measured.
+//! A comparison of the gains that verdicts expected with the gains that the steps measured.
 
 use landspeed_record::{Answer, Expectations, StepSummary};
 
-/// Over all steps of a run with so many `verdicts`; `None` where it looked at nothing.
+/// Returns the comparison over all steps of a run with `verdicts` verdicts; `None` where it had none.
 pub(crate) fn expectations(steps: &[StepSummary], verdicts: u32) -> Option<Expectations> {
     if verdicts == 0 {
         return None;

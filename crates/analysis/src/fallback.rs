@@ -1,19 +1,20 @@
-//! What a trial's flows were, where that is not what was asked: the one place that decides what they are called.
+//! The settings that a trial's flows really had, where those differ from the requested ones. This is the only place
+//! that decides what such settings are called.
 
 use std::collections::BTreeMap;
 
 use landspeed_record::{EndpointOutcome, NotAsAsked, Settings, ZeroCopied};
 use landspeed_units::Bytes;
 
-/// Settings that say what was measured: a trial whose flows had another is a trial of something else.
+/// The settings that define what is measured: a trial whose flows had another value measured something else.
 const DECIDING: [&str; 2] = ["transport", "socket-congestion"];
 
-/// What one end's flows were in place of what was asked, where that makes the trial one of something else.
+/// Returns the deciding setting that one end's flows had in place of the requested one, if any.
 pub fn another(end: &EndpointOutcome) -> Option<&NotAsAsked> {
     end.get::<Vec<NotAsAsked>>().iter().find(|found| DECIDING.contains(&found.setting.as_str()))
 }
 
-/// What settings of a trial's flows turned out to be, by their names, where that is not what `flow` asks.
+/// Returns the settings of a trial's flows that differ from what `flow` requests, by name.
 pub fn turned_out(flow: &Settings, ends: [&EndpointOutcome; 2]) -> BTreeMap<String, String> {
     let found = ends.into_iter().flat_map(|end| end.get::<Vec<NotAsAsked>>());
     let found = found.map(|found| (found.setting.clone(), found.got.clone()));
@@ -23,7 +24,7 @@ pub fn turned_out(flow: &Settings, ends: [&EndpointOutcome; 2]) -> BTreeMap<Stri
     found.chain(copies.filter_map(|(name, what)| Some((name.to_owned(), what?.to_owned())))).collect()
 }
 
-/// What became of MSG_ZEROCOPY sends, where the kernel copied them.
+/// Returns the name for MSG_ZEROCOPY sends that the kernel copied, if it copied any.
 fn sent(end: &EndpointOutcome) -> Option<&'static str> {
     let ZeroCopied { completions, copied, .. } = *end.get();
     match copied {
@@ -33,7 +34,7 @@ fn sent(end: &EndpointOutcome) -> Option<&'static str> {
     }
 }
 
-/// What became of payload that was to be mapped, where none was.
+/// Returns the name for payload that was to be mapped, if an end that received mapped none.
 fn received(ends: [&EndpointOutcome; 2]) -> Option<&'static str> {
     let mut receiving = ends.into_iter().filter(|end| end.received_bytes > Bytes(0));
     let none = |end: &EndpointOutcome| end.get::<ZeroCopied>().mapped_bytes == Bytes(0);

@@ -1,4 +1,4 @@
-//! The three figures of a trial from what both ends saw.
+//! Computes the figures of a trial from the outcomes of both ends.
 
 use landspeed_record::{
     CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, Figures, HostFacts, LatencyHistogram,
@@ -7,15 +7,15 @@ use landspeed_record::{
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
-/// Goodput, cost, round trips, steal and throttling of one trial.
+/// Returns the goodput, cost, round trips, steal and throttling of one trial.
 ///
 /// - Rate: payload at the receiver(s), each over its own window.
 /// - Cost: payload per second over processor seconds per second, because the windows of the two ends
 ///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its
-///   namespaces take part. Zero where no processor time was seen.
+///   namespaces take part. Zero where no processor time was counted.
 /// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
-/// - Round trip under load: the median over flows and samples at the end that sends; `None` where its transport tells
-///   none.
+/// - Round trip under load: the median over flows and samples at the end that sends; `None` where its transport
+///   reports none.
 /// - Steal and throttling: the worse machine's, the worse host's.
 pub fn figures(
     a: &EndpointOutcome,
@@ -40,8 +40,8 @@ pub fn figures(
     }
 }
 
-/// Of several pairs that ran at once: what arrived at all of them. Their costs overlap, since a host is in several pairs, and
-/// their round trips are each their own: neither is told, unless it is one pair.
+/// Returns the figures of several pairs that ran simultaneously, in which the rate is the sum. Their costs overlap,
+/// because a host is in several pairs, and their round trips differ: both are left out unless there is only one pair.
 pub fn together(several: &[Figures]) -> Figures {
     if let [one] = several {
         return *one;
@@ -55,7 +55,8 @@ pub fn together(several: &[Figures]) -> Figures {
     }
 }
 
-/// What a program told, and what that cost: a figure of which more is better, else its runs, for a second of processor time.
+/// Returns the deciding figure that a program reported, and its work per second of processor time. The work is a
+/// figure of which more is better, or else the number of runs.
 fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramWork> {
     let end = ends.into_iter().find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
     let told = end.get::<ProgramFigures>();
@@ -65,7 +66,7 @@ fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramWork> {
     Some(ProgramWork { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
-/// The share of the datagrams that an end expected and that did not come; `None` where there were none.
+/// Returns the share of the datagrams that an end expected and that did not arrive; `None` where there were none.
 fn lost(ends: [&EndpointOutcome; 2]) -> Option<f64> {
     let flows = || ends.into_iter().flat_map(|end| end.get::<Vec<DatagramCounts>>());
     let (lost, received) = flows().fold((0, 0), |(lost, received): (u64, u64), flow| {
@@ -75,7 +76,7 @@ fn lost(ends: [&EndpointOutcome; 2]) -> Option<f64> {
     (expected > 0).then(|| lost as f64 / expected as f64)
 }
 
-/// The median round trip of what the ends sent, by their own TCP. The receiving end's figure is that of its handshake.
+/// Returns the median round trip by the sending ends' own TCP. A receiving end's round trip is that of its handshake.
 fn loaded(ends: [&EndpointOutcome; 2]) -> Option<Nanos> {
     let senders = ends.into_iter().filter(|end| end.sent_bytes > Bytes(0));
     let samples = senders.flat_map(|end| end.observed.get::<Vec<TcpSample>>());
@@ -83,7 +84,7 @@ fn loaded(ends: [&EndpointOutcome; 2]) -> Option<Nanos> {
     median(samples.filter(|rtt| *rtt > 0.0)).map(|ns| Nanos(ns as u64))
 }
 
-/// Processor seconds per second that both ends took, each machine once.
+/// Returns the processor seconds per second of both ends, with each machine counted once.
 fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
     let one_machine = !a.1.boot_id.is_empty() && a.1.boot_id == b.1.boot_id;
     let machines = if one_machine { &[a][..] } else { &[a, b][..] };
@@ -91,7 +92,7 @@ fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
     own + machines.iter().map(|(cpu, host)| machine_share(cpu, host.cpu_accounting)).sum::<f64>()
 }
 
-/// What belongs to one end alone, in cores.
+/// Returns the processor time that belongs to one end alone, in cores.
 pub(crate) fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     match accounting {
         CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(cpu.own().0, cpu),
@@ -99,11 +100,11 @@ pub(crate) fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     }
 }
 
-/// What belongs to the whole machine, in cores.
+/// Returns the processor time that belongs to the whole machine, in cores.
 pub(crate) fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     let nanos = match accounting {
         CpuAccounting::Tasks => cpu.ksoftirqd_ns.0 + cpu.napi_ns.0,
-        // With CONFIG_IRQ_TIME_ACCOUNTING /proc/stat's softirq holds ksoftirqd's time already
+        // With CONFIG_IRQ_TIME_ACCOUNTING, softirq in /proc/stat already includes ksoftirqd's time
         // (kernel/sched/cputime.c, irqtime_account_process_tick); adding it again would count it twice.
         CpuAccounting::TasksAndIrq => {
             cpu.cores.iter().map(|c| c.irq_ns.0 + c.softirq_ns.0).sum::<u64>() + cpu.napi_ns.0
@@ -113,7 +114,7 @@ pub(crate) fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     share(nanos, cpu)
 }
 
-/// Processor time over the window it was counted in.
+/// Returns processor time over the window in which it was counted.
 fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
     if cpu.window_ns.0 == 0 {
         return 0.0;
@@ -209,7 +210,7 @@ mod tests {
         };
         let hosts = (HostFacts::default(), HostFacts::default());
         let loaded = |a, b| figures(&a, &b, (&hosts.0, &hosts.1), None).loaded_latency_ns;
-        // The receiver's own figure is of its handshake; a flow that was not measured yet says 0.
+        // The receiver's own round trip is that of its handshake; a flow that was not measured yet has 0.
         let (sender, receiver) = (sampled(1, &[900, 300, 0, 200]), sampled(0, &[5; 9]));
         assert_eq!(loaded(sender.clone(), receiver.clone()), Some(Nanos::micros(300)));
         assert_eq!(loaded(receiver.clone(), sender), Some(Nanos::micros(300)), "data the other way");

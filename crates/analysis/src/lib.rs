@@ -1,10 +1,9 @@
-//! Judging what was measured: the ladder's decisions, the figures of a trial, the summary of a run.
+//! Judges measurements: the ladder's decisions, the figures of a trial, the summary of a run.
 //!
-//! Everything here is a pure function or a state machine that is driven from outside: no clock, no
-//! host, no file. So a saved record can be judged again anywhere, and whole runs can be simulated by the
-//! thousand (`make false-keeps`).
+//! Everything here is a pure function or a state machine that is driven from outside: no clock, no host, no file. So
+//! a saved record can be judged again anywhere, and runs can be simulated by the thousand (`make false-keeps`).
 
-/// What the lines of a record that match hold, in their order.
+/// Returns an iterator over the values of a record's lines that match a pattern, in their order.
 macro_rules! lines_of {
     ($record:expr, $line:pat $(if $guard:expr)? => $value:expr) => {
         $record.lines.iter().filter_map(|line| match line {

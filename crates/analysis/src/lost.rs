@@ -1,9 +1,9 @@
-//! Processor time that trials lost to others, and what that did to their figures.
+//! The processor time that trials lost to others, and its effect on their figures.
 //!
-//! A difference of lost time between the arms explains an effect up to its own size only: the points of difference, times the
-//! figure's sensitivity. The sensitivity comes from trials of one arm in one block, which differ by chance and by what was
-//! taken from them alone; all blocks of a run tell it together. Its likeliest value frees a block of what lost time made it
-//! vary by, its upper bound is what may be explained.
+//! A difference of lost time between the arms explains an effect only up to the difference in points times the
+//! figure's sensitivity. The sensitivity is estimated from trials of one arm in one block, which differ only by
+//! chance and by the time that each of them lost; all blocks of a run contribute. Its likeliest value is used to
+//! remove the effect of lost time from a block, its upper bound limits what lost time may explain.
 
 use landspeed_record::Figures;
 use landspeed_stats::Slope;
@@ -14,7 +14,7 @@ use crate::series::Block;
 /// A way to lose processor time.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// For "of the processor time ...".
+    /// The words after "of the processor time".
     pub(crate) whom: &'static str,
     pub(crate) share: fn(&Figures) -> f64,
 }
@@ -24,34 +24,36 @@ pub(crate) const WAYS: [Way; 2] = [
     Way { whom: "to a quota or to heat", share: |trial| trial.throttled },
 ];
 
-/// Probability that the true sensitivity lies above the bound.
+/// The probability that the true sensitivity lies above the bound.
 const ERROR: f64 = 0.025;
-/// The least that losing a processor for a part of the time costs: that part of the work.
+/// The lowest value of the upper bound: losing a processor for a part of the time costs at least that part of the
+/// work.
 const LEAST: f64 = 1.0;
-/// The most that is assumed where a run cannot tell.
+/// The value of the upper bound where a run has too few data.
 const MOST: f64 = 10.0;
-/// Shares above count as this one, of which there is a logarithm.
+/// The largest share that is used: larger ones count as this one, because a full loss has no logarithm.
 const FULL: f64 = 0.95;
 
 impl Way {
-    /// ln of what a trial would have done with all of its time, over what it did, where it did nothing else but that.
+    /// Returns ln of the work that a trial would have done with all of its time, over the work that it did, if the
+    /// loss had no other effect.
     pub(crate) fn loss(&self, trial: &Figures) -> f64 {
         -(-(self.share)(trial).min(FULL)).ln_1p()
     }
 }
 
-/// What lost time does to each figure, as far as a run's trials tell.
+/// The effect of lost time on each figure, as far as a run's trials show it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toll([[Price; WAYS.len()]; Metric::ALL.len()]);
 
-/// What time lost in one way does to one figure.
+/// The effect of time lost in one way on one figure.
 #[derive(Debug, Clone)]
 struct Price {
     slope: Slope,
-    /// ln of the figure, per ln of the time.
+    /// The likeliest sensitivity: ln of the figure per ln of the time.
     likely: f64,
     most: f64,
-    /// Of what the blocks of the run differed in by it between their arms: the sum of the squares, and their number.
+    /// The sum over the blocks of the squared difference in lost time between their arms.
     squares: f64,
     blocks: f64,
 }
@@ -63,7 +65,7 @@ impl Default for Price {
 }
 
 impl Price {
-    /// Of figures with above zero better, so time that was lost has a slope below zero.
+    /// Learns from one block. In `figures` above zero is better, so lost time has a slope below zero.
     fn learn(&mut self, losses: &[f64], figures: &[f64], difference: f64) {
         self.slope.add(losses, figures);
         self.squares += difference * difference;
@@ -73,14 +75,14 @@ impl Price {
         self.most = self.likely.max(most).max(LEAST);
     }
 
-    /// The variance that it gives a block's log ratio.
+    /// Returns the variance that the lost time adds to a block's log ratio.
     fn sway(&self) -> f64 {
         self.likely.powi(2) * self.squares / self.blocks.max(1.0)
     }
 }
 
 impl Toll {
-    /// Learns from a block, whichever comparison it belongs to.
+    /// Learns from a block of any comparison.
     pub(crate) fn learn(&mut self, block: &Block) {
         for metric in Metric::ALL {
             let Some(figures) = block.within(|trial| metric.better_ln(trial)) else { continue };
@@ -91,24 +93,25 @@ impl Toll {
         }
     }
 
-    /// ln of what lost time likely took from a trial's figure, above zero.
+    /// Returns ln of the likely loss in a trial's figure, above zero.
     pub(crate) fn likely(&self, metric: Metric, trial: &Figures) -> f64 {
         self.prices(metric).map(|(price, way)| price.likely * way.loss(trial)).sum()
     }
 
-    /// The most that it took.
+    /// Returns ln of the largest plausible loss in a trial's figure, above zero.
     pub(crate) fn most(&self, metric: Metric, trial: &Figures) -> f64 {
         self.prices(metric).map(|(price, way)| price.most * way.loss(trial)).sum()
     }
 
-    /// The variance that it gives a block's log ratio.
+    /// Returns the variance that lost time adds to a block's log ratio.
     pub(crate) fn sway(&self, metric: Metric) -> f64 {
         self.prices(metric).map(|(price, _)| price.sway()).sum()
     }
 
-    /// How many times the blocks a comparison needs, for what time lost to the hypervisor adds to its interval.
+    /// Returns the factor by which the time lost to the hypervisor raises the number of blocks that a comparison
+    /// needs.
     pub(crate) fn times(&self, metric: Metric) -> f64 {
-        /// What the difference that chance leaves between the arms adds, over what chance itself does.
+        /// The difference in lost time that chance leaves between the arms, relative to the spread by chance.
         const PART: f64 = 0.25;
         let [price, _] = &self.0[metric as usize];
         (1.0 + PART * price.most * price.slope.sway().unwrap_or_default()).powi(2)
@@ -125,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// Blocks whose trials lose up to three tenths and `times` as much of their rate.
+    /// Learns from blocks whose trials lose up to three tenths of their time, and `times` as much of their rate.
     fn toll(times: f64, share: impl Fn(u32) -> f64) -> Toll {
         let mut toll = Toll::default();
         for block in 0..6 {

@@ -1,4 +1,4 @@
-//! The three figures as statistics: which one decides, which ones guard.
+//! The three figures of a trial as statistics: the one that decides and those that guard.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use landspeed_stats::Sums;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What a run tunes for: its primary statistic.
+/// The goal of a tuning run, which decides its primary statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     #[default]
     Rate,
-    /// Idle round trip.
+    /// The idle round trip.
     Latency,
-    /// Payload per processor time.
+    /// The payload per processor time.
     Cpu,
 }
 
@@ -33,7 +33,7 @@ impl Goal {
         }
     }
 
-    /// The statistics that must not get worse.
+    /// Returns the statistics that must not get worse.
     pub fn guards(self) -> [Metric; 2] {
         match self {
             Goal::Rate => [Metric::Cost, Metric::Latency],
@@ -69,12 +69,12 @@ pub enum Metric {
     Rate,
     /// Bytes per CPU-second.
     Cost,
-    /// Idle median round trip.
+    /// The idle round trip, as a median.
     Latency,
 }
 
-/// What a trial did in a second, of what its cost is counted in. Runs of a program whose figure is better the less it is are
-/// one each.
+/// Returns the work of a trial per second, in the unit in which its cost counts work. A run of a program counts as 1
+/// if less of its figure is better.
 fn work(trial: &Figures) -> f64 {
     match &trial.program {
         None => trial.rate_bps.0,
@@ -94,12 +94,12 @@ impl Metric {
         }
     }
 
-    /// +1 where more is better, -1 where less is.
+    /// Returns +1 where more is better, -1 where less is.
     pub(crate) fn sign(self) -> f64 {
         if self == Metric::Latency { -1.0 } else { 1.0 }
     }
 
-    /// An estimate whose "above one" is better, as the plain ratio of the figure.
+    /// Returns an estimate in which "above one" is better as the plain ratio of the figure.
     pub(crate) fn as_measured(self, better: Estimate) -> Estimate {
         if self.sign() > 0.0 {
             return better;
@@ -107,7 +107,7 @@ impl Metric {
         Estimate { ratio: 1.0 / better.ratio, low: 1.0 / better.high, high: 1.0 / better.low }
     }
 
-    /// The figure's value; `None` where it was not measured.
+    /// Returns the figure's value; `None` where it was not measured.
     pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
         let measured = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
         match (self, &figures.program) {
@@ -116,15 +116,15 @@ impl Metric {
             _ => {}
         }
         match self {
-            // No goodput is a measurement too: a path that was cut.
+            // No goodput is a measurement too: the path was cut.
             Metric::Rate => Some(figures.rate_bps.0.max(0.0)),
             Metric::Cost => measured(figures.bytes_per_cpu_s.0),
             Metric::Latency => measured(figures.latency_ns.0 as f64),
         }
     }
 
-    /// The log ratio of two arms' trials, each arm by its geometric mean. A factor beyond a
-    /// thousand is taken as a thousand: zero has no logarithm, and one broken trial must not weigh more.
+    /// Returns the log ratio of two arms' trials, each arm by its geometric mean. A factor beyond a thousand is taken
+    /// as a thousand, because zero has no logarithm, and one broken trial must not weigh more.
     pub(crate) fn ln_ratio(self, candidate: &[Figures], incumbent: &[Figures]) -> Option<f64> {
         const FARTHEST: f64 = 6.907_755;
         let (candidate, incumbent) = (self.mean_ln(candidate)?, self.mean_ln(incumbent)?);
@@ -134,15 +134,15 @@ impl Metric {
         Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
     }
 
-    /// What an arm's trials gained and what they spent for it; `None` where that was not measured. Of bytes per
-    /// CPU-second these are the bytes and the seconds, of the others the trials' sum and their number.
+    /// Returns what an arm's trials gained and what they spent for it; `None` where that was not measured. For bytes
+    /// per CPU-second these are the bytes and the seconds, for the others the trials' sum and their number.
     pub(crate) fn sums(self, arm: &[Figures]) -> Option<Sums> {
         let count = arm.len() as f64;
         let sum = |of: fn(&Figures) -> f64| arm.iter().map(of).sum::<f64>();
         let all: f64 = arm.iter().map(|trial| self.of(trial)).sum::<Option<f64>>()?;
         let sums = match self {
             Metric::Rate => Sums { gained: all, spent: count },
-            // Trials of a block are equally long, so the rate stands for the bytes.
+            // Trials of a block are equally long, so the rate can replace the bytes.
             Metric::Cost => Sums {
                 gained: sum(work),
                 spent: arm.iter().map(|trial| Some(work(trial) / self.of(trial)?)).sum::<Option<f64>>()?,
@@ -152,12 +152,12 @@ impl Metric {
         Some(sums)
     }
 
-    /// ln of a trial's figure, above zero better; `None` where it was not measured.
+    /// Returns ln of a trial's figure, with above zero better; `None` where it was not measured.
     pub(crate) fn better_ln(self, trial: &Figures) -> Option<f64> {
         Some(self.of(trial)?.ln() * self.sign())
     }
 
-    /// A trial whose figure is better by a factor of which `ln` is given.
+    /// Returns the trial with its figure improved by the factor whose logarithm is `ln`.
     pub(crate) fn bettered(self, trial: &Figures, ln: f64) -> Figures {
         let (factor, mut trial) = (ln.exp(), *trial);
         match (self, &mut trial.program) {

@@ -1,4 +1,4 @@
-//! The blocks of one comparison.
+//! The blocks of one comparison, and their statistics.
 
 use landspeed_record::{Arm, Estimate, Figures, ProgramWork};
 use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
@@ -8,17 +8,17 @@ use crate::Metric;
 use crate::lost::{Toll, Way};
 use crate::steal::steal;
 
-/// Confidence of every interval that no stopping rule shaped.
+/// The confidence of every interval that no stopping rule shaped.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// How many trials a block holds: see `Rules::fine`.
+/// Returns the number of trials in a block: see `Rules::fine`.
 pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }
 
-/// Whose trial each of a block of `trials` is, in time order: ABBA, and after it BAAB, so that drift that is linear over
-/// the block cancels, over eight trials also what bends once (Thue and Morse's sequence). The other way round where the
-/// candidate comes first.
+/// Returns the arm of each trial of a block, in time order. ABBA, followed by BAAB for eight trials, cancels drift
+/// that is linear over the block; with eight trials also drift that bends once (Thue and Morse's sequence). A and B
+/// are swapped where the candidate comes first.
 pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
     let arm = |position: usize| {
         let odd = position.count_ones() % 2 == 1;
@@ -27,18 +27,18 @@ pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
     (0..trials).map(arm).collect()
 }
 
-/// One block: as many trials of each cell.
+/// One block, with equally many trials of each cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Block {
     incumbent: Vec<Figures>,
     candidate: Vec<Figures>,
     candidate_first: bool,
-    /// See [`steal`].
+    /// The share of processor time that the hypervisor took: see [`steal`].
     pub(crate) steal: f64,
 }
 
 impl Block {
-    /// Sorts trials in time order into [`arms`].
+    /// Sorts trials, given in time order, into the two arms ([`arms`]).
     pub(crate) fn new(figures: &[Figures], candidate_first: bool) -> Self {
         let of = |arm: Arm| {
             let arms = arms(figures.len(), candidate_first);
@@ -52,12 +52,13 @@ impl Block {
         if arm == Arm::Candidate { &self.candidate } else { &self.incumbent }
     }
 
-    /// ln(candidate / incumbent); `None` where the figure was not measured.
+    /// Returns ln(candidate / incumbent); `None` where the figure was not measured.
     pub(crate) fn ln_ratio(&self, metric: Metric) -> Option<f64> {
         metric.ln_ratio(&self.candidate, &self.incumbent)
     }
 
-    /// The same beside what the trials say of its error, above zero better, freed of the `toll` of lost time.
+    /// Returns the block's contrast: the log ratio with above zero better, with and without the effect of lost time
+    /// (`toll`), and the trials' deviations.
     fn contrast(&self, metric: Metric, toll: &Toll, counts: bool) -> Option<Contrast> {
         let ln_ratio = self.ln_ratio(metric)? * metric.sign();
         let likely = |trial: &Figures| toll.likely(metric, trial);
@@ -76,12 +77,13 @@ impl Block {
         })
     }
 
-    /// How much more of something the candidate's trials have than the incumbent's.
+    /// Returns the mean of `of` over the candidate's trials less that over the incumbent's.
     pub(crate) fn more(&self, of: impl Fn(&Figures) -> f64) -> f64 {
         mean(&self.candidate, &of) - mean(&self.incumbent, &of)
     }
 
-    /// How far each trial's value is from the mean of its own arm, in time order; `None` where a trial has none.
+    /// Returns the deviation of each trial's value from the mean of its own arm, in time order; `None` where a trial
+    /// has no value.
     pub(crate) fn within(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Vec<f64>> {
         let finite = |trial: &Figures| of(trial).filter(|value| value.is_finite());
         if self.incumbent.iter().chain(&self.candidate).any(|trial| finite(trial).is_none()) {
@@ -91,7 +93,7 @@ impl Block {
         Some(self.in_time_order(|trial, arm| value(trial) - mean(self.arm(arm), value)).collect())
     }
 
-    /// How much more processor time the candidate's trials lost than the incumbent's, as a share.
+    /// Returns how much more processor time the candidate's trials lost than the incumbent's, as a share.
     fn loss(&self, way: &Way) -> Contrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
         Contrast::new(self.more(way.share), self.candidate_first, within)
@@ -106,7 +108,7 @@ impl Block {
         })
     }
 
-    /// What each arm gained and spent, freed of the `toll` of lost time.
+    /// Returns what each arm gained and spent, without the effect of lost time.
     fn sums(&self, metric: Metric, toll: &Toll) -> Option<[Sums; 2]> {
         let freed = |trial: &Figures| metric.bettered(trial, toll.likely(metric, trial));
         let sums = |arm: &[Figures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());
@@ -125,7 +127,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Adds a block; says whether it counts. It does not where it was `stolen`, or where `primary` was not measured.
+    /// Adds a block. Returns true if it counts: if it is not `stolen`, and `primary` was measured.
     pub(crate) fn add(&mut self, block: Block, stolen: bool, primary: Metric) -> bool {
         let counts = !stolen && block.ln_ratio(primary).is_some();
         self.blocks.push((block, counts));
@@ -136,7 +138,7 @@ impl Series {
         self.of_counted().count() as u32
     }
 
-    /// Blocks that do not.
+    /// Returns the number of blocks that do not count.
     pub(crate) fn discarded(&self) -> u32 {
         self.attempts() - self.counted()
     }
@@ -145,33 +147,33 @@ impl Series {
         self.blocks.len() as u32
     }
 
-    /// Blocks in which a figure was not measured.
+    /// Returns the number of blocks in which a figure was not measured.
     pub(crate) fn unmeasured(&self, metric: Metric) -> u32 {
         self.all().filter(|block| block.ln_ratio(metric).is_none()).count() as u32
     }
 
-    /// ln(candidate / incumbent) by block, where measured.
+    /// Returns ln(candidate / incumbent) of each block that counts, where measured.
     pub(crate) fn ln_ratios(&self, metric: Metric) -> Vec<f64> {
         self.of_counted().filter_map(|b| b.ln_ratio(metric)).collect()
     }
 
-    /// The same with above zero better.
+    /// Returns the log ratios with the sign at which above zero is better.
     pub(crate) fn betters(&self, metric: Metric) -> Vec<f64> {
         self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
     }
 
-    /// All blocks, for a judgement.
+    /// Returns the contrasts of all blocks, the discarded ones included.
     pub(crate) fn contrasts(&self, metric: Metric, toll: &Toll) -> Vec<Contrast> {
         self.blocks.iter().filter_map(|(block, counts)| block.contrast(metric, toll, *counts)).collect()
     }
 
-    /// What the arms gained and spent, block by block.
+    /// Returns what the arms gained and spent, block by block.
     pub(crate) fn sums(&self, metric: Metric, toll: &Toll) -> Vec<[Sums; 2]> {
         self.of_counted().filter_map(|b| b.sums(metric, toll)).collect()
     }
 
-    /// How many of each arm's trials (incumbent's, candidate's) were worse than twice as bad as the incumbent's median, were
-    /// no time lost.
+    /// Returns the number of each arm's trials (incumbent's, candidate's) that were more than twice as bad as the
+    /// incumbent's median, after removing the effect of lost time.
     pub(crate) fn bad_trials(&self, metric: Metric, toll: &Toll) -> [usize; 2] {
         let freed = |trial| Some(metric.better_ln(trial)? + toll.likely(metric, trial));
         let of = |arm| self.trials(arm).filter_map(freed);
@@ -184,8 +186,8 @@ impl Series {
         self.of_counted().flat_map(move |block| block.arm(arm))
     }
 
-    /// How much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None` of too
-    /// few.
+    /// Returns how much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None`
+    /// for too few.
     pub(crate) fn loss(&self, way: &Way) -> Option<Fit> {
         Fit::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }
@@ -198,8 +200,8 @@ impl Series {
         self.blocks.iter().filter(|(_, counts)| *counts).map(|(block, _)| block)
     }
 
-    /// Candidate over incumbent with its fixed-sample interval, which holds that with the discarded blocks put back, too; `None`
-    /// where never measured.
+    /// Returns candidate over incumbent with its fixed-sample interval, which also covers the interval that includes
+    /// the discarded blocks; `None` where never measured.
     pub(crate) fn estimate(&self, metric: Metric) -> Option<Estimate> {
         let ratios = self.ln_ratios(metric);
         if ratios.is_empty() {
@@ -209,20 +211,20 @@ impl Series {
         Some(Estimate { low: counted.low.min(all.low), high: counted.high.max(all.high), ..counted })
     }
 
-    /// The same with the discarded blocks in.
+    /// Returns candidate over incumbent with the discarded blocks included.
     pub(crate) fn estimate_of_all(&self, metric: Metric) -> Estimate {
         estimate(&self.all().filter_map(|b| b.ln_ratio(metric)).collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// The round trip under load, candidate over incumbent; `None` where it was not sampled.
+    /// Returns the round trip under load, candidate over incumbent; `None` where it was not sampled.
     pub(crate) fn loaded_estimate(&self) -> Option<Estimate> {
         let ratios: Vec<f64> =
             self.lns(&loaded).iter().map(|[incumbent, candidate]| candidate - incumbent).collect();
         (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
     }
 
-    /// What the incumbent's and the candidate's trials carried, as geometric means, so that their ratio is that of
-    /// [`Series::estimate`]; what was never measured stays zero.
+    /// Returns the figures of the incumbent's and of the candidate's trials as geometric means, so that their ratio
+    /// is that of [`Series::estimate`]; a figure that was never measured is zero.
     pub(crate) fn centers(&self) -> (Figures, Figures) {
         (self.center(Arm::Incumbent), self.center(Arm::Candidate))
     }
@@ -249,14 +251,14 @@ impl Series {
             program,
             latency_ns: time(of(Metric::Latency)),
             loaded_latency_ns: mean(&loaded).map(time),
-            // Most trials lose none, of which there is no logarithm.
+            // Most trials lose no datagram, and zero has no logarithm.
             lost: (!lost.is_empty()).then(|| lost.iter().sum::<f64>() / lost.len() as f64),
             steal: middle(&|trial| Some(trial.steal)).unwrap_or_default(),
             throttled: middle(&|trial| Some(trial.throttled)).unwrap_or_default(),
         }
     }
 
-    /// The mean logs of a figure over each arm's trials, of the blocks in which all have it.
+    /// Returns the mean logs of a figure over each arm's trials, for the blocks in which all trials have it.
     fn lns(&self, of: &dyn Fn(&Figures) -> Option<f64>) -> Vec<[f64; 2]> {
         let mean = |trials: &[Figures]| {
             let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));
@@ -345,7 +347,7 @@ mod tests {
             ..Figures::default()
         };
         let mut series = Series::default();
-        // Medians would say 1e9 before and after.
+        // Medians would be 1e9 before and after.
         for [a, b, c, d] in [[1e9, 1e9, 4e9, 1e9], [1e9, 1e9, 1e9, 1e9]] {
             let block = [figures(a, 100_000), figures(b, 200_000), figures(c, 300_000), figures(d, 400_000)];
             series.add(Block::new(&block, false), false, Metric::Rate);
@@ -360,7 +362,7 @@ mod tests {
             (series.loaded_estimate().unwrap(), |of: Figures| of.loaded_latency_ns.unwrap().0 as f64);
         assert!((under(after) / under(before) / loaded.ratio - 1.0).abs() < 1e-4, "{loaded:?}");
         assert_eq!((before.latency_ns, series.estimate(Metric::Latency)), (Nanos(0), None));
-        // A trial that carried nothing leaves the medians.
+        // With a trial that carried nothing, the medians are used.
         series.add(Block::new(&[0.0, 2e9, 2e9, 1e9].map(rate), false), false, Metric::Rate);
         assert_eq!(series.centers().0.rate_bps, BitRate(1e9));
     }

@@ -1,41 +1,42 @@
-//! What the hypervisor took from blocks, and which of them are discarded for it.
+//! The processor time that the hypervisor took from blocks, and the decision which blocks are discarded for it.
 
 use landspeed_record::Figures;
 use landspeed_stats::{mean_and_deviation, quantile};
 
-/// A block is discarded that lost this many times what the worst blocks of its run usually lose ...
+/// A block stands out if it lost more than this many times the usual loss.
 const FACTOR: f64 = 2.0;
-/// ... these are the worst tenth ...
+/// The quantile of the losses of a run's earlier blocks that is the usual loss.
 const USUAL: f64 = 0.9;
-/// ... of this many blocks or more.
+/// The number of blocks that is needed to know the usual loss.
 const LEAST_BLOCKS: usize = 4;
 
-/// The share of processor time that the hypervisor took from a block's trials: what a block is discarded by. Blind to
-/// the arm by construction.
+/// Returns the share of processor time that the hypervisor took from a block's trials, by which the block is
+/// discarded. The share does not depend on the arms, so discarding cannot favour one.
 pub(crate) fn steal(trials: &[Figures]) -> f64 {
     trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
 
-/// What the blocks of a run lost, in any order of comparisons.
+/// The losses of a run's blocks, whichever comparisons they belong to.
 ///
-/// Interleaved trials share what is stolen from their block: it makes the block vary more, not err to one side. So where bursts
-/// are usual, blocks with a burst are as good as they get there, and only one that stands out is discarded. An answer needs
-/// both, the blocks that count and all of them. A change that draws steal itself is told by comparing the arms, see `lost`.
+/// Interleaved trials share the time that is stolen from their block, which makes the block vary more but does not
+/// favour an arm. So where bursts are usual, a block with a burst is no worse than the others, and only one that
+/// stands out is discarded. An answer needs both the counted blocks alone and all of them. A change that itself
+/// causes steal is detected by comparing the arms, see `lost`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steals {
     seen: Vec<f64>,
 }
 
 impl Steals {
-    /// Takes in what the run's next block lost. Whether that stands out: it is more than `least`, and more than twice
-    /// what nine in ten of the blocks before it lost at most.
+    /// Records the loss of the run's next block. Returns true if it stands out: it is more than `least`, and more
+    /// than twice what nine in ten of the blocks before it lost at most.
     pub(crate) fn stands_out(&mut self, steal: f64, least: f64) -> bool {
         let usual = quantile(&self.seen, USUAL).filter(|_| self.seen.len() >= LEAST_BLOCKS);
         self.seen.push(steal);
         steal > least && usual.is_some_and(|usual| steal > FACTOR * usual)
     }
 
-    /// What the blocks lost on average, and whether that came in bursts; `None` of too few.
+    /// Returns the mean loss of the blocks, and whether it came in bursts; `None` for too few blocks.
     pub(crate) fn usual(&self) -> Option<(f64, bool)> {
         let (mean, deviation) = mean_and_deviation(&self.seen);
         (self.seen.len() >= LEAST_BLOCKS).then_some((mean, 2.0 * deviation > mean))
@@ -56,7 +57,7 @@ mod tests {
         assert_eq!(steal(&[]), 0.0);
     }
 
-    /// What of `steals` stands out, with the usual limit.
+    /// Returns which of `steals` stand out, with the usual limit.
     fn out(steals: &[f64]) -> Vec<bool> {
         let mut seen = Steals::default();
         steals.iter().map(|steal| seen.stands_out(*steal, 0.05)).collect()

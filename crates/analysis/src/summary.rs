@@ -1,4 +1,4 @@
-//! The summary of a tuning run: from its findings when it ends, or from its record at any later time.
+//! The summary of a tuning run, from its findings when it ends, or from its record at any later time.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::series::{Block, Series, arms, block_trials};
 use crate::steal::Steals;
 use crate::{Goal, Metric, confirm};
 
-/// What a summary says beside the findings.
+/// The contents of a summary beside the findings.
 #[derive(Debug, Clone, Copy)]
 pub struct RunFacts<'a> {
     /// The record's first line.
@@ -23,9 +23,9 @@ pub struct RunFacts<'a> {
     pub host_b: &'a HostFacts,
     pub restored: &'a Restored,
     pub took: Nanos,
-    /// How often it looked at what holds the path back.
+    /// The number of verdicts during the run.
     pub verdicts: u32,
-    /// What `--confirm-for` found.
+    /// The result of `--confirm-for`.
     pub confirmation: Option<Confirmation>,
     pub record: &'a str,
 }
@@ -72,9 +72,11 @@ pub struct NotATuningRun {
     pub kind: String,
 }
 
-/// Judges a saved record again. Decisions are the run's own (what it did to the hosts is a fact); start,
-/// final and gain are computed from the raw trials. A run that ended early gives what is known, with
-/// `void` set.
+/// Judges a saved record again. Decisions are the run's own, because what it did to the hosts is a fact; start, final
+/// and gain are computed from the raw trials. A run that ended early gives the results so far, with `void` set.
+///
+/// # Errors
+/// Returns an error if the record is not that of a tuning run.
 pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun> {
     let start_cell = lines_of!(record, Line::Plan { start, .. } => start.clone()).next();
     let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };
@@ -102,7 +104,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
     Ok(TuneSummary { cut_off, ..assemble(findings(record, start_cell, written), run) })
 }
 
-/// What the blocks after the ladder say; `None` where there are none.
+/// Returns the result of the blocks after the ladder; `None` where there are none.
 fn confirmation(record: &Record) -> Option<Confirmation> {
     let goal: Goal = record.header.goal.parse().unwrap_or_default();
     let mut judged = confirm::Judged::default();
@@ -150,7 +152,7 @@ pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     lines_of!(record, Line::Trial(trial) => &**trial)
 }
 
-/// The last version of each step, in the order of the first.
+/// Returns the last version of each step, in the order of their first versions.
 pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
     let mut steps: Vec<StepSummary> = Vec::new();
     for line in lines_of!(record, Line::Step(line) => line) {
@@ -163,7 +165,7 @@ pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
     steps
 }
 
-/// The step with what stood on each host; older records tell it by their cells alone.
+/// Returns the step with the value that each host had before; older records have it in the step's cells alone.
 fn with_starts(line: &StepLine) -> StepSummary {
     let mut step = line.summary.clone();
     if step.from_a.is_some() || step.from_b.is_some() {
@@ -186,7 +188,7 @@ fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
     kept.next_back().unwrap_or(start).clone()
 }
 
-/// The last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
+/// Returns the last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
 fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell)> {
     let named =
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
@@ -195,7 +197,7 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell
     let (mut series, mut steals) = (Series::default(), Steals::default());
     for trials in whole_blocks(record) {
         let Some(block) = block(&trials) else { continue };
-        // Every block of the run tells what is usual.
+        // Every block of the run counts towards the usual loss.
         let stolen = steals.stands_out(block.steal, Rules::default().steal_limit);
         if trials[0].step == step {
             series.add(block, stolen, primary);
@@ -204,7 +206,8 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell
     Some((series, cell))
 }
 
-/// The trials of each block of a record that is complete: as long as any of its comparison.
+/// Returns the trials of each complete block of a record, that is, of each block as long as the longest of its
+/// comparison.
 fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
     let mut blocks: Vec<Vec<&Trial>> = Vec::new();
     for trial in trials(record) {
@@ -223,7 +226,7 @@ fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
     blocks
 }
 
-/// A block of trials in time order; `None` where they are not in a block's order.
+/// Returns the block of trials in time order; `None` where their arms are not in a block's order.
 fn block(trials: &[&Trial]) -> Option<Block> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));

@@ -1,34 +1,33 @@
-//! Whether a wide-area link in user space was the path that it was told to be.
+//! Judges whether a wide-area link in user space was the path that it was configured to be.
 
 use landspeed_record::{DirectionStats, WanReport, WanStats};
 use landspeed_units::Nanos;
 
-/// 99 % of the frames of a direction may be this share of the round trip late, and no more: a path whose
-/// delay is off by a twentieth has another bandwidth-delay product, which is what such runs are about.
+/// The lateness, as a share of the round trip, within which 99 % of a direction's frames must be: a path whose delay
+/// is off by a twentieth has another bandwidth-delay product, which such runs are meant to study.
 const LATE_SHARE: f64 = 0.05;
-/// That bound is never below this, which is what a real-time thread needs to wake on a machine that is
-/// busy: an emulator in user space plays no shorter path more exactly.
+/// The lower limit of that bound: a real-time thread needs this long to wake on a busy machine, so an emulator in
+/// user space cannot emulate a shorter path more exactly.
 const LATE_LEAST: Nanos = Nanos::micros(200);
-/// And never above this, however long the path: whoever is late looks like a queue to congestion controls that
-/// listen to delay. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at 1 Gb/s; HSTCP-LP
-/// and BBR judge by less. An emulator in user space keeps a fifth of this with real-time scheduling.
+/// The upper limit of that bound, however long the path: lateness looks like a queue to delay-based congestion
+/// controls. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at 1 Gb/s; HSTCP-LP and BBR
+/// judge by less. With real-time scheduling, an emulator in user space keeps to a fifth of this.
 const LATE_LONG: Nanos = Nanos::micros(500);
-/// No frame may be this late: it is the least retransmission time-out of Linux (TCP_RTO_MIN; RFC 6298
-/// asks for a second), so a sender could take a frame for lost that the link only forgot.
+/// The lateness that no frame may exceed. It is the least retransmission time-out of Linux (TCP_RTO_MIN; RFC 6298
+/// requires a second), so a sender could take a later frame for lost.
 const LATE_MOST: Nanos = Nanos::millis(200);
 
-/// How late 99 % of a direction's frames may be on a path of this round trip.
+/// Returns the lateness within which 99 % of a direction's frames must be on a path of this round trip.
 fn late_bound(rtt: Nanos) -> Nanos {
     Nanos((rtt.0 as f64 * LATE_SHARE) as u64).clamp(LATE_LEAST, LATE_LONG)
 }
 
-/// Why figures taken over the link are not those of the path that it was told to be, one line each; none
-/// where they are. Pure: a saved report can be judged again, and a run of a study by its own figures, which
-/// lateness before the run is no part of.
+/// Returns the reasons why figures taken over the link are not those of the configured path, one line each; none if
+/// they are. Pure: a saved report can be judged again, and a run of a study by its own figures, which exclude
+/// lateness before the run.
 ///
-/// A link is unfit where a frame was dropped by the link's own fault ([`DirectionStats::faults`]), where
-/// 99 % of a direction's frames were later than [`late_bound`], or the worst of them later than
-/// [`LATE_MOST`].
+/// A link is unfit if it dropped a frame by its own fault ([`DirectionStats::faults`]), if 99 % of a direction's
+/// frames were later than [`late_bound`], or if the worst of them was later than [`LATE_MOST`].
 pub fn unfit(link: &WanStats) -> Vec<String> {
     let directions = [("A to B", &link.a_to_b), ("B to A", &link.b_to_a)];
     directions.into_iter().flat_map(|(name, direction)| reasons(name, direction, link.rtt_ns)).collect()

@@ -1,5 +1,5 @@
-//! A sweep over sizes as a host with known costs would give it: the lines, the steps and the answers must
-//! find them again.
+//! Tests of a sweep over sizes at a host with known costs: the lines, the steps and the answers must reproduce the
+//! costs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const ROUNDS: u32 = 5;
-/// Per message, per byte, per fragment after the first.
+/// Costs in nanoseconds per message, per byte, and per fragment after the first.
 const A: [f64; 3] = [2000.0, 0.10, 600.0];
 const B: [f64; 3] = [1200.0, 0.05, 100.0];
 const CHECKSUM: [f64; 3] = [20.0, 0.04, 0.0];
@@ -29,7 +29,7 @@ fn sizes(of: &SweepOf) -> Vec<Bytes> {
     powers.chain(pairs).collect()
 }
 
-/// What messages cost, each figure off by up to `noise` of itself.
+/// Returns the costs of messages, with each figure off by up to `noise` of itself.
 fn costs(of: &SweepOf, noise: f64, seed: u64) -> Vec<MessageCost> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut all = Vec::new();
@@ -123,7 +123,8 @@ fn a_rare_class_and_too_few_sizes_have_points_and_no_line() {
     assert!(part.notes.iter().any(|note| note.starts_with("host A") && note.contains("too few")), "{part:?}");
 }
 
-/// A host that sums 32 KiB in 8 us cold and 4 warm, and copies it in 6 us cold and 2 after the sum.
+/// Returns the limits of a host that sums 32 KiB in 8 us cold and 4 warm, and copies it in 6 us cold and 2 after the
+/// sum.
 fn limits() -> HostLimits {
     let pass = |what: &str, hot, us: f64| Pass {
         what: what.into(),

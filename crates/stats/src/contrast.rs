@@ -1,10 +1,10 @@
-//! What blocks say together: the mean log ratio with the order of the arms taken out, and its error.
+//! The mean log ratio of a comparison's blocks, with the effect of the arms' order removed, and its standard error.
 //!
-//! A block's arms come in one order or the other. What depends on the place in the block (a cold start after a toggle, a
+//! A block's arms come in one order or the other. An effect of the place in the block (a cold start after a toggle, a
 //! bend in a trend) favours one arm in one order and the other arm in the other, by the same amount: a term of known
-//! sign. Its coefficient is estimated beside the mean, which costs a degree of freedom and keeps it out of the variance.
-//! With one two-valued regressor that is the mean of the two orders' means (Kutner et al., Applied Linear Statistical
-//! Models, section 8.3).
+//! sign. Its coefficient is estimated together with the mean, which costs a degree of freedom and keeps the effect
+//! out of the variance. With one two-valued regressor that is the mean of the two orders' means (Kutner et al.,
+//! Applied Linear Statistical Models, section 8.3).
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -15,72 +15,74 @@ use landspeed_record::Estimate;
 use crate::estimate::student_quantile;
 use crate::ratio_of;
 
-/// One block's outcome, above zero better.
+/// The outcome of one block; values above zero mean that the candidate is better.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
     /// ln(candidate / incumbent), as measured.
     pub ln_ratio: f64,
-    /// The same, freed of what processor time lost to others did to its trials.
+    /// The log ratio after removing the effect of lost processor time on the block's trials.
     pub freed: f64,
-    /// What that lost time may explain of it at most; above zero where the candidate lost more.
+    /// The most that lost processor time may explain of the log ratio; above zero where the candidate lost more.
     pub drawn: f64,
-    /// The variance that lost time gives `ln_ratio` by chance, as far as more trials than this comparison's tell.
+    /// The variance that lost processor time adds to `ln_ratio` by chance, estimated from more trials than this
+    /// comparison's.
     pub sway: f64,
-    /// Whether the candidate's trial came first.
+    /// True if the candidate's trial came first.
     pub candidate_first: bool,
-    /// How far each trial's log, freed likewise, is from the mean of its own arm in this block, in time order.
+    /// The deviation of each trial's log, with the effect of lost time removed, from the mean of its arm in this
+    /// block, in time order.
     pub within: Vec<f64>,
-    /// Whether the block counts, or was discarded and is put back for a second opinion.
+    /// True if the block counts; false if it was discarded and is used for the second opinion only.
     pub counts: bool,
 }
 
 impl Contrast {
-    /// A block that counts and lost no time.
+    /// Returns a block that counts and lost no processor time.
     pub fn new(ln_ratio: f64, candidate_first: bool, within: Vec<f64>) -> Self {
         Contrast { ln_ratio, freed: ln_ratio, drawn: 0.0, sway: 0.0, candidate_first, within, counts: true }
     }
 }
 
-/// The part of the error that the trials' spread within their blocks implies which the error has at least. Few blocks can
-/// agree by chance; their trials say by how much they would differ. A full part would cost power where drift makes
-/// trials spread and cancels between the arms.
+/// The least standard error, as a part of the one that the trials' spread within their blocks implies. Few blocks can
+/// agree by chance; the spread of their trials shows by how much they would differ. A part of 1 would cost power
+/// where drift makes trials spread and cancels between the arms.
 const FLOOR: f64 = 0.7;
 
-/// The mean of some blocks.
+/// The mean log ratio of several blocks, with its errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
     /// The mean log ratio, as measured.
     pub value: f64,
-    /// The same, freed of what lost time did.
+    /// The mean log ratio after removing the effect of lost processor time.
     pub freed: f64,
-    /// What lost time may explain of it at most, in either direction.
+    /// The most that lost processor time may explain of the mean, in either direction.
     pub slack: f64,
-    /// Of the mean as it was measured.
+    /// The standard error of the measured mean, with the noise that lost processor time adds.
     pub whole: f64,
-    /// Of what lost time does not explain.
+    /// The standard error of the mean without what lost processor time explains.
     pub error: f64,
-    /// The error's degrees of freedom.
+    /// The degrees of freedom of `error`.
     pub freedom: f64,
-    /// As if of so many blocks of both orders in equal number.
+    /// The effective number of blocks: with this many, half of each order, the mean would have the same variance.
     pub(crate) blocks: f64,
 }
 
-/// What blocks say of their variance.
+/// The two estimates of a block's variance: from how blocks differ, and from how their trials spread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts {
-    /// As if of so many blocks of both orders in equal number.
+    /// The effective number of blocks: with this many, half of each order, the mean would have the same variance.
     equal: f64,
-    /// The variance of a block's log ratio, what lost time did and the order's part taken out.
+    /// The variance of a block's log ratio without the effects of lost processor time and of the order.
     pub(crate) variance: f64,
-    /// Its degrees of freedom, one at least.
+    /// The degrees of freedom of `variance`, at least one.
     pub(crate) freedom: f64,
-    /// The variance that the trials' spread implies.
+    /// The variance of a block's log ratio that the trials' spread implies.
     pub(crate) implied: f64,
     pub(crate) implied_freedom: f64,
 }
 
 impl Parts {
-    /// Of blocks; `None` of fewer than three, or two of one order.
+    /// Estimates both variances of `blocks`; `None` for fewer than three blocks, or two of the same order.
     pub(crate) fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Parts> {
         let groups = groups(blocks, |block| block.freed);
         let (count, n) = (groups.len() as f64, blocks.len() as f64);
@@ -100,7 +102,7 @@ impl Parts {
 }
 
 impl Fit {
-    /// Of blocks; `None` of fewer than three, or two of one order.
+    /// Fits the mean of `blocks`; `None` for fewer than three blocks, or two of the same order.
     pub fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Fit> {
         let Parts { equal, variance, freedom, implied, .. } = Parts::of(blocks)?;
         let mean =
@@ -120,35 +122,36 @@ impl Fit {
         })
     }
 
-    /// The end of the interval that a useless change passes with probability `error` on one side: one that is useless as
-    /// time is lost here, or one to which lost time gives all that it seems to be worth.
+    /// Returns the low end of the interval, which exceeds the true value with probability `error` at most. It covers
+    /// both readings of lost processor time: that it adds noise alone, and that it shifts the mean by up to `slack`.
     pub fn low(&self, error: f64) -> f64 {
         self.value - self.reach(error)
     }
 
-    /// The other side's.
+    /// Returns the high end of the interval, below which the true value lies with the same guarantee as
+    /// [`low`](Self::low) gives.
     pub fn high(&self, error: f64) -> f64 {
         self.value + self.reach(error)
     }
 
-    /// How far the ends lie from the mean.
+    /// Returns the distance of the ends from the mean.
     fn reach(&self, error: f64) -> f64 {
         let quantile = known_quantile(self.freedom, error);
         (quantile * self.whole).max(self.slack + quantile * self.error)
     }
 
-    /// How far the ends lie from the freed mean.
+    /// Returns half the width of the interval around the freed mean.
     pub(crate) fn half(&self, error: f64) -> f64 {
         known_quantile(self.freedom, error) * self.error
     }
 
-    /// The low end were nothing due to lost time but its chance.
+    /// Returns the low end if lost processor time added noise alone and did not shift the mean.
     pub(crate) fn low_unexplained(&self, error: f64) -> f64 {
         self.value - known_quantile(self.freedom, error) * self.whole
     }
 }
 
-/// What blocks say without and with those that were discarded; its interval holds both.
+/// The mean of the blocks that count, and of all blocks including the discarded ones. The interval covers both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Opinions {
     pub counted: Fit,
@@ -156,7 +159,7 @@ pub struct Opinions {
 }
 
 impl Opinions {
-    /// Of blocks, the discarded ones among them; `None` where too few count.
+    /// Fits both means; `blocks` includes the discarded ones. `None` where too few blocks count.
     pub fn of(blocks: &[Contrast]) -> Option<Opinions> {
         let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
         let of_counted = Fit::of(&counted)?;
@@ -172,15 +175,15 @@ impl Opinions {
         self.counted.high(error).max(self.all.high(error))
     }
 
-    /// The two-sided interval at `confidence`, as ratios, around the mean of what counts.
+    /// Returns the two-sided interval at `confidence`, as ratios, around the mean of the blocks that count.
     pub fn estimate(&self, confidence: f64) -> Estimate {
         let error = (1.0 - confidence) / 2.0;
         ratio_of(self.counted.value, self.low(error), self.high(error))
     }
 }
 
-/// Student's quantile that is exceeded with probability `error`; each is worked out once, for steps ask for few of them
-/// again and again.
+/// Returns Student's quantile that is exceeded with probability `error`. Each value is computed once per thread,
+/// because steps request the same few again and again.
 pub(crate) fn known_quantile(freedom: f64, error: f64) -> f64 {
     thread_local!(static KNOWN: RefCell<HashMap<[u64; 2], f64>> = RefCell::default());
     let key = [freedom.to_bits(), error.to_bits()];
@@ -190,11 +193,11 @@ pub(crate) fn known_quantile(freedom: f64, error: f64) -> f64 {
 struct Group {
     n: f64,
     mean: f64,
-    /// Sum of the squared deviations from the mean.
+    /// The sum of the squared deviations from the mean.
     squares: f64,
 }
 
-/// What `of` gives for the blocks of each order that there are blocks of.
+/// Returns the mean and spread of `of` for each order that has blocks.
 fn groups<B: Borrow<Contrast>>(blocks: &[B], of: impl Fn(&Contrast) -> f64) -> Vec<Group> {
     let group = |first: bool| {
         let own =
@@ -206,9 +209,9 @@ fn groups<B: Borrow<Contrast>>(blocks: &[B], of: impl Fn(&Contrast) -> f64) -> V
     [false, true].map(group).into_iter().filter(|group| group.n > 0.0).collect()
 }
 
-/// The variance of a block's log ratio that its trials imply, with its degrees of freedom: from their spread around their
-/// arm's mean in their block, less what each place in a block has in common over the blocks (both orders give the same
-/// two sets of places to the arms).
+/// Returns the variance of a block's log ratio that its trials imply, with its degrees of freedom. It comes from the
+/// trials' spread around their arm's mean in their block, less what each place in a block has in common over the
+/// blocks (both orders give the arms the same two sets of places).
 fn implied<B: Borrow<Contrast>>(blocks: &[B]) -> (f64, f64) {
     let blocks = || blocks.iter().map(Borrow::borrow);
     let trials = blocks().map(|block| block.within.len()).min().unwrap_or_default();
@@ -221,7 +224,7 @@ fn implied<B: Borrow<Contrast>>(blocks: &[B]) -> (f64, f64) {
         let mean = blocks().map(|block| block.within[place]).sum::<f64>() / n;
         blocks().map(|block| (block.within[place] - mean).powi(2)).sum::<f64>()
     };
-    // Two means of half of the trials each.
+    // A block's log ratio is the difference of two means, each of half of the trials.
     ((0..trials).map(squares).sum::<f64>() / freedom * 4.0 / trials as f64, freedom)
 }
 
@@ -231,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// Blocks of alternating order without spread within.
+    /// Returns blocks of alternating order whose trials do not spread.
     fn blocks(ln_ratios: &[f64]) -> Vec<Contrast> {
         let block = |(i, ln_ratio): (usize, &f64)| Contrast::new(*ln_ratio, i % 2 == 1, vec![0.0; 8]);
         ln_ratios.iter().enumerate().map(block).collect()
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_regression_by_hand() {
-        // Orders' means 2 and 5, so 3.5; squares 2 and 2, freedom 2, variance 2; error sqrt(2 / 4).
+        // The orders' means are 2 and 5, so 3.5; squares 2 and 2, freedom 2, variance 2; error sqrt(2 / 4).
         let fit = Fit::of(&blocks(&[1.0, 4.0, 3.0, 6.0])).unwrap();
         assert_eq!((fit.value, fit.freedom), (3.5, 2.0));
         assert!((fit.error - 0.5_f64.sqrt()).abs() < 1e-12, "{fit:?}");
@@ -259,11 +262,12 @@ mod tests {
         let mut equal = blocks(&[0.1; 4]);
         assert_eq!(Fit::of(&equal).unwrap().error, 0.0);
         for (i, block) in equal.iter_mut().enumerate() {
-            // Of places 0 and 3, which one arm has; 1 and 2 do not differ.
+            // Places 0 and 3 belong to one arm; 1 and 2 do not differ.
             let spread = if i < 2 { 0.2 } else { -0.2 };
             block.within = vec![spread, 0.0, 0.0, -spread];
         }
-        // Squares 8 * 0.04, freedom 3 * 2, so deviation sqrt(0.0533) of a trial, as much of a block; over four blocks half.
+        // Squares 8 * 0.04, freedom 3 * 2: the deviation of a trial, and of a block, is sqrt(0.0533); over four
+        // blocks half of it.
         let expected = 0.7 * (0.32_f64 / 6.0).sqrt() / 2.0;
         assert!((Fit::of(&equal).unwrap().error - expected).abs() < 1e-12, "{:?}", Fit::of(&equal));
     }
@@ -295,10 +299,10 @@ mod tests {
         };
         let hit: Vec<Contrast> = lost.iter().zip(&plain).map(|(lost, block)| of(*lost, block)).collect();
         let (plain, hit) = (Fit::of(&plain).unwrap(), Fit::of(&hit).unwrap());
-        // Three eighths of a fifth are lost on average.
+        // On average three eighths of a fifth are lost.
         assert!((hit.value - (plain.value - 0.1125)).abs() < 1e-12 && (hit.slack - 0.15).abs() < 1e-12);
         assert_eq!((hit.error, hit.freed), (plain.error, plain.freed));
-        // What is left of it as measured, and what is left beyond the slack.
+        // The measured error decides the low end: it reaches further than the slack plus the remaining error.
         assert!(
             (hit.low(0.05) - (hit.value - 1.9432 * hit.whole)).abs() < 1e-4 && hit.whole > 3.0 * hit.error
         );

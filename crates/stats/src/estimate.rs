@@ -1,20 +1,20 @@
-//! Intervals for the mean of paired log ratios.
+//! Medians, quantiles, means, and Student intervals for the mean of paired log ratios.
 
 use std::borrow::Borrow;
 
 use landspeed_record::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Log ratios beyond this (a factor of 10^9) are written as this: a record's numbers are finite, and
-/// an interval of one block has no ends.
+/// The largest log ratio that an estimate holds, ln(10^9). Larger ones are clamped to it, because a record's numbers
+/// are finite, and the interval of a single block has no ends.
 const FARTHEST: f64 = 20.723_265_836_946_41;
 
-/// The middle value, or the mean of the two middle ones; `None` where there are none.
+/// Returns the middle value, or the mean of the two middle ones; `None` for no values.
 pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value below which the part `p` of the values lies, on a line between the two nearest; `None` where there are none.
+/// Returns the `p` quantile of the values, interpolated linearly between the two nearest; `None` for no values.
 pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, p: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -24,8 +24,8 @@ pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, p: f64) -> Option<
     Some(if below == above { below } else { below + (at - at.floor()) * (above - below) })
 }
 
-/// The mean and the standard deviation (n - 1) of `values`; the deviation of fewer than two is
-/// infinite, because nothing is known of it.
+/// Returns the mean and the standard deviation (n - 1) of `values`; the deviation of fewer than two is infinite,
+/// because their spread is unknown.
 pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
@@ -36,11 +36,11 @@ pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0)).sqrt())
 }
 
-/// The two-sided Student interval at `confidence` (0.95, say) for the mean of per-block log ratios,
-/// given back as ratios. The number of blocks must not depend on their values; for decisions taken
-/// while blocks come in see [`crate::judge`].
+/// Returns the two-sided Student interval at `confidence` (0.95, say) for the mean of per-block log ratios, as
+/// ratios. The number of blocks must not depend on their values; for decisions taken while blocks come in see
+/// [`crate::judge`].
 ///
-/// The ends are finite (10^-9 and 10^9 stand for none), so that they survive JSON.
+/// The ends are finite (10^-9 and 10^9 mean that there is none), so that they survive JSON.
 pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     let (mean, deviation) = mean_and_deviation(ln_ratios);
     if ln_ratios.len() < 2 {
@@ -51,8 +51,9 @@ pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     ratio_of(mean, mean - half, mean + half)
 }
 
-/// As [`estimate`], of log ratios that stand for unequal parts of a whole, each after its weight: the mean over the parts. The
-/// fewer carry most of the weight, the wider it is (Kish's effective number); equal weights give [`estimate`].
+/// Returns the two-sided Student interval for the mean of `parts`: pairs of a weight and a log ratio, which represent
+/// unequal parts of a whole. The fewer parts carry most of the weight, the wider it is (Kish's effective number);
+/// equal weights give the same interval as [`estimate`].
 pub fn weighted_estimate(parts: &[(f64, f64)], confidence: f64) -> Estimate {
     let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
     let share = |weight: f64| if total > 0.0 { weight / total } else { 1.0 / parts.len() as f64 };
@@ -67,18 +68,18 @@ pub fn weighted_estimate(parts: &[(f64, f64)], confidence: f64) -> Estimate {
     ratio_of(mean, mean - half, mean + half)
 }
 
-/// An estimate from log values, its ends made finite.
+/// Returns the estimate for log values, with its ends made finite.
 pub fn ratio_of(mean: f64, low: f64, high: f64) -> Estimate {
     let ratio = |ln: f64| ln.clamp(-FARTHEST, FARTHEST).exp();
     Estimate { ratio: ratio(mean), low: ratio(low), high: ratio(high) }
 }
 
-/// The quantile `p` of Student's distribution with `freedom` degrees of freedom.
+/// Returns the quantile `p` of Student's distribution with `freedom` degrees of freedom.
 pub(crate) fn student_quantile(freedom: f64, p: f64) -> f64 {
     student(freedom).inverse_cdf(p)
 }
 
-/// Student's distribution with `freedom` > 0 degrees of freedom.
+/// Returns Student's distribution with `freedom` > 0 degrees of freedom.
 pub(crate) fn student(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive")
 }
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_table_of_student() {
-        // mean 2, deviation 1, n 3: t(0.975, 2) = 4.3027, half width 2.4842.
+        // Mean 2, deviation 1, n 3: t(0.975, 2) = 4.3027, half width 2.4842.
         let e = estimate(&[1.0, 2.0, 3.0], 0.95);
         assert!((e.ratio.ln() - 2.0).abs() < 1e-9);
         assert!((e.low.ln() + 0.4842).abs() < 1e-3, "{e:?}");

@@ -1,28 +1,30 @@
-//! Do blocks vary by more than their trials explain?
+//! A test of whether blocks vary by more than their trials explain.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::contrast::{Contrast, Parts};
 
-/// The variance of blocks against the one that their trials imply, over any number of comparisons.
+/// The variance of blocks relative to the variance that their trials imply, summed over any number of comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Excess {
-    /// Sum over the comparisons of the ratio of both variances, times the degrees of freedom of the upper one.
+    /// The sum over the comparisons of the variances' ratio (blocks over implied), each times the degrees of freedom
+    /// of the blocks' variance.
     weighted: f64,
-    /// Degrees of freedom of the upper and the lower variance.
+    /// The degrees of freedom of the blocks' variance and of the implied one.
     freedom: [f64; 2],
 }
 
-/// Degrees of freedom of the implied variance above which a comparison counts.
+/// The degrees of freedom that the implied variance must exceed for a comparison to count.
 const LEAST: f64 = 4.0;
 
-/// That of one comparison's blocks; nothing of too few, or where trials do not vary.
+/// Returns the excess variance of one comparison's blocks; the default where there are too few blocks or trials do
+/// not vary.
 pub fn excess(blocks: &[Contrast]) -> Excess {
     let known = |parts: &Parts| parts.implied > 0.0 && parts.implied_freedom > LEAST;
     let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
     let Some(parts) = Parts::of(&counted).filter(known) else { return Excess::default() };
     let freedom = [parts.freedom, parts.implied_freedom];
-    // The mean of an F distribution is above one where the lower variance is little known.
+    // The mean of an F distribution is above one where the lower variance has few degrees of freedom.
     let mean = freedom[1] / (freedom[1] - 2.0);
     Excess { weighted: parts.freedom * parts.variance / (parts.implied * mean), freedom }
 }
@@ -34,12 +36,13 @@ impl Excess {
         Excess { weighted: self.weighted + other.weighted, freedom }
     }
 
-    /// How many times the implied variance the blocks have; one of nothing.
+    /// Returns the ratio of the blocks' variance to the implied one; 1 without any comparison.
     pub fn times(&self) -> f64 {
         if self.freedom[0] > 0.0 { self.weighted / self.freedom[0] } else { 1.0 }
     }
 
-    /// The chance of so much or more where trials vary by themselves only (the F test of nested variance).
+    /// Returns the probability of a ratio at least this large if only the trials' own spread made blocks vary (the F
+    /// test of nested variance).
     pub fn chance(&self) -> f64 {
         let [upper, lower] = self.freedom;
         FisherSnedecor::new(upper, lower).map_or(1.0, |f| 1.0 - f.cdf(self.times()))
@@ -50,7 +53,7 @@ impl Excess {
 mod tests {
     use super::*;
 
-    /// Blocks whose trials spread by 0.1 either way, and whose ratios by `spread`.
+    /// Returns blocks whose trials deviate by 0.1 either way, and whose log ratios deviate by `spread`.
     fn blocks(spread: f64) -> Vec<Contrast> {
         let block = |i: usize| {
             let sign = if i % 4 < 2 { 1.0 } else { -1.0 };
@@ -62,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_acts_on_an_arm_shows_and_what_acts_on_trials_does_not() {
-        // A trial's deviation is about 0.1, a block's then 0.07.
+        // A trial's deviation is about 0.1, so a block's is 0.07.
         let (even, wild) = (excess(&blocks(0.07)), excess(&blocks(0.3)));
         assert!(even.times() < 1.5 && even.chance() > 0.1, "{} {}", even.times(), even.chance());
         assert!(wild.times() > 10.0 && wild.chance() < 1e-6, "{} {}", wild.times(), wild.chance());

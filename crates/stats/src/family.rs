@@ -1,28 +1,26 @@
-//! The error budget of a whole run.
+//! The error budget of a run, shared out among its tests.
 //!
-//! **Claim.** With a [`Ledger`] of error `a`, the probability that a run keeps anything useless is at
-//! most `a`, whatever the number of tests, their order, and how later tests are chosen from earlier
-//! results (reopened candidates included).
+//! **Claim.** With a [`Ledger`] of error `a`, the probability that a run keeps anything useless is at most `a`,
+//! whatever the number of tests, their order, and how later tests are chosen from earlier results (reopened
+//! candidates included).
 //!
-//! **Rule.** Before test i the ledger grants `g_i`, at most the wealth that is left. A test that is not
-//! kept costs its grant; a kept one costs nothing, its grant is recycled (the fallback procedure of
-//! Wiens & Dmitrienko 2005, online in Tian & Ramdas 2021, "Online control of the familywise error
-//! rate").
+//! **Rule.** Before test i the ledger grants `g_i`, at most the wealth that is left. A test that does not keep its
+//! candidate costs its grant; one that keeps it costs nothing, because its grant is recycled (the fallback procedure
+//! of Wiens & Dmitrienko 2005, online in Tian & Ramdas 2021, "Online control of the familywise error rate").
 //!
-//! **Proof.** Let test i be useless if its true effect, given all that came before, is below the least
-//! effect of interest. Given the past, a useless test is kept with probability at most `g_i`: its
-//! blocks are fresh and its boundaries hold under peeking (see `sequential`). Let T be the first
-//! useless test that is kept (or the last test). Before T all kept tests are useful, so every useless
-//! test before T was not kept and has paid its grant, and the grants of useless tests up to and
-//! including T sum to at most `a`, because no grant exceeds the wealth left. So P(any useless kept) =
-//! sum over i of P(T = i, i useless and kept) <= E[sum of g_i over useless i <= T] <= `a`. No
+//! **Proof.** Let test i be useless if its true effect, given all that came before, is below the least effect of
+//! interest. Given the past, a useless test is kept with probability at most `g_i`: its blocks are fresh and its
+//! boundaries hold under peeking (see `sequential`). Let T be the first useless test that is kept (or the last test).
+//! Before T all kept tests are useful, so every useless test before T was not kept and has paid its grant, and the
+//! grants of useless tests up to and including T sum to at most `a`, because no grant exceeds the wealth left. So
+//! P(any useless kept) = sum over i of P(T = i, i useless and kept) <= E[sum of g_i over useless i <= T] <= `a`. No
 //! independence between tests is needed, only that each test's blocks are judged given the past.
 //!
-//! **Size of the grants.** `a / planned` each while that is at most a quarter of the wealth, then a
-//! quarter of what is left: the planned tests get an even share, yet a run that comes further than
-//! planned always has something for the next test. Plans of up to four tests share evenly to the end.
+//! **Size of the grants.** `a / planned` each while that is at most a quarter of the wealth, then a quarter of what
+//! is left: the planned tests get an even share, yet a run that comes further than planned always has something for
+//! the next test. Plans of up to four tests share evenly to the end.
 
-/// Hands out the run's error to its tests.
+/// The run's error budget, which grants each test its error.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     share: f64,
@@ -30,24 +28,24 @@ pub struct Ledger {
     wealth: f64,
 }
 
-/// Plans of at most this many tests share evenly; longer ones end in parts of one over this.
+/// The longest plan, in tests, that is shared evenly to the end; a longer one ends in parts of one over this number.
 const SHORT_PLAN: u32 = 4;
 
 impl Ledger {
-    /// A budget of `alpha` for a run that plans `planned` tests (at least one).
+    /// Returns a budget of `alpha` for a run that plans `planned` tests (at least one).
     pub fn new(alpha: f64, planned: u32) -> Self {
         let largest_part = if planned <= SHORT_PLAN { 1.0 } else { 1.0 / f64::from(SHORT_PLAN) };
         Ledger { share: alpha / f64::from(planned.max(1)), largest_part, wealth: alpha }
     }
 
-    /// The one-sided error that the next test may use; zero when the budget is spent. Asking does not
-    /// take it.
+    /// Returns the one-sided error that the next test may use; zero when the budget is spent. The budget does not
+    /// change until [`close`](Self::close).
     pub fn grant(&self) -> f64 {
         let grant = self.share.min(self.wealth * self.largest_part);
         if grant < self.share * NEGLIGIBLE { 0.0 } else { grant }
     }
 
-    /// Closes a test that used `grant`: what was kept gives its grant back.
+    /// Closes a test that used `grant`. A test that kept its candidate gives its grant back.
     pub fn close(&mut self, grant: f64, kept: bool) {
         if !kept {
             self.wealth = (self.wealth - grant).max(0.0);
@@ -55,7 +53,7 @@ impl Ledger {
     }
 }
 
-/// A grant below this part of an even share decides nothing; the run says that its budget is spent.
+/// The part of an even share below which a grant decides nothing; the run then reports that its budget is spent.
 const NEGLIGIBLE: f64 = 1e-3;
 
 #[cfg(test)]
@@ -85,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sum that the proof bounds: grants of tests not kept, plus the next one.
+        /// Checks the sum that the proof bounds: the grants of tests not kept, plus the next one.
         #[test]
         fn never_grants_more_than_it_has(planned in 0u32..40, kept in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut ledger = Ledger::new(0.05, planned);

@@ -1,10 +1,10 @@
-//! Statistics of paired measurements: intervals, decisions that stay valid under peeking, and the
-//! error budget of a whole run.
+//! Statistics of paired measurements: intervals, decisions that stay valid under peeking, and the error budget of a
+//! run.
 //!
-//! Ladders work on **log ratios**, one per block: the mean log of the candidate's trials minus the
-//! mean log of the incumbent's. Zero is no change, 0.0198 is 2 % better. Studies of transports work on
-//! figures over repeats: means, paired differences, and how equally a path is shared. Pure functions:
-//! randomness is passed in, nothing is read or written.
+//! Ladders work on **log ratios**, one per block: the mean log of the candidate's trials minus the mean log of the
+//! incumbent's. Zero is no change, 0.0198 is 2 % better. Studies of transports work on figures over repeats: means,
+//! paired differences, and the fairness index. All functions are pure: callers pass the source of randomness in, and
+//! nothing is read or written.
 
 mod contrast;
 mod estimate;

@@ -1,4 +1,4 @@
-//! Guards: a figure that must not get worse by more than a margin.
+//! Guards: tests that a figure did not get worse by more than a margin.
 
 use landspeed_record::Estimate;
 
@@ -7,28 +7,30 @@ use crate::ratio_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// Shown to be worse by less than the margin (non-inferior).
+    /// The figure is shown to be worse by less than the margin (non-inferior), or not worse.
     Holds,
-    /// Shown to be worse by more than the margin.
+    /// The figure is shown to be worse by more than the margin.
     Broken,
-    /// The interval holds the margin.
+    /// The interval includes the margin.
     Unclear,
 }
 
-/// The non-inferiority test of a guarded figure at one-sided `confidence` (0.95: the lower end of the
-/// two-sided 90 % interval against the margin; two one-sided tests, Schuirmann 1987), by the plain mean of the blocks.
+/// Performs the non-inferiority test of a guarded figure at one-sided `confidence` (0.95: the lower end of the
+/// two-sided 90 % interval against the margin; two one-sided tests, Schuirmann 1987), by the plain mean of the
+/// blocks.
 ///
 /// The blocks' log ratios are oriented so that above zero is better; `margin` is the share that may be lost: 0.1
 /// allows a ratio of 1 / 1.1. The estimate's interval has both one-sided ends, in the orientation given.
 ///
-/// A guard keeps nothing by itself, it only forbids; so it is asked at any look without correction. It holds by what is freed of
-/// lost time, and is broken only by more than lost time may explain.
+/// A guard can only forbid a step and never keeps one, so it is tested at any look without correction. It holds if
+/// the mean freed of lost processor time is within the margin, and is broken only by a loss beyond what lost time may
+/// explain.
 pub fn guard(blocks: &[Contrast], margin: f64, confidence: f64) -> (Guard, Estimate) {
     let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
     against(Fit::of(&counted), margin, confidence)
 }
 
-/// The same test of a ratio of totals: see [`Sums`].
+/// Performs the test of [`guard`] on a ratio of totals ([`Sums`]).
 pub fn guard_sums(blocks: &[[Sums; 2]], margin: f64, confidence: f64) -> (Guard, Estimate) {
     against(ratio_of_totals(blocks), margin, confidence)
 }
@@ -49,20 +51,20 @@ fn against(fit: Option<Fit>, margin: f64, confidence: f64) -> (Guard, Estimate) 
     (verdict, ratio_of(fit.freed, low, high))
 }
 
-/// Fewer degrees of freedom than these decide nothing: four blocks of both orders have two.
+/// The least degrees of freedom that decide: four blocks, two of each order, have two.
 const LEAST_FREEDOM: f64 = 2.0;
 
-/// What an arm's trials of a block sum up to: of bytes per CPU-second the bytes and the seconds.
+/// The totals of an arm's trials in a block: for bytes per CPU-second, the bytes and the seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sums {
-    /// What there should be more of.
+    /// The quantity of which more is better.
     pub gained: f64,
     pub spent: f64,
 }
 
-/// ln of what the second totals of all blocks gained for what they spent, over that of the first, with the error by
-/// leaving each block out once (the jackknife: Tukey 1958; for ratios Cochran, Sampling Techniques, section 6.17). A mean
-/// of logs hides what few trials cost a lot; totals are what is paid for.
+/// Returns the log of the second arm's ratio of totals (gained over spent, over all blocks) relative to the first
+/// arm's, with the error from leaving each block out once (the jackknife: Tukey 1958; for ratios Cochran, Sampling
+/// Techniques, section 6.17). A mean of logs would hide a few very expensive trials; the totals are the actual cost.
 fn ratio_of_totals(blocks: &[[Sums; 2]]) -> Option<Fit> {
     let n = blocks.len() as f64;
     let sums = [0, 1].map(|arm| {
@@ -111,7 +113,8 @@ mod tests {
         assert_eq!(guard(&equal(4, -0.5), 0.1, 0.95).0, Guard::Broken);
     }
 
-    /// Blocks in which the candidate sends as much, and one trial of twelve costs it twenty times as much.
+    /// Returns blocks in which the candidate sends as much, and in which one of its trials in twelve costs twenty
+    /// times as much.
     fn mishaps() -> Vec<[Sums; 2]> {
         let arm = |spent| Sums { gained: 4.0, spent };
         (0..12).map(|i| [arm(4.0), arm(if i < 4 { 23.0 } else { 4.0 })]).collect()
@@ -120,7 +123,7 @@ mod tests {
     #[test]
     fn totals_see_what_few_trials_cost() {
         let (verdict, estimate) = guard_sums(&mishaps(), 0.1, 0.95);
-        // 124 seconds for what took 48.
+        // 124 seconds instead of 48.
         assert!((estimate.ratio - 48.0 / 124.0).abs() < 1e-9, "{estimate:?}");
         assert_ne!(verdict, Guard::Holds);
         let even: Vec<[Sums; 2]> = mishaps().iter().map(|block| [block[0], block[0]]).collect();

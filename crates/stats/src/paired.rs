@@ -1,12 +1,12 @@
-//! Means over repeats, and which of many differences are real.
+//! Means over repeats, and tests of which of many differences are real.
 
 use statrs::distribution::ContinuousCDF;
 
 use crate::estimate::{student, student_quantile};
 use crate::mean_and_deviation;
 
-/// Ends of the two-sided Student interval at `confidence` (0.95, say) for the mean of `values`; `None` for fewer than two,
-/// of whose spread nothing is known.
+/// Returns the ends of the two-sided Student interval at `confidence` (0.95, say) for the mean of `values`; `None`
+/// for fewer than two, whose spread is unknown.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     if values.len() < 2 {
         return None;
@@ -17,10 +17,10 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
-/// Probability, were the mean of all such `differences` zero, of a mean at least as far from it (Student's paired test, two
-/// sides). `None` for fewer than two.
+/// Returns the p-value of Student's paired test (two sides): the probability of a mean at least as far from zero if
+/// the mean of all such `differences` were zero. `None` for fewer than two.
 ///
-/// Differences that are all the same leave no doubt: 0, and 1 where all are zero.
+/// If all differences are equal the p-value is 0, or 1 where all are zero.
 pub fn paired_test(differences: &[f64]) -> Option<f64> {
     if differences.len() < 2 {
         return None;
@@ -34,9 +34,9 @@ pub fn paired_test(differences: &[f64]) -> Option<f64> {
     Some(2.0 * student(n - 1.0).cdf(-t.abs()))
 }
 
-/// The p-values of a family of tests, adjusted so that calling those up to `a` real is wrong even once with probability at
-/// most `a`, however the tests depend on each other (Holm, "A simple sequentially rejective multiple test procedure",
-/// Scandinavian Journal of Statistics 6, 1979). In the order given.
+/// Returns the adjusted p-values of a family of tests, in the order given: accepting those up to `a` as real is wrong
+/// even once with probability at most `a`, however the tests depend on each other (Holm, "A simple sequentially
+/// rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979).
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
@@ -87,7 +87,7 @@ mod tests {
         let adjusted = holm(&[0.04, 0.01, 0.02]);
         let by_hand = [0.04, 0.03, 0.04];
         assert!(adjusted.iter().zip(by_hand).all(|(a, b)| (a - b).abs() < 1e-12), "{adjusted:?}");
-        // A later one is never more certain than an earlier one.
+        // An adjusted p-value is never smaller than that of a smaller raw one.
         assert_eq!(holm(&[0.03, 0.04]), [0.06, 0.06]);
         assert_eq!(holm(&[]), Vec::<f64>::new());
     }

@@ -1,6 +1,7 @@
-//! Chance that runs the same again from the same seed, on every machine and with every later version.
+//! A pseudo-random generator that gives the same values for the same seed, on every machine and in every later
+//! version.
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// The generator SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -9,14 +10,14 @@ impl Random {
         Random(seed)
     }
 
-    /// The generator of one of several things that chance decides; `which` keeps them apart, and 0 is that of
-    /// [`Random::new`].
+    /// Returns the generator of one of several independent random decisions with the same seed; `which` numbers them,
+    /// and 0 gives the generator of [`Random::new`].
     pub fn stream(seed: u64, which: u64) -> Self {
-        // Far apart in the generator's cycle, whatever the seed.
+        // The streams start far apart in the generator's cycle, whatever the seed.
         Random(seed.wrapping_add(which.wrapping_mul(0xd1b5_4a32_d192_ed03)))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -25,20 +26,20 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// True once in `1 / share` times. Draws nothing where the answer is certain.
+    /// Returns true with probability `share`. Draws nothing where the answer is certain.
     pub fn happens(&mut self, share: f64) -> bool {
         share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)
     }
 
-    /// A Gaussian value of mean 0 and deviation 1 (Box & Muller, "A note on the generation of random normal deviates",
-    /// Annals of Mathematical Statistics 29, 1958). Draws twice.
+    /// Returns a Gaussian value of mean 0 and deviation 1 (Box & Muller, "A note on the generation of random normal
+    /// deviates", Annals of Mathematical Statistics 29, 1958). Draws twice.
     pub fn normal(&mut self) -> f64 {
         let [length, turn] = [(); 2].map(|()| (self.draw() >> 11) as f64 / STEPS);
         (-2.0 * (1.0 - length).ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
     }
 }
 
-/// 2^53: as many steps as a double tells apart between 0 and 1.
+/// 2^53, the number of equal steps between 0 and 1 that a double can represent.
 const STEPS: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
@@ -68,7 +69,8 @@ mod tests {
         let values: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
         let moment =
             |power: i32| values.iter().map(|value| value.powi(power)).sum::<f64>() / values.len() as f64;
-        // Five standard deviations: of means 1, of squares 2, of fourth powers 96, over 100,000.
+        // Five standard deviations, over 100,000 values: the variance is 1 for the mean, 2 for squares, 96 for fourth
+        // powers.
         assert!(moment(1).abs() < 0.016 && (moment(2) - 1.0).abs() < 0.023, "{} {}", moment(1), moment(2));
         assert!((moment(4) - 3.0).abs() < 0.155, "{}", moment(4));
     }

@@ -1,15 +1,18 @@
-//! Decisions about a step: kept at its last look only, given up at any look before.
+//! Decisions about a step: it is kept only at its last look, and may be given up at any look before.
 //!
-//! Only the last look can say that a step helps, by one t test at the step's whole share of the run's error. The looks
-//! before can only give it up (harms, no useful effect, no prospect), which keeps nothing useless: an outer stop for
-//! futility that is not binding lowers the error and never raises it (Jennison & Turnbull 2000, section 4.6). An early
-//! look that could keep would rest on the deviation of four or five blocks, which equal blocks make tiny.
+//! Only the last look can decide that a step helps, by one t test at the step's whole share of the run's error. The
+//! looks before can only give it up (harms, no useful effect, no prospect), which keeps nothing useless: an outer
+//! stop for futility that is not binding lowers the error and never raises it (Jennison & Turnbull 2000, section
+//! 4.6). An early look that could keep a step would rest on the deviation of four or five blocks, which is tiny if
+//! those blocks happen to agree.
 //!
-//! The two ends carry different errors. The low end is that of the last look's single test. The high end decides what is
-//! given up: it errs with 5 % per step over all looks, three tenths of it at the first, as much at the last, the rest by
-//! the blocks seen (a union bound over the looks, so nothing need be known of their joint distribution).
+//! The two ends of the interval have different errors. The low end is that of the last look's single test. The high
+//! end decides whether the step is given up: it errs with 5 % per step over all looks. Of that, the first and the
+//! last look get three tenths each, and the others share the rest by the number of blocks between them (a union bound
+//! over the looks, so that their joint distribution need not be known).
 //!
-//! Blocks that were discarded are put back for a second opinion: an answer needs both. Looks go by the blocks that count.
+//! Discarded blocks are used for a second opinion: a decision must hold both without and with them. Looks are counted
+//! in blocks that count.
 
 use landspeed_record::Estimate;
 use statrs::distribution::ContinuousCDF;
@@ -18,20 +21,21 @@ use crate::contrast::{Contrast, Fit, Opinions, known_quantile};
 use crate::estimate::student;
 use crate::ratio_of;
 
-/// First look: with fewer blocks hardly anything is known of their deviation.
+/// The first look, in blocks: with fewer, their deviation is hardly known.
 const FIRST_LOOK: u32 = 4;
-/// Up to here every block is a look; beyond, looks grow by a tenth.
+/// The number of blocks up to which every block is a look; beyond it, the distance between looks grows by a tenth.
 const EVERY_BLOCK_TO: u32 = 16;
-/// Error of the high end over all looks of a step.
+/// The error of the high end over all looks of a step.
 const HIGH_ERROR: f64 = 0.05;
-/// The parts of it that the first and the last look have; the others share the rest.
+/// The part of `HIGH_ERROR` that the first look and the last one get each; the others share the rest.
 const END_PART: f64 = 0.3;
-/// A step whose chance to be shown to help within its blocks is below this is given up ...
+/// The probability of being shown to help within its blocks below which a step is given up.
 const PROSPECT: f64 = 0.02;
-/// ... from this block on: before, its deviation is hardly known.
+/// The number of blocks from which a step may be given up for want of prospects: before, its deviation is hardly
+/// known.
 const GIVE_UP_FROM: u32 = 6;
 
-/// How one step is decided; fixed before its first block.
+/// The rules by which one step is decided; fixed before its first block.
 #[derive(Debug, Clone)]
 pub struct Design {
     alpha: f64,
@@ -43,9 +47,9 @@ pub struct Design {
 #[derive(Debug, Clone, Copy)]
 struct Look {
     blocks: u32,
-    /// The error that its high end may spend.
+    /// The error that the high end may spend at this look.
     high_error: f64,
-    /// Whether it is the one that may keep the step.
+    /// True if this is the last look, the only one that may keep the step.
     is_last: bool,
 }
 
@@ -59,46 +63,46 @@ pub enum State {
     Harms,
     /// The interval lies below the least effect.
     NoEffect,
-    /// The blocks have ended, or what is left of them could not show that it helps.
+    /// The blocks have ended, or the remaining ones could not show that the step helps.
     Undecided,
 }
 
-/// The judgement after some blocks.
+/// The judgement of a step after some of its blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
     pub state: State,
-    /// Ratio and interval. The high end holds at all looks at once, the low end at the last.
+    /// The ratio and its interval. The high end holds at all looks together, the low end at the last.
     pub estimate: Estimate,
-    /// Whether an undecided step was given up early, for want of prospects.
+    /// True if an undecided step was given up early, for want of prospects.
     pub given_up: bool,
 }
 
 impl Design {
-    /// A step that is wrongly said to help with probability `alpha` at most, where "helps" is a mean
-    /// log ratio above `least_effect_ln`, within `max_blocks` blocks (raised to the first look, 4).
+    /// Returns the design of a step that is wrongly found to help with probability `alpha` at most, where "helps" is
+    /// a mean log ratio above `least_effect_ln`, within `max_blocks` blocks (raised to the first look, 4).
     pub fn new(alpha: f64, least_effect_ln: f64, max_blocks: u32) -> Self {
         Design { alpha, least_effect_ln, thorough: false, looks: looks(max_blocks.max(FIRST_LOOK)) }
     }
 
-    /// The same, but never given up for want of prospects: goes on until it harms or has no useful effect, or until its
-    /// blocks end. For runs whose budget has nothing better to do.
+    /// Returns the design without the rule that gives a step up for want of prospects: the step goes on until it
+    /// harms or has no useful effect, or until its blocks end. For runs whose budget has no better use.
     #[must_use]
     pub fn thorough(self) -> Self {
         Design { thorough: true, ..self }
     }
 
-    /// The block count at which the step ends at the latest.
+    /// Returns the block count at which the step ends at the latest.
     pub fn max_blocks(&self) -> u32 {
         self.looks.last().map_or(FIRST_LOOK, |look| look.blocks)
     }
 
-    /// The smallest block count that can be judged.
+    /// Returns the smallest block count that can be judged.
     pub fn first_look(&self) -> u32 {
         FIRST_LOOK
     }
 
-    /// Why blocks that lie above the least effect at the design's error, those that count and as they were measured, do not
-    /// show that for all that; `None` where they do not lie there.
+    /// Returns the reason why blocks whose measured mean lies above the least effect, at the design's error and among
+    /// those that count, are still not accepted as helping; `None` where their mean does not lie there.
     pub fn but(&self, blocks: &[Contrast]) -> Option<But> {
         let shows = |fit: Fit| fit.low_unexplained(self.alpha) > self.least_effect_ln;
         let both = Opinions::of(blocks).filter(|both| shows(both.counted))?;
@@ -106,26 +110,26 @@ impl Design {
     }
 }
 
-/// What can stand between blocks that seem to help and the answer that they do.
+/// A reason why blocks that seem to help are not accepted as helping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum But {
-    /// The discarded blocks say otherwise.
+    /// The mean including the discarded blocks does not show it.
     Discarded,
-    /// What processor time lost to others may explain.
+    /// Processor time lost to others may explain the effect.
     Lost,
 }
 
-/// Judges a step after the blocks seen so far, the discarded ones among them, in the order of time. To be asked after every
-/// block, or after as many as one likes: only the looks of the design decide. Between looks the interval is that of the
-/// last look.
+/// Judges a step by its blocks so far, the discarded ones among them, in the order of time. It may be called after
+/// every block, or after any number: only the looks of the design decide. Between looks the interval is that of the
+/// latest look.
 pub fn judge(design: &Design, blocks: &[Contrast]) -> Verdict {
     let counted = counted(blocks);
     let look = design.looks.iter().rev().find(|look| look.blocks <= counted);
     at_look(design, blocks, look.copied())
 }
 
-/// Judges a step that ends here whatever its blocks say: the time for it is over. This is its last look, as valid as
-/// that of the design, because a clock does not know what the blocks say.
+/// Judges a step that ends here whatever its blocks show, because its time is over. This is its last look, as valid
+/// as that of the design, because the clock does not depend on the blocks.
 pub fn judge_last(design: &Design, blocks: &[Contrast]) -> Verdict {
     let seen = design.max_blocks().min(counted(blocks));
     let look = Look { blocks: seen, high_error: END_PART * HIGH_ERROR, is_last: true };
@@ -136,7 +140,7 @@ fn counted(blocks: &[Contrast]) -> u32 {
     blocks.iter().filter(|block| block.counts).count() as u32
 }
 
-/// The blocks up to the one that is the last of so many that count.
+/// Returns the blocks up to the `counted`-th one that counts.
 fn until(blocks: &[Contrast], counted: u32) -> &[Contrast] {
     let mut counting = blocks.iter().enumerate().filter(|(_, block)| block.counts);
     let last = counting.nth((counted as usize).saturating_sub(1));
@@ -159,7 +163,7 @@ fn at_look(design: &Design, blocks: &[Contrast], look: Option<Look>) -> Verdict 
     let state = match () {
         () if is_last && low > least => State::Helps,
         () if high < -least => State::Harms,
-        // What looks harmful may show it a little longer.
+        // A step that looks harmful gets a little longer to show it.
         () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => State::NoEffect,
         () if given_up || is_last => State::Undecided,
         () => State::Continue,
@@ -167,8 +171,9 @@ fn at_look(design: &Design, blocks: &[Contrast], look: Option<Look>) -> Verdict 
     Verdict { state, estimate: ratio_of(value, low, high), given_up }
 }
 
-/// The predictive probability (Jennison & Turnbull 2000, section 10.3) that the last look's low end will lie above the
-/// least effect: the mean of the blocks to come is taken from what the blocks so far say of it, their deviation as it is.
+/// Returns the predictive probability (Jennison & Turnbull 2000, section 10.3) that the low end at the last look will
+/// lie above the least effect. The mean of the remaining blocks is drawn from its distribution given the blocks so
+/// far, with their deviation taken as the true one.
 fn prospect(design: &Design, fit: &Fit) -> f64 {
     let all = f64::from(design.max_blocks()).max(fit.blocks);
     let deviation = fit.whole * fit.blocks.sqrt();

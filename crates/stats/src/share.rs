@@ -1,16 +1,16 @@
-//! How equally a path is shared.
+//! A measure of how equally flows share a path.
 
-/// Jain's index of fairness: `(sum x)^2 / (n * sum x^2)`, 1 where all shares are equal and `1/n` where one has all
-/// (Jain, Chiu and Hawe, DEC-TR-301, 1984; cottrell-2005 section IV.A).
+/// Returns Jain's index of fairness: `(sum x)^2 / (n * sum x^2)`, 1 where all shares are equal and `1/n` where one
+/// has all (Jain, Chiu and Hawe, DEC-TR-301, 1984; cottrell-2005 section IV.A).
 ///
-/// `None` where there are no shares, where all are zero, and where one is no share at all: negative or not finite.
+/// `None` where there are no shares, where all are zero, and where one is negative or not finite.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let largest = shares.iter().copied().fold(0.0, f64::max);
     let sane = shares.iter().all(|x| x.is_finite() && *x >= 0.0);
     if !sane || largest <= 0.0 {
         return None;
     }
-    // The index has no unit: of the largest, so that no square overflows.
+    // The index has no unit: shares are scaled by the largest, so that no square overflows.
     let shares = || shares.iter().map(|x| x / largest);
     let (sum, squares): (f64, f64) = (shares().sum(), shares().map(|x| x * x).sum());
     Some(sum * sum / (shares().count() as f64 * squares))

@@ -1,15 +1,15 @@
-//! How much one thing does to another: a line through trials that differ in nothing else.
+//! The effect of one quantity on another: a regression line through trials with the same settings.
 //!
-//! Trials of one arm in one block have the same settings, so what they differ in besides their place in the block is chance, and
-//! what was done to them. The line's slope is ordinary least squares with arm, block and place as factors (Kutner et al.,
-//! Applied Linear Statistical Models, section 22.1).
+//! Trials of one arm in one block have the same settings, so that besides their place in the block only chance and
+//! the quantity x make them differ. The line's slope is ordinary least squares with arm, block and place as factors
+//! (Kutner et al., Applied Linear Statistical Models, section 22.1).
 
 use crate::contrast::known_quantile;
 
 /// The slope of y over x, from deviations within arm and block.
 #[derive(Debug, Clone, Default)]
 pub struct Slope {
-    /// By place in the block.
+    /// Moments for each place in the block.
     places: Vec<Moments>,
     blocks: f64,
 }
@@ -33,7 +33,7 @@ struct Sums {
 }
 
 impl Slope {
-    /// Adds a block: how far its trials' x and y are from the mean of their own arm, in time order.
+    /// Adds a block: the deviations of its trials' x and y from the mean of their own arm, in time order.
     pub fn add(&mut self, x: &[f64], y: &[f64]) {
         let trials = x.len().min(y.len());
         self.places.resize(self.places.len().max(trials), Moments::default());
@@ -43,19 +43,20 @@ impl Slope {
         self.blocks += 1.0;
     }
 
-    /// The likeliest slope; `None` where x does not vary, or of too few trials.
+    /// Returns the least-squares slope; `None` where x does not vary, or for too few trials.
     pub fn value(&self) -> Option<f64> {
         self.sums().map(|sums| sums.xy / sums.xx)
     }
 
-    /// The slope that the true one is below with probability `error`.
+    /// Returns the low end of the slope's interval, below which the true slope lies with probability `error`.
     pub fn low(&self, error: f64) -> Option<f64> {
         let sums = self.sums()?;
         let error_of_slope = (sums.unexplained() / sums.xx).sqrt();
         Some(sums.xy / sums.xx - known_quantile(sums.freedom, error) * error_of_slope)
     }
 
-    /// The deviation of x over that of what x does not explain of y; `None` likewise, or where x explains all.
+    /// Returns the standard deviation of x over that of the part of y that x does not explain; `None` where x does
+    /// not vary or explains everything, or for too few trials.
     pub fn sway(&self) -> Option<f64> {
         let sums = self.sums()?;
         let sway = (sums.xx / sums.freedom / sums.unexplained()).sqrt();
@@ -64,7 +65,8 @@ impl Slope {
 
     fn sums(&self) -> Option<Sums> {
         let sum = |of: fn(&Moments) -> f64| self.places.iter().map(of).sum::<f64>();
-        // Means of the places; of both arms in each block but one, because the places give one of them; and the slope.
+        // The estimated means are those of the places; of both arms in each block but one, because the places give
+        // one of them; then comes the slope.
         let means = self.places.len() as f64 + 2.0 * (self.blocks - 1.0);
         let freedom = sum(|place| place.n) - means - 1.0;
         let xx = sum(|place| place.xx - place.x * place.x / place.n);
@@ -83,7 +85,7 @@ impl Moments {
 }
 
 impl Sums {
-    /// The variance of y that x does not explain.
+    /// Returns the variance of y that x does not explain.
     fn unexplained(&self) -> f64 {
         (self.yy - self.xy * self.xy / self.xx).max(0.0) / self.freedom
     }
@@ -93,7 +95,7 @@ impl Sums {
 mod tests {
     use super::*;
 
-    /// Deviations from the means of the arms of ABBA.
+    /// Returns the deviations of an ABBA block's trials from the means of their arms.
     fn within(trials: [f64; 4]) -> [f64; 4] {
         let [a, b, c, d] = trials;
         let (one, other) = ((a + d) / 2.0, (b + c) / 2.0);

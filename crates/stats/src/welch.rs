@@ -1,15 +1,15 @@
-//! Two sets of trials that were not interleaved.
+//! Comparisons of two sets of trials that were not interleaved.
 
 use landspeed_record::Estimate;
 
 use crate::estimate::student_quantile;
 use crate::{mean_and_deviation, ratio_of};
 
-/// The ratio of `new` over `old` (both positive figures of single trials) with Welch's interval (1947)
-/// on their logs at two-sided `confidence`.
+/// Returns the ratio of `new` over `old` (both positive figures of single trials) with Welch's interval (1947) on
+/// their logs at two-sided `confidence`.
 ///
-/// The two sets were measured at different times: whatever drifted between them is in the ratio and
-/// is *not* in the interval. `None` where either set has fewer than two positive figures.
+/// The two sets were measured at different times: any drift between them is in the ratio and is *not* in the
+/// interval. `None` where either set has fewer than two positive figures.
 pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     let logs = |xs: &[f64]| -> Vec<f64> { xs.iter().filter(|x| **x > 0.0).map(|x| x.ln()).collect() };
     let (new, old) = (logs(new), logs(old));
@@ -25,8 +25,8 @@ pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     Some(ratio_of(difference, difference - half, difference + half))
 }
 
-/// Half of the two-sided interval of a difference whose two parts have these variances, each known from so many values, by
-/// Welch's degrees of freedom.
+/// Returns half the width of the two-sided interval of a difference, by Welch's degrees of freedom. `parts` are the
+/// variances of its two terms, each with the number of values from which it is known.
 fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
     let variance: f64 = parts.iter().map(|(variance, _)| variance).sum();
     if variance == 0.0 {
@@ -36,26 +36,27 @@ fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
     student_quantile(variance * variance / by, 0.5 + confidence / 2.0) * variance.sqrt()
 }
 
-/// How far two sets of runs lie apart.
+/// The distance between the means of two sets of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Apart {
     /// The first set's mean less the second's.
     pub difference: f64,
-    /// What a single run of the one and a single run of the other differ by at most, with the confidence asked for, where
-    /// both sets have the same mean: from both sets' own spread.
+    /// The most by which a single run of one set and a single run of the other differ, at the given confidence, if
+    /// both sets have the same mean. It comes from both sets' own spread.
     pub bound: f64,
 }
 
 impl Apart {
-    /// Whether the means are no further apart than two single runs would be.
+    /// Returns true if the means are no further apart than two single runs would be.
     pub fn is_within(&self) -> bool {
         self.difference.abs() <= self.bound
     }
 }
 
-/// How far the means of two sets lie apart, against what two single runs may differ by at `confidence` (0.95, say), by
-/// Welch's degrees of freedom (1947) for a difference of single values. The bound does not shrink with more runs: it asks
-/// whether one set may stand for the other, not whether they differ at all. `None` where either has fewer than two.
+/// Returns the distance between the means of two sets, and the most by which two single runs may differ at
+/// `confidence` (0.95, say), by Welch's degrees of freedom (1947) for a difference of single values. The bound does
+/// not shrink with more runs: the question is whether one set may replace the other, not whether they differ at all.
+/// `None` where either has fewer than two.
 pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<Apart> {
     if one.len() < 2 || other.len() < 2 {
         return None;
@@ -87,7 +88,7 @@ mod tests {
         assert!((found.difference + 5.0).abs() < 1e-12);
         assert!((found.bound - 4.302_65 * 3.0_f64.sqrt()).abs() < 1e-3, "{found:?}");
         assert!(found.is_within());
-        // As often again: the spread is known better, and is no smaller.
+        // With twice as many values the spread is known better, and is no smaller.
         let found = apart(&[0.0, 1.0, 2.0, 0.0, 1.0, 2.0], &[5.0, 7.0, 5.0, 7.0], 0.95).unwrap();
         assert!(!found.is_within() && found.bound > 2.0, "{found:?}");
         assert_eq!(apart(&[1.0], &[1.0, 2.0], 0.95), None);

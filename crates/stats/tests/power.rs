@@ -1,11 +1,11 @@
-//! Simulated error and power of the sequential decision. Fixed seeds; bounds leave room for Monte
-//! Carlo error (standard error at 20,000 runs and 90 %: 0.2 %).
+//! Simulates the error and power of the sequential decision. Seeds are fixed; bounds leave room for Monte Carlo error
+//! (standard error at 20,000 runs and 90 %: 0.2 %).
 
 use landspeed_stats::{Contrast, Design, State, judge};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// A step's end, and the blocks it took.
+/// Runs one step. Returns its final state and the blocks it took.
 fn run(design: &Design, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: Draw) -> (State, usize) {
     let mut seen = Vec::new();
     loop {
@@ -17,13 +17,14 @@ fn run(design: &Design, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: Draw) ->
     }
 }
 
-/// Draws the eight trials of a block, each of deviation 1; the candidate's are 1, 2, 4 and 7, or the others.
+/// Draws the eight trials of a block, each of deviation 1. The candidate's are those at indexes 1, 2, 4 and 7, or the
+/// others if it comes first.
 type Draw = fn(&mut ChaCha8Rng, candidate_first: bool) -> [f64; 8];
 
-/// Block `number` of a comparison, of this mean and deviation. Orders alternate, which end is first is drawn.
+/// Returns block `number` of a comparison of this mean and deviation. Orders alternate.
 fn block(rng: &mut ChaCha8Rng, number: usize, (mean, deviation): (f64, f64), noise: Draw) -> Contrast {
     let candidate_first = number % 2 == 1;
-    // Two means of four trials each.
+    // A block's log ratio is the difference of two means of four trials each.
     let trials = noise(rng, candidate_first).map(|value| deviation * value * 2.0_f64.sqrt());
     let is_candidate = |i: usize| (i.count_ones() % 2 == 1) != candidate_first;
     let of = |wanted| (0..8).filter(|i| is_candidate(*i) == wanted).map(|i| trials[i]).sum::<f64>() / 4.0;
@@ -32,8 +33,7 @@ fn block(rng: &mut ChaCha8Rng, number: usize, (mean, deviation): (f64, f64), noi
     Contrast::new(mean + own - other, candidate_first, within)
 }
 
-/// Most blocks agree, one in ten has eight times the deviation: what two processors that change
-/// places do.
+/// Draws blocks most of which agree; one in ten has eight times the deviation, as when two processors change places.
 fn struck(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     let wide = rand::Rng::random_bool(rng, 0.1);
     let deviation = (0.9 + 0.1 * 64.0_f64).sqrt();
@@ -44,30 +44,30 @@ fn gaussian(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     [(); 8].map(|()| normal(rng))
 }
 
-/// The block's first trial is slow by more than the rest varies.
+/// Draws a block whose first trial is slow by more than the others vary.
 fn cold(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     let mut trials = gaussian(rng, false);
     trials[0] -= 4.0;
     trials
 }
 
-/// Each trial has one of two rates.
+/// Draws trials that have one of two rates each.
 fn two_rates(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     [(); 8].map(|()| if rand::Rng::random_bool(rng, 0.5) { 1.0 } else { -1.0 })
 }
 
-/// Box and Muller's normal.
+/// Draws a Gaussian value (Box and Muller).
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (rand::Rng::random(rng), rand::Rng::random(rng));
     (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// The share of `runs` that end in `wanted`, and the mean number of blocks.
+/// Returns the share of `runs` that end in `wanted`, and the mean number of blocks, with Gaussian noise.
 fn share(design: &Design, wanted: State, shape: (f64, f64), runs: u32) -> (f64, f64) {
     share_of(design, wanted, shape, runs, gaussian)
 }
 
-/// The same, of any noise.
+/// Returns the share of `runs` that end in `wanted`, and the mean number of blocks, with the given noise.
 fn share_of(design: &Design, wanted: State, shape: (f64, f64), runs: u32, noise: Draw) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(20_031_115);
     let (mut hits, mut blocks) = (0, 0);
@@ -79,7 +79,7 @@ fn share_of(design: &Design, wanted: State, shape: (f64, f64), runs: u32, noise:
     (f64::from(hits) / f64::from(runs), blocks as f64 / f64::from(runs))
 }
 
-/// One of the twelve shares of a five-minute run.
+/// The error of one of the twelve tests of a five-minute run.
 const IN_RUN: f64 = 0.05 / 12.0;
 
 fn least() -> f64 {
@@ -122,8 +122,9 @@ fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
     assert!(blocks < 7.0, "{blocks}");
 }
 
-/// The last look spends the error: an effect of just the least effect is said to help with probability alpha at most,
-/// and little less where nothing is given up. Of few blocks it is half of alpha, by the floor of the standard error.
+/// Checks that the last look spends the error: a true effect equal to the least effect is found to help with
+/// probability alpha at most, and little less where nothing is given up. With few blocks it is half of alpha, because
+/// of the floor of the standard error.
 #[test]
 fn the_error_is_what_was_asked_for() {
     let few = share(&Design::new(0.02, least(), 7).thorough(), State::Helps, (least(), 0.05), 40_000).0;
@@ -131,7 +132,7 @@ fn the_error_is_what_was_asked_for() {
     for (alpha, blocks) in [(0.05, 11), (0.05, 40)] {
         let design = Design::new(alpha, least(), blocks).thorough();
         let (error, _) = share(&design, State::Helps, (least(), 0.05), 40_000);
-        // Standard error 0.0011 at alpha 0.05. Stops for "no effect" take a little off.
+        // The standard error is 0.0011 at alpha 0.05. Stops for "no effect" take a little off.
         assert!(error < alpha + 0.0033 && error > alpha * 0.75, "alpha {alpha}, {blocks} blocks: {error}");
     }
 }
@@ -154,7 +155,7 @@ fn many_blocks_find_a_small_effect_in_heavy_noise() {
     assert!(dismissed >= 0.7, "{dismissed}");
 }
 
-/// The interval at the end of a step, wherever it stopped, holds the true effect.
+/// Checks that the interval at the end of a step, wherever it stopped, holds the true effect.
 #[test]
 fn the_interval_survives_peeking() {
     let design = Design::new(0.05, least(), 11);
@@ -172,6 +173,6 @@ fn the_interval_survives_peeking() {
         too_high += u32::from(end.low.ln() > mean);
         too_low += u32::from(end.high.ln() < mean);
     }
-    // 5 % a side at most; standard error 0.15 %.
+    // At most 5 % on each side; the standard error is 0.15 %.
     assert!(too_high <= 1_100 && too_low <= 1_100, "{too_high} {too_low} of {runs}");
 }

@@ -1,4 +1,4 @@
-//! The runs of a record, by contest.
+//! The runs of a record, grouped by contest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,25 +18,26 @@ pub(super) struct Counted<'a> {
 pub(super) struct Entry<'a> {
     pub(super) contest: &'a Contest,
     pub(super) runs: Vec<Counted<'a>>,
-    /// How many do not.
+    /// The number of runs that do not count.
     pub(super) invalid: u32,
-    /// Whether the runs differ by their seed alone: then they are one repeat.
+    /// True if the runs differ by their seed alone; then they are one repeat.
     pub(super) is_one_repeat: bool,
 }
 
 impl Entry<'_> {
-    /// The protocol that it is about; its first, where there are several.
+    /// Returns the protocol of the contest; the first one, where there are several.
     pub(super) fn protocol(&self) -> &str {
         self.contestant(0)
     }
 
-    /// The contestant of flow `n` and of every second one after it.
+    /// Returns the contestant of flow `n`: the contestants take the flows in turn.
     pub(super) fn contestant(&self, n: usize) -> &str {
         let all = &self.contest.contestants;
         all.get(n % all.len().max(1)).map_or("", String::as_str)
     }
 
-    /// Whether at least half of the runs have this figure: else the mean of the others is no figure of the contest.
+    /// Returns true if at least half of the runs have this figure; otherwise the mean of those that have it does not
+    /// represent the contest.
     pub(super) fn mostly_has(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> bool {
         let known = self.runs.iter().filter(|run| of(&run.figures).is_some_and(f64::is_finite));
         known.count() * 2 >= self.runs.len()
@@ -47,7 +48,7 @@ impl Entry<'_> {
         self.repeats(self.runs.iter().filter_map(figure).collect())
     }
 
-    /// Figures of runs as those of repeats: their mean, where the runs are one repeat.
+    /// Turns figures of runs into figures of repeats: their mean, if the runs are one repeat.
     pub(super) fn repeats(&self, of_runs: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         match repeats::mean(of_runs.values().copied()) {
             Some(mean) if self.is_one_repeat => BTreeMap::from([(0, mean)]),
@@ -59,9 +60,9 @@ impl Entry<'_> {
 #[derive(Debug)]
 pub(super) struct Contests<'a> {
     pub(super) entries: Vec<Entry<'a>>,
-    /// Runs that were to be made.
+    /// The number of runs that were planned.
     pub(super) planned: u32,
-    /// What was strange about the record's runs.
+    /// Notes on irregular runs of the record.
     pub(super) notes: Vec<String>,
 }
 
@@ -85,7 +86,7 @@ impl<'a> Contests<'a> {
         self.entries.iter().map(|entry| entry.runs.len() as u32 + entry.invalid).sum()
     }
 
-    /// Runs that were made and do not count.
+    /// Returns the number of runs that were made and do not count.
     pub(super) fn invalid(&self) -> u32 {
         self.entries.iter().map(|entry| entry.invalid).sum()
     }
@@ -117,7 +118,7 @@ impl Notes {
 
 type Runs<'a> = BTreeMap<u32, &'a StudyRun>;
 
-/// Runs by contest and repeat. Where one was made again, the later one counts.
+/// Returns the runs by contest and repeat. Where one was made again, the later one counts.
 fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut Notes) -> HashMap<&'a str, Runs<'a>> {
     let mut all: HashMap<&str, Runs<'_>> =
         study.contests.iter().map(|contest| (contest.name.as_str(), Runs::new())).collect();

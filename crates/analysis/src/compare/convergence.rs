@@ -1,4 +1,4 @@
-//! How long a flow that enters a path in use needs to come to its fair share (RFC 5166 section 2.3).
+//! The time in which a flow that enters a path in use reaches its fair share (RFC 5166 section 2.3).
 
 use std::ops::Range;
 
@@ -7,21 +7,23 @@ use landspeed_units::Nanos;
 
 use super::timeline::{Lane, Timeline};
 
-/// Samples that a goodput is the mean of, as in the paper's figures (cottrell-2005 section IV.A).
+/// The number of samples in a mean goodput, as in the paper's figures (cottrell-2005 section IV.A).
 const SMOOTHED: usize = 5;
-/// Such means in a row that must be near the fair share: a flow that passes it on the way up has not come to it.
+/// The number of successive means that must be near the fair share, so that a flow that only passes it on the way up
+/// does not count.
 const STAYS: usize = 5;
-/// Round trips that a sample is long at least; shorter ones are taken together. A flow that resends a segment delivers
-/// nothing in order for one, and then all at once.
+/// The least length of a sample in round trips; shorter ones are merged. A flow that resends a segment delivers
+/// nothing in order for one round trip, and then everything in one burst.
 const ROUND_TRIPS: u64 = 2;
-/// How near that is, as a share of the fair share.
+/// The distance from the fair share that counts as near, as a part of it.
 const NEAR: f64 = 0.2;
-/// Slots that are taken together, at most: with more than this a study's samples are far below its round trip.
+/// The most slots that are merged: a study that needs more has samples far below its round trip.
 const MOST_TOGETHER: usize = 100;
 
-/// By flow that enters while others run: seconds from its entry to the end of the first of five means in a row, each over
-/// five samples of at least two round trips, that are within 20 % of the aggregate of the same samples by the number of flows;
-/// `None` where it did not come so far within the region that begins with it.
+/// Returns, for each flow that enters while others run, the seconds from its entry to the end of the first of five
+/// successive means that are near. A mean is over five samples of at least two round trips, and is near if it is
+/// within 20 % of the aggregate of the same samples divided by the number of flows. `None` where the flow did not
+/// reach its share within the region that begins with its entry.
 pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
     let regions = study.regions();
     let sums: Vec<Sums> = timeline.lanes.iter().map(Sums::of).collect();
@@ -55,7 +57,7 @@ fn time(
     Some((at - start).as_secs_f64())
 }
 
-/// A flow's rates summed up from the first slot on, so that a mean takes no longer over many slots than over few.
+/// A flow's rates summed up from the first slot on, so that a mean over many slots takes no longer than one over few.
 struct Sums(Vec<f64>);
 
 impl Sums {
@@ -73,21 +75,21 @@ impl Sums {
     }
 }
 
-/// How many slots make a sample that is long enough.
+/// Returns the number of slots that make a sample of sufficient length.
 fn together(study: &Study) -> usize {
     let least = study.path.rtt_ns.0.saturating_mul(ROUND_TRIPS);
     let slots = least.div_ceil(study.sample_ns.0.max(1));
     usize::try_from(slots).unwrap_or(MOST_TOGETHER).clamp(1, MOST_TOGETHER)
 }
 
-/// Whether what a flow moved over a range is near its fair share of what all did.
+/// Returns true if the goodput of a flow over a range is near its fair share of that of all flows.
 fn is_near(own: &Sums, all: &[&Sums], range: Range<usize>) -> bool {
     let fair = all.iter().map(|other| other.over(&range)).sum::<f64>() / all.len() as f64;
     fair > 0.0 && (own.over(&range) - fair).abs() <= NEAR * fair
 }
 
-/// The median, where a flow that did not come to its share took longer than any that did; `None` where that is the median,
-/// or there are none.
+/// Returns the median, where a flow that did not reach its share counts as slower than any that did; `None` where the
+/// median is such a flow, or there are no flows.
 pub(super) fn median(times: &[Option<f64>]) -> Option<f64> {
     let mut sorted: Vec<f64> = times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Contests beyond the paper's: two protocols, two round trips, short flows beside a long one.
+//! The figures of contests beyond the paper's: two protocols, two round trips, short flows beside a long one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::repeats;
 use super::shares::{Shares, shares};
 use super::timeline::Timeline;
 
-/// Flows beyond a percentile, at least, for it to be told.
+/// The least number of flows beyond a percentile with which it is reported.
 const BEYOND: f64 = 10.0;
 
 pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
@@ -46,7 +46,7 @@ pub(super) fn round_trips(study: &Study, entry: &Entry<'_>) -> RoundTripFigures 
     }
 }
 
-/// `a` where goodput goes as `RTT^-a`.
+/// Returns the exponent `a` for which goodput is proportional to `RTT^-a`.
 fn bias(ratio: f64, short: Nanos, long: Nanos) -> Option<f64> {
     let apart = (long.0 as f64 / short.0 as f64).ln();
     (apart > 0.0 && apart.is_finite()).then(|| ratio.ln() / apart)
@@ -56,7 +56,7 @@ fn all(study: &Study, entry: &Entry<'_>) -> BTreeMap<u32, Shares> {
     entry.runs.iter().filter_map(|run| Some((run.repeat, shares(study, run.run)?))).collect()
 }
 
-/// The first side's share over the second's.
+/// Returns the first side's share over the second's.
 fn ratio(entry: &Entry<'_>, shares: &BTreeMap<u32, Shares>) -> Option<Interval> {
     let log = |s: &Shares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
     let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();
@@ -67,7 +67,7 @@ fn together(shares: &BTreeMap<u32, Shares>) -> BitRate {
     BitRate(repeats::mean(shares.values().map(|s| s.all_bps.0)).unwrap_or(0.0))
 }
 
-/// Short flows beside a long one; those of all repeats are taken together.
+/// Returns the figures of short flows beside a long one; the flows of all repeats are pooled.
 pub(super) fn short_flows(study: &Study, entry: &Entry<'_>) -> ShortFlowFigures {
     let short = || entry.runs.iter().flat_map(|run| &run.run.flows).filter(|flow| flow.is_short());
     let mut times: Vec<f64> = short().filter_map(|flow| flow.took_ns).map(Nanos::as_secs_f64).collect();
@@ -89,7 +89,7 @@ pub(super) fn short_flows(study: &Study, entry: &Entry<'_>) -> ShortFlowFigures 
     }
 }
 
-/// The least of sorted `values` that no more than the rest lie beyond (nearest rank).
+/// Returns a percentile of sorted `values`, by nearest rank.
 fn percentile(values: &[f64], share: f64) -> Option<f64> {
     let rank = (values.len() as f64 * share).ceil() as usize;
     values.get(rank.max(1) - 1).copied()

@@ -1,4 +1,4 @@
-//! What protocols are ordered by.
+//! The figures by which protocols are ordered.
 
 use landspeed_record::Interval;
 use landspeed_units::BitRate;
@@ -44,7 +44,7 @@ pub(super) const COST: Metric = Metric {
     say: |cost| format!("{cost:.3} cycles/bit"),
 };
 
-/// What rankings are made by, in the order of the paper's columns.
+/// The metrics of the rankings, in the order of the paper's columns.
 pub(super) const RANKED: [&Metric; 6] =
     [&THROUGHPUT, &STABILITY, &FAIRNESS, &ROUND_TRIP, &CONVERGENCE, &COST];
 
@@ -62,7 +62,7 @@ fn milliseconds(seconds: f64) -> String {
 }
 
 impl Metric {
-    /// "0.12 [0.08, 0.16]".
+    /// Formats an interval, such as "0.12 [0.08, 0.16]".
     pub(super) fn say_interval(&self, interval: &Interval) -> String {
         let say = self.say;
         match (interval.low, interval.high) {

@@ -1,4 +1,5 @@
-//! A study of transports, judged from its runs alone: the figures of cottrell-2005 and what they say.
+//! Judges a study of transports from its runs alone: computes the figures of cottrell-2005, ranks the protocols, and
+//! checks the paper's findings.
 //!
 //! | file | is |
 //! |---|---|
@@ -6,8 +7,8 @@
 //! | `run`, `convergence`, `shares` | the figures of one run |
 //! | `contests` | the runs of a record, by contest |
 //! | `protocols`, `meetings` | figures over repeats |
-//! | `metrics`, `rank` | what protocols are ordered by, and which differences are real |
-//! | `paper` | the paper's own values and findings, and whether they show here |
+//! | `metrics`, `rank` | the figures by which protocols are ordered, and which differences are real |
+//! | `paper` | the paper's own values and findings, and whether the study reproduces them |
 
 mod contests;
 mod convergence;
@@ -43,8 +44,11 @@ pub struct NotAStudy {
     pub kind: String,
 }
 
-/// Judges the study in `record`, which was read from `path`. The runs may come in any order; those that do not count are
-/// in no figure, and an unfinished study gives what is known, with `void` set.
+/// Judges the study in `record`, which was read from `path`. The runs may come in any order. Runs that do not count
+/// are in no figure, and an unfinished study gives the results so far, with `void` set.
+///
+/// # Errors
+/// Returns an error if the record is not that of a study.
 pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
     let study = lines_of!(record, Line::Study(study) => &**study).next();
     let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;
@@ -89,7 +93,7 @@ fn figures(study: &Study, contests: &Contests<'_>) -> CompareReport {
     }
 }
 
-/// From the first run's start to the last one's end, where runs took place in time.
+/// Returns the time from the first run's start to the last one's end, where runs took place in real time.
 fn took(study: &Study, record: &Record) -> Option<Nanos> {
     let starts = lines_of!(record, Line::Run(run) => run.at_ns).flatten();
     match (study.engine, starts.max()) {
@@ -98,7 +102,7 @@ fn took(study: &Study, record: &Record) -> Option<Nanos> {
     }
 }
 
-/// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing.
+/// Returns the reasons why the study fails as a whole: over a fifth of its runs do not count, or runs are missing.
 fn void(contests: &Contests<'_>, path: &str) -> Option<String> {
     let (runs, invalid) = (contests.runs(), contests.invalid());
     let mut reasons = Vec::new();
@@ -119,7 +123,7 @@ fn void(contests: &Contests<'_>, path: &str) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// What a reader must know beside the figures.
+/// Returns the notes that a reader needs beside the figures.
 fn notes(study: &Study, record: &Record, contests: &Contests<'_>) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
     notes.extend(contests.notes.iter().cloned());

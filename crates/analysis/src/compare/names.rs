@@ -1,6 +1,6 @@
-//! What protocols are called in the literature.
+//! The names of protocols in the literature.
 
-/// Name as a contestant, and in the literature.
+/// The name of a protocol as a contestant, and in the literature.
 const TITLES: [(&str, &str); 14] = [
     ("reno", "Reno"),
     ("highspeed", "HSTCP"),
@@ -18,7 +18,7 @@ const TITLES: [(&str, &str); 14] = [
     ("quic", "QUIC"),
 ];
 
-/// The name of a protocol in the literature, as short as in a table; its own name where none is known.
+/// Returns the name of a protocol in the literature, short enough for a table; its own name where none is known.
 pub fn title(protocol: &str) -> &str {
     TITLES.iter().find(|(name, _)| *name == protocol).map_or(protocol, |(_, title)| title)
 }

@@ -1,4 +1,4 @@
-//! One protocol under the schedule, over repeats: a row of the paper's Tables 1 and 2.
+//! The figures of one protocol under the schedule, over repeats: a row of the paper's Tables 1 and 2.
 
 use landspeed_record::{ContestFigures, RegionFigures};
 use landspeed_units::BitRate;
@@ -7,7 +7,7 @@ use super::contests::Entry;
 use super::run::RunFigures;
 use super::{convergence, names, repeats};
 
-/// The figures of a protocol over the runs that count.
+/// Returns the figures of a protocol over the runs that count.
 pub(super) fn figures(entry: &Entry<'_>) -> ContestFigures {
     let mean = |of: fn(&RunFigures) -> Option<f64>| repeats::mean(entry.each(of).into_values());
     let over = |of: fn(&RunFigures) -> Option<f64>| repeats::over(entry.each(of).into_values());
@@ -40,7 +40,8 @@ pub(super) fn figures(entry: &Entry<'_>) -> ContestFigures {
     }
 }
 
-/// `S = s / mean` of the figures as they are printed (cottrell-2005 section IV.A), so that a reader can check it.
+/// Returns `S = s / mean` of the figures as they are printed (cottrell-2005 section IV.A), so that a reader can check
+/// it.
 fn stability(mean: Option<f64>, sd: Option<f64>) -> Option<f64> {
     mean.filter(|mean| *mean > 0.0).zip(sd).map(|(mean, sd)| sd / mean)
 }

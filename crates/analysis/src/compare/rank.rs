@@ -1,4 +1,4 @@
-//! Orders of protocols, and which of their differences are real.
+//! Rankings of protocols, and which of their differences are real.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use super::metrics::{Metric, RANKED};
 use super::names::title;
 use super::repeats;
 
-/// Probability, over a whole ranking, that any difference is called real that is none.
+/// The probability, over a whole ranking, that any difference is wrongly called real.
 const ERROR: f64 = 0.05;
-/// With fewer repeats than this only differences that are large against the spread can be told.
+/// The number of repeats below which only differences that are large compared with the spread can be shown.
 const MANY: usize = 5;
 
-/// Protocols that are ordered, at most: pairs grow with the square, and a record may come from a stranger.
+/// The most protocols that are ordered: the number of pairs grows with the square, and a record may be forged.
 const MOST: usize = 64;
 
-/// One protocol's figure by repeat.
+/// The figure of one protocol, by repeat.
 struct Runner<'a> {
     protocol: &'a str,
     values: BTreeMap<u32, f64>,
     mean: f64,
 }
 
-/// An order by each figure that at least two protocols have.
+/// Returns a ranking by each figure that at least two protocols have.
 pub(super) fn rankings(entries: &[&Entry<'_>]) -> Vec<Ranking> {
     RANKED.iter().filter_map(|metric| ranking(metric, entries)).collect()
 }
@@ -51,7 +51,7 @@ fn ranking(metric: &Metric, entries: &[&Entry<'_>]) -> Option<Ranking> {
     })
 }
 
-/// Protocols in order; one that really differs from any of the group begins the next one.
+/// Returns the protocols in order, in groups: one that really differs from any of a group begins the next.
 fn groups(runners: &[Runner<'_>]) -> Vec<Vec<String>> {
     let differ = real(runners);
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -65,11 +65,11 @@ fn groups(runners: &[Runner<'_>]) -> Vec<Vec<String>> {
     groups.iter().map(|group| group.iter().map(name).collect()).collect()
 }
 
-/// Which pairs really differ, by places.
+/// Returns which pairs really differ, by their places in the order.
 fn real(runners: &[Runner<'_>]) -> Vec<Vec<bool>> {
     let n = runners.len();
     let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
-    // Too few repeats to test leave everything open.
+    // Pairs with too few repeats for a test are not called different.
     let p = |&(a, b): &(usize, usize)| paired_test(&differences(&runners[a], &runners[b])).unwrap_or(1.0);
     let adjusted = holm(&pairs.iter().map(p).collect::<Vec<_>>());
     let mut differ = vec![vec![false; n]; n];
@@ -80,7 +80,8 @@ fn real(runners: &[Runner<'_>]) -> Vec<Vec<bool>> {
     differ
 }
 
-/// Repeats that both have: these shared a seed, and on real hosts the same quarter of an hour.
+/// Returns the differences in the repeats that both have: those shared a seed, and on real hosts the same quarter of
+/// an hour.
 fn differences(one: &Runner<'_>, other: &Runner<'_>) -> Vec<f64> {
     one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
 }
@@ -121,9 +122,9 @@ mod tests {
     fn a_real_difference_begins_a_group() {
         let runners = [
             runner("a", &[10.0, 11.0, 12.0, 13.0, 14.0]),
-            // Always 0.1 below: the drift that both share is no doubt.
+            // Always 0.1 below: the drift that both share does not matter.
             runner("b", &[9.9, 10.91, 11.9, 12.89, 13.9]),
-            // As b on average, and all over the place.
+            // Equal to b on average, with a wide spread.
             runner("c", &[2.0, 20.0, 9.0, 15.0, 11.0]),
         ];
         assert_eq!(groups(&runners), [vec!["a"], vec!["b", "c"]]);

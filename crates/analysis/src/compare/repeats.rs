@@ -1,13 +1,13 @@
-//! Figures over repeats.
+//! Means, intervals and ratios of figures over repeats.
 
 use landspeed_record::Interval;
 use landspeed_stats::{estimate, mean_interval};
 
 pub(super) const CONFIDENCE: f64 = 0.95;
-/// A starved flow's share is taken for this much of the other's: a ratio must have a logarithm.
+/// The least share of a starved flow, relative to the other's: a ratio of zero has no logarithm.
 const STARVED: f64 = 1e-6;
 
-/// The mean; `None` of nothing.
+/// Returns the mean; `None` for no values.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut n) = (0.0, 0_u32);
     for value in values {
@@ -17,20 +17,20 @@ pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (n > 0).then(|| sum / f64::from(n))
 }
 
-/// The mean with its interval; `None` of nothing.
+/// Returns the mean with its interval; `None` for no values.
 pub(super) fn over(values: impl IntoIterator<Item = f64>) -> Option<Interval> {
     let values: Vec<f64> = values.into_iter().collect();
     let ends = mean_interval(&values, CONFIDENCE);
     Some(Interval { mean: mean(values)?, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) })
 }
 
-/// Logarithm of one share over another; `None` where both are zero.
+/// Returns the logarithm of one share over another; `None` where both are zero.
 pub(super) fn log_ratio(one: f64, other: f64) -> Option<f64> {
     let most = one.max(other);
     (most > 0.0).then(|| (one.max(most * STARVED) / other.max(most * STARVED)).ln())
 }
 
-/// The geometric mean of ratios with its interval, from their logarithms; `None` of nothing.
+/// Returns the geometric mean of ratios with its interval, from their logarithms; `None` for none.
 pub(super) fn ratio(logs: &[f64]) -> Option<Interval> {
     let found = estimate(logs, CONFIDENCE);
     let several = logs.len() > 1;

@@ -9,48 +9,49 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use super::convergence;
 use super::timeline::Timeline;
 
-/// Headers of IPv4 and of TCP with timestamps: what a full packet holds beside payload (RFC 791, 9293, 7323).
+/// The headers of IPv4 and of TCP with timestamps: the bytes of a full packet that are not payload (RFC 791, 9293,
+/// 7323).
 const HEADERS: u16 = 20 + 20 + 12;
 
-/// Time that a rate is taken over at least, where its deviation is asked for: what iperf reported by in the paper.
+/// The least time over which rates are taken for their deviation: the reporting interval of iperf in the paper.
 const REPORTED: Nanos = Nanos::secs(1);
-/// Rates that a region has at least, where it is too short for as many of these.
+/// The least number of rates in a region; one too short for this many of [`REPORTED`] has shorter ones.
 const LEAST_RATES: u64 = 8;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
-    /// Mean aggregate goodput over the whole run.
+    /// The mean aggregate goodput over the whole run.
     pub mean_bps: BitRate,
-    /// Standard deviation of the aggregate over all samples.
+    /// The standard deviation of the aggregate over all samples.
     pub sd_bps: BitRate,
     /// `sd / mean`; `None` where nothing arrived.
     pub stability: Option<f64>,
-    /// Region by region; those without two samples are left out.
+    /// The figures of each region; those without two samples are left out.
     pub regions: Vec<RegionFigures>,
-    /// Least of Jain's index over the regions with several flows.
+    /// The least of Jain's index over the regions with several flows.
     pub fairness_min: Option<f64>,
     pub fairness_max: Option<f64>,
-    /// Processor time of the sender by elapsed time.
+    /// The processor time of the sender divided by elapsed time.
     pub cpu: Option<f64>,
-    /// Processor cycles of the sender by bit of payload.
+    /// The processor cycles of the sender per bit of payload.
     pub cycles_per_bit: Option<f64>,
-    /// Mean of the probe's round trips.
+    /// The mean of the probe's round trips.
     pub rtt_mean_s: Option<f64>,
     pub rtt_sd_s: Option<f64>,
-    /// Retransmitted segments by segments delivered.
+    /// Retransmitted segments divided by segments delivered.
     pub resent_share: Option<f64>,
-    /// By flow that enters a path in use: how long until it had its fair share; `None` where it did not come so far.
+    /// For each flow that enters a path in use, the time until it reached its fair share; `None` where it did not.
     pub convergence_s: Vec<Option<f64>>,
-    /// When something was first sent again: seconds since the start of the run.
+    /// The time of the first retransmission, in seconds since the start of the run.
     pub first_resent_s: Option<f64>,
     /// Percentiles 5, 50 and 95 of the probe's round trips while more than two flows ran.
     pub rtt_of_many_s: Option<[f64; 3]>,
-    /// Aggregate of the 5 samples after the last flow but one has left, over that of the 10 before.
+    /// The aggregate of the 5 samples after the last but one flow left, over that of the 10 before.
     pub last_leaving: Option<f64>,
 }
 
 impl RunFigures {
-    /// The figures of a run, or nothing where it was not sampled twice.
+    /// Returns the figures of a run; `None` where it was not sampled twice.
     pub fn of(study: &Study, run: &StudyRun) -> Option<Self> {
         let timeline = Timeline::of(study, run);
         // The last sample of real hosts is taken a little after the end.
@@ -77,18 +78,19 @@ impl RunFigures {
         })
     }
 
-    /// Aggregate of the middle region, where all flows run.
+    /// Returns the aggregate of the middle region, where all flows run.
     pub fn middle_bps(&self) -> Option<BitRate> {
         self.regions.iter().max_by_key(|region| region.flows).map(|region| region.mean_bps)
     }
 
-    /// Median time to a fair share over the flows that enter a path in use; `None` where less than half came so far.
+    /// Returns the median time to a fair share over the flows that enter a path in use; `None` where less than half
+    /// of them reached it.
     pub fn median_convergence_s(&self) -> Option<f64> {
         convergence::median(&self.convergence_s)
     }
 
-    /// Aggregate of the regions in which flows leave over that of those in which they enter, with as many flows: 1 where
-    /// what leavers left free was taken up.
+    /// Returns the aggregate of the regions in which flows leave over that of those with as many flows in which they
+    /// enter: 1 where the others took up what the leaving flows freed.
     pub fn recovery(&self) -> Option<f64> {
         let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
         let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {
@@ -103,8 +105,8 @@ impl RunFigures {
     }
 }
 
-/// Mean of all flows together, and its deviation over stretches of a second, or of the study's samples where these are
-/// longer; nothing for fewer than two of them.
+/// Returns the mean of all flows together, and its deviation over stretches of a second, or of the study's samples
+/// where these are longer; `None` for fewer than two of them.
 fn carried(study: &Study, timeline: &Timeline, range: Range<usize>) -> Option<(f64, f64)> {
     let least = REPORTED.min(Nanos(study.region_ns.0 / LEAST_RATES));
     let (_, sd) = spread(&timeline.stretches(range.clone(), least))?;
@@ -112,7 +114,7 @@ fn carried(study: &Study, timeline: &Timeline, range: Range<usize>) -> Option<(f
     Some((rates.iter().sum::<f64>() / rates.len() as f64, sd))
 }
 
-/// Mean and standard deviation; nothing for fewer than two values.
+/// Returns the mean and the standard deviation; `None` for fewer than two values.
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
     (values.len() > 1).then(|| mean_and_deviation(values))
 }
@@ -150,13 +152,14 @@ fn cpu_s(run: &StudyRun) -> Option<f64> {
     run.sender_cpu_ns.map(|cpu| cpu.as_secs_f64())
 }
 
-/// The paper's MHz per Mb/s (formula `utilisation * clock / throughput`): the run's length is on both sides of it.
+/// Returns the paper's MHz per Mb/s (formula `utilisation * clock / throughput`), from which the run's length
+/// cancels.
 fn cycles_per_bit(run: &StudyRun) -> Option<f64> {
     let cycles = cpu_s(run)? * run.sender_clock_hz?;
     Some(cycles / (payload(run).0 as f64 * 8.0)).filter(|cost| cost.is_finite() && *cost > 0.0)
 }
 
-/// Everything that arrived, short flows that came to their end included.
+/// Returns all payload that arrived, including that of completed short flows.
 fn payload(run: &StudyRun) -> Bytes {
     let sampled = run.flows.iter().flat_map(|flow| &flow.samples).map(|sample| sample.goodput_bytes);
     let short =
@@ -164,7 +167,7 @@ fn payload(run: &StudyRun) -> Bytes {
     sampled.chain(short).sum()
 }
 
-/// Mean and standard deviation of the probe's round trips in seconds.
+/// Returns the mean and the standard deviation of the probe's round trips in seconds.
 fn rtt(run: &StudyRun) -> Option<(f64, f64)> {
     spread(&run.probes.iter().map(|probe| probe.rtt_ns.as_secs_f64()).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! How two sides share a path in one run.
+//! The shares of a path that the two sides of a run have.
 
 use landspeed_record::{Question, Study, StudyRun};
 use landspeed_stats::jain;
@@ -6,20 +6,20 @@ use landspeed_units::{BitRate, Nanos};
 
 use super::timeline::Timeline;
 
-/// What two sides of a run moved while all its flows ran.
+/// The goodput of the two sides of a run while all its flows ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shares {
-    /// Mean goodput of a flow of the first side: flows 1, 3, ...
+    /// The mean goodput of a flow of the first side: flows 1, 3, ...
     pub first_bps: BitRate,
-    /// Of the second side: flows 2, 4, ...
+    /// The mean goodput of a flow of the second side: flows 2, 4, ...
     pub second_bps: BitRate,
     pub all_bps: BitRate,
     /// Jain's index of all flows.
     pub fairness: Option<f64>,
 }
 
-/// The shares of a run whose contest has two sides: two protocols, or two round trips. `None` for other contests, and where
-/// not both sides were seen.
+/// Returns the shares of a run whose contest has two sides: two protocols, or two round trips. `None` for other
+/// contests, and where one side has no flow.
 pub fn shares(study: &Study, run: &StudyRun) -> Option<Shares> {
     let contest = study.contests.iter().find(|contest| contest.name == run.contest)?;
     let (start, end) = match contest.question {

@@ -1,4 +1,4 @@
-//! What a bit costs by the number of streams: cottrell-2005 section IV.B.2, Figures 6 and 7.
+//! The processor cost of a bit by the number of streams: cottrell-2005 section IV.B.2, Figures 6 and 7.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use landspeed_units::{BitRate, Bytes};
 use super::contests::Entry;
 use super::repeats;
 
-/// For each number of streams the window with which they carried most, in the order of their number.
+/// Returns, for each number of streams in ascending order, the figures of the window with which they carried most.
 pub(super) fn streams(entries: &[&Entry<'_>]) -> Vec<CpuByStreams> {
     let mut best: BTreeMap<u16, CpuByStreams> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.runs.is_empty()) {

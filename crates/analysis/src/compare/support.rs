@@ -1,19 +1,19 @@
-//! Small studies for tests: what arrives is said by a rule.
+//! Small studies for tests, in which a rule gives the bytes that arrive.
 
 use landspeed_record::{
     Contest, Header, Line, ProbeSample, Question, Record, RunFlow, RunSample, Study, StudyPath, StudyRun,
 };
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 
-/// Bytes of a sample of 1 s at 1 kb/s.
+/// The bytes of a sample of 1 s at 1 kb/s.
 pub(super) const KILOBIT: u64 = 125;
 
-/// A contest of one protocol under the schedule.
+/// Returns a contest of one protocol under the schedule.
 pub(super) fn alone(protocol: &str) -> Contest {
     Contest { name: protocol.into(), contestants: vec![protocol.into()], question: Question::Regions }
 }
 
-/// Samples of 1 s; a full packet holds a kilobit.
+/// Returns a study with samples of 1 s, in which a full packet has a kilobit of payload.
 pub(super) fn study(flows: u16, region_s: u64, contests: Vec<Contest>) -> Study {
     let path = StudyPath { mtu_bytes: 125 + 52, rtt_ns: Nanos::millis(100), ..StudyPath::default() };
     Study {
@@ -29,8 +29,8 @@ pub(super) fn study(flows: u16, region_s: u64, contests: Vec<Contest>) -> Study 
     }
 }
 
-/// A run in which `bytes` of a flow arrive in each second while it is there, with three probes of 100 to 140 ms and a
-/// tenth of a processor of 1 GHz.
+/// Returns a run in which `bytes` of a flow arrive in each second of its presence, with three probes of 100 to 140 ms
+/// and a tenth of a processor of 1 GHz.
 pub(super) fn run(
     study: &Study,
     contest: &Contest,

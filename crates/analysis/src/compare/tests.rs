@@ -1,4 +1,4 @@
-//! Studies small enough to be judged by hand.
+//! Tests with studies small enough to be judged by hand.
 
 use landspeed_record::{CompareReport, Contest, Question, RunFlow, StudyRun};
 use landspeed_units::{Bytes, CpuNanos};
@@ -6,7 +6,8 @@ use landspeed_units::{Bytes, CpuNanos};
 use super::support::{KILOBIT, alone, record, run, study};
 use super::*;
 
-/// Bytes of a second: one flow of 800 and 1200 in turn for 4 s; beside a second one 750 and 250 for 8; then 1000 for 4.
+/// Returns the bytes of a second: one flow of alternately 800 and 1200 for 4 s; with a second one 750 and 250 for 8;
+/// then 1000 for 4.
 fn by_hand(index: usize, second: u64) -> u64 {
     match (index, second) {
         (0, 0..4) => [800, 1200][second as usize % 2],
@@ -28,7 +29,7 @@ fn the_papers_formulas_by_hand() {
     one.flows[0].samples.last_mut().unwrap().retransmits = 32;
     let report = compare(&record(&study, vec![one]), "x.jsonl").unwrap();
     let reno = &report.protocols[0];
-    // Mean 8 kb/s, and 16 values of which four are 1.6 kb/s off.
+    // The mean is 8 kb/s, and four of 16 values are 1.6 kb/s off.
     close(reno.mean_bps.0, 8000.0);
     close(reno.sd_bps.0, (4.0 * 1600.0_f64.powi(2) / 15.0).sqrt());
     close(reno.stability, reno.sd_bps.0 / 8000.0);
@@ -73,7 +74,8 @@ fn figures_over_repeats_have_students_interval() {
     assert!(throughput.note.as_ref().is_some_and(|note| note.contains("3 repeats")));
 }
 
-/// The same path again, and only the dice differ: what such runs share is not known from them.
+/// The path is the same in each repeat, and only the seed differs: such runs do not show how much they have in
+/// common.
 #[test]
 fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
     let mut study = study(4, 4, vec![alone("reno"), alone("htcp")]);
@@ -164,7 +166,8 @@ fn short_flows_have_a_median_and_a_tail_only_where_there_are_many() {
     close(short.long_bps.0, 1000.0);
 }
 
-/// Some of the paper's nine, the paper's own order of throughput, three repeats that drift together.
+/// Returns the report of a study of some of the paper's protocols, with throughputs in the given order and repeats
+/// that drift together.
 fn of_the_paper(scale: f64, repeats: u32, order: &[&str]) -> CompareReport {
     let mut study = Study { repeats, ..Study::paper().scaled(scale) };
     study.contests = order.iter().map(|name| alone(name)).collect();
@@ -265,7 +268,7 @@ fn a_record_of_something_else_is_named() {
     assert!(why.contains("x.jsonl") && why.contains("tune"), "{why}");
 }
 
-/// Everything that a forged record may hold, in every combination that matters.
+/// Covers everything that a forged record may contain, in every combination that matters.
 #[test]
 fn a_forged_record_gives_finite_figures() {
     let long = u64::MAX;
@@ -287,7 +290,7 @@ fn a_forged_record_gives_finite_figures() {
         (study.path.mtu_bytes, study.path.rate_bps.0, study.scale) = (1, f64::MAX, -0.0);
         let report = compare(&record(&study, runs), "").unwrap();
         let text = serde_json::to_string(&report).unwrap();
-        // A number that is none is written as null, which a figure that is always there cannot be read from.
+        // NaN and infinity are written as null, from which a required figure cannot be read.
         assert_eq!(serde_json::from_str::<CompareReport>(&text).unwrap().runs, report.runs);
         assert!(
             !format!("{report:?}").contains("NaN") && !format!("{report:?}").contains("inf"),

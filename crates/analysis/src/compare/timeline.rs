@@ -1,13 +1,13 @@
-//! Goodput of a run over time, all its flows on one grid.
+//! The goodput of a run over time, with all its flows on one grid.
 
 use std::ops::Range;
 
 use landspeed_record::{FlowPlan, RunFlow, RunSample, Study, StudyRun};
 use landspeed_units::{BitRate, Nanos};
 
-/// Flows that are laid on the grid, at most: a forged record must not ask for all memory.
+/// The most flows on the grid: a forged record must not use up all memory.
 const MOST_LANES: usize = 32;
-/// Slots, at most: 16 minutes in steps of 10 ms.
+/// The most slots: 16 minutes in steps of 10 ms.
 const MOST_SLOTS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,24 +19,24 @@ pub struct Slot {
 /// One long flow over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
-    /// Its index among the flows of the run.
+    /// The index of the flow in the run.
     pub flow: usize,
     pub plan: FlowPlan,
     pub rates: Vec<BitRate>,
 }
 
-/// The long flows of a run. The grid is that of the flow with most samples; where another flow was sampled at other
-/// moments, its bytes are laid on the grid in proportion to time. Short flows have no samples.
+/// The long flows of a run over time. The grid is that of the flow with most samples; the bytes of a flow that was
+/// sampled at other times are distributed over the grid in proportion to time. Short flows have no samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// The grid, in order. Intervals of less than half the study's time between samples are left out: a rate over a sliver
-    /// is noise.
+    /// The grid, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so
+    /// short a time is noise.
     pub slots: Vec<Slot>,
     /// The flows, in the order of the run.
     pub lanes: Vec<Lane>,
 }
 
-/// Bytes that arrived within an interval.
+/// The bytes that arrived within an interval.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     slot: Slot,
@@ -44,7 +44,7 @@ struct Piece {
 }
 
 impl Timeline {
-    /// Lays the samples of `run` on one grid.
+    /// Puts the samples of `run` on one grid.
     pub fn of(study: &Study, run: &StudyRun) -> Self {
         let long = run.flows.iter().enumerate().filter(|(_, flow)| !flow.is_short());
         let flows: Vec<(usize, &RunFlow, Vec<Piece>)> =
@@ -64,18 +64,18 @@ impl Timeline {
         Timeline { slots, lanes }
     }
 
-    /// Slots that lie within a time as a whole: one that straddles a border belongs to neither side.
+    /// Returns the slots that lie completely within a time: one that straddles a border belongs to neither side.
     pub fn within(&self, start: Nanos, end: Nanos) -> Range<usize> {
         let first = self.slots.partition_point(|slot| slot.start_ns < start);
         let last = self.slots.partition_point(|slot| slot.end_ns <= end);
         first..last.max(first)
     }
 
-    /// Goodput of all flows together over stretches of at least `least`: slots are taken together from the first of `range`
-    /// on, and a rest of less than half a stretch is left out.
+    /// Returns the goodput of all flows together over stretches of at least `least`. Slots are merged from the first
+    /// of `range` on, and a rest of less than half a stretch is left out.
     ///
-    /// What waits behind a lost segment arrives in order all at once, a round trip later: rates over less than that tell of
-    /// holes and not of how steadily a path carries.
+    /// Data that waits behind a lost segment arrives in order in one burst, a round trip later: rates over less than
+    /// that show gaps, and not how steadily a path carries.
     pub fn stretches(&self, range: Range<usize>, least: Nanos) -> Vec<f64> {
         let mut stretches = Vec::new();
         let (mut bits, mut length) = (0.0, Nanos(0));
@@ -95,26 +95,26 @@ impl Timeline {
         stretches
     }
 
-    /// Goodput of all flows together, slot by slot, in bit/s.
+    /// Returns the goodput of all flows together, slot by slot, in bit/s.
     pub fn aggregate(&self, range: Range<usize>) -> Vec<f64> {
         range.map(|slot| self.lanes.iter().map(|lane| lane.rates[slot].0).sum()).collect()
     }
 }
 
 impl Lane {
-    /// Mean goodput over `range`; zero where it is empty.
+    /// Returns the mean goodput over `range`; zero where it is empty.
     pub fn mean(&self, range: Range<usize>) -> f64 {
         let rates = &self.rates[range];
         rates.iter().map(|rate| rate.0).sum::<f64>() / rates.len().max(1) as f64
     }
 
-    /// Whether the flow was to be there all the time from `start` to `end`.
+    /// Returns true if the flow was planned to run all the time from `start` to `end`.
     pub fn spans(&self, start: Nanos, end: Nanos) -> bool {
         self.plan.enters_ns <= start && self.plan.leaves_ns >= end
     }
 }
 
-/// The intervals of samples; one that does not end after the one before it has no length and is left out.
+/// Returns the intervals of samples; one that does not end after the one before it has no length and is left out.
 fn pieces(samples: &[RunSample]) -> Vec<Piece> {
     let mut start = Nanos(0);
     let mut pieces = Vec::with_capacity(samples.len());
@@ -128,7 +128,7 @@ fn pieces(samples: &[RunSample]) -> Vec<Piece> {
     pieces
 }
 
-/// Rates by slot. Both lists are in order and without overlaps, so one pass does.
+/// Returns the rate in each slot. Both lists are in order and without overlaps, so one pass suffices.
 fn laid(pieces: &[Piece], slots: &[Slot]) -> Vec<BitRate> {
     let mut first = 0;
     let rate = |slot: &Slot| {
@@ -142,7 +142,7 @@ fn laid(pieces: &[Piece], slots: &[Slot]) -> Vec<BitRate> {
     slots.iter().map(rate).collect()
 }
 
-/// How much of `part` lies within `whole`.
+/// Returns the part of `part` that lies within `whole`.
 fn share(part: Slot, whole: Slot) -> f64 {
     let overlap = part.end_ns.min(whole.end_ns) - part.start_ns.max(whole.start_ns);
     overlap.0 as f64 / (part.end_ns - part.start_ns).0 as f64
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn samples_of_other_moments_are_shared_out_by_time() {
-        // The second flow's interval of 2 s holds 1000 bytes: half of them in each second.
+        // The second flow's interval of 2 s has 1000 bytes: half of them in each second.
         let timeline = timeline(&[&[(1000, 0), (2000, 0)], &[(2000, 1000)]]);
         assert_eq!(timeline.aggregate(0..2), [4000.0, 4000.0]);
     }

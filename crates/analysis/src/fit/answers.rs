@@ -1,4 +1,4 @@
-//! Jin & Yoo's questions, answered with the figures of a sweep over sizes.
+//! Answers Jin & Yoo's questions with the figures of a sweep over sizes.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,43 @@ use landspeed_units::{Bytes, Nanos};
 
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
-/// A host that works this share of the time between arrivals has none left.
+/// The share of the time between arrivals from which a host that works has no time left.
 const BUSY: f64 = 0.85;
 const CONFIDENCE: f64 = 0.95;
-/// The figures of a whole pass are for this much.
+/// The size in bytes to which the figures of a whole pass refer.
 const PIECE: u64 = 32 << 10;
 
 #[derive(Debug)]
 pub struct Asked<'a> {
-    /// The sweeps; those at the MTU as it was found come first.
+    /// The sweeps; those at the MTU that the path had come first.
     pub sweeps: &'a [PerPacket],
-    /// "host A" and "host B" with their limits, where they were measured; a machine that is both once.
+    /// The measured limits of "host A" and "host B", as far as known; once for a machine that is both.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
     pub offload: &'a OffloadStudy,
 }
 
-/// Trials with checksums left to the device and summed by the hosts, interleaved; or why there are none.
+/// Interleaved trials with checksums left to the device and computed by the hosts, or the reason why there are none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OffloadStudy {
-    /// What was sent: "TCP in writes of 32 KiB at MTU 9000, without segmentation offload".
+    /// The traffic of the trials, such as "TCP in writes of 32 KiB at MTU 9000, without segmentation offload".
     pub sent: String,
     pub size: Bytes,
-    /// Blocks of four trials.
+    /// The blocks, of four trials each.
     pub blocks: Vec<OffloadBlock>,
-    /// Why there are none, and what to do.
+    /// The reason why there are no trials, and what to do about it.
     pub why_not: Option<String>,
 }
 
-/// One block: nanoseconds a message by layer and class, the mean of each kind's trials.
+/// One block: nanoseconds per message by layer and class, as the mean of each kind's trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OffloadBlock {
     pub summed: BTreeMap<String, f64>,
-    /// With checksums left to the device.
+    /// The costs with checksums left to the device.
     pub offloaded: BTreeMap<String, f64>,
 }
 
 impl OffloadStudy {
-    /// Mean nanoseconds per byte of a layer, summed and offloaded.
+    /// Returns the mean nanoseconds per byte of a layer, summed and offloaded.
     fn per_byte(&self, layer: &str) -> Option<[f64; 2]> {
         let mean = |kind: fn(&OffloadBlock) -> &BTreeMap<String, f64>| {
             let values: Vec<f64> = self.blocks.iter().filter_map(|b| kind(b).get(layer).copied()).collect();
@@ -54,7 +54,7 @@ impl OffloadStudy {
         Some([mean(|block| &block.summed)?, mean(|block| &block.offloaded)?])
     }
 
-    /// Offloaded over summed, with its interval: ", 0.83 times [0.71, 0.97]".
+    /// Returns offloaded over summed with its interval, such as ", 0.83 times [0.71, 0.97]".
     fn ratio(&self, layer: &str, said: &mut Said, name: &str) -> String {
         let logs: Vec<f64> = self
             .blocks
@@ -62,7 +62,7 @@ impl OffloadStudy {
             .filter_map(|block| Some((block.offloaded.get(layer)? / block.summed.get(layer)?).ln()))
             .filter(|log| log.is_finite())
             .collect();
-        // A class that the device took over whole has no ratio.
+        // A class that the device took over completely has no ratio.
         if logs.is_empty() {
             return String::new();
         }
@@ -75,13 +75,13 @@ impl OffloadStudy {
     }
 }
 
-/// The answers to those questions of which anything is known, in the order of the paper.
+/// Returns the answers to the questions for which there are figures, in the order of the paper.
 pub fn answers(asked: &Asked<'_>) -> Vec<SizeAnswer> {
     let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps)];
     all.into_iter().flatten().collect()
 }
 
-/// Lines and figures of an answer as they come.
+/// The lines and figures of an answer, as they are added.
 #[derive(Debug, Default)]
 struct Said {
     lines: Vec<String>,
@@ -95,7 +95,7 @@ impl Said {
         }
     }
 
-    /// A figure, where it is known.
+    /// Adds a figure, if it is known.
     fn known(&mut self, name: impl Into<String>, value: Option<f64>) {
         self.figure(name, value.unwrap_or(f64::NAN));
     }
@@ -106,7 +106,7 @@ impl Said {
     }
 }
 
-/// A time with its unit: "930 ns", "1.23 us".
+/// Formats a time with its unit, such as "930 ns" or "1.23 us".
 fn time(ns: f64) -> String {
     match ns {
         ns if ns < 0.0 => format!("-{}", time(-ns)),
@@ -116,12 +116,12 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// "host A" as a part of a figure's name.
+/// Formats a host's name as a part of a figure's name: "host_a" for "host A".
 fn snake(host: &str) -> String {
     host.replace(' ', "_").to_lowercase()
 }
 
-/// Section 3.1: what one more fragment costs.
+/// Answers section 3.1: the cost of one more fragment.
 fn fragment(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
     let mut said = Said::default();
     let cut = sweeps.iter().filter(|part| part.transport == "udp" && !part.steps_bytes.is_empty());
@@ -165,12 +165,12 @@ fn by_line(part: &PerPacket, said: &mut Said) {
     said.lines.push(format!("at MTU {mtu} {}{once}; {left}", packet.unwrap_or_default()));
 }
 
-/// "1.93 us (1.70 us to 2.20 us)".
+/// Formats a cost with its range, such as "1.93 us (1.70 us to 2.20 us)".
 fn spread(cost: &LayerCost) -> String {
     format!("{} ({} to {})", time(cost.median_ns), time(cost.least_ns), time(cost.most_ns))
 }
 
-/// The byte that makes a packet more, by pairs of trials.
+/// Adds the cost of the byte that needs one more packet, from pairs of trials.
 fn by_steps(part: &PerPacket, said: &mut Said) {
     let mtu = part.mtu_bytes.0;
     let mut told = Vec::new();
@@ -185,7 +185,7 @@ fn by_steps(part: &PerPacket, said: &mut Said) {
     }
 }
 
-/// What a datagram of the largest size costs at each MTU (jin.mtu32.gain).
+/// Adds the cost of a datagram of the largest size at each MTU (jin.mtu32.gain).
 fn larger_frames(cut: &[&PerPacket], said: &mut Said) {
     let largest = |part: &PerPacket| {
         let point = part.points.last()?;
@@ -211,7 +211,7 @@ fn larger_frames(cut: &[&PerPacket], said: &mut Said) {
     ));
 }
 
-/// Time of one pass over [`PIECE`] as the limits have it, in nanoseconds.
+/// Returns the time of one pass over [`PIECE`] from the limits, in nanoseconds.
 fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     let of = |pass: &&Pass| {
         pass.what == what && pass.hot == hot && pass.size_bytes == Bytes(PIECE) && pass.rate_bps.0 > 0.0
@@ -219,8 +219,8 @@ fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     limits.passes.iter().find(of).map(|pass| PIECE as f64 * 8e9 / pass.rate_bps.0)
 }
 
-/// Tells what a host does with a piece that it finds in memory and one that it finds in its cache: by each figure's name and
-/// the time of its pass.
+/// Adds what a host needs for a piece that is in memory and for one that is in its cache. `passes` has each figure's
+/// name and the time of its pass.
 fn tell(said: &mut Said, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
     let [cold, warm] = passes.map(|(name, ns)| {
         let per_byte = ns / PIECE as f64;
@@ -234,7 +234,7 @@ fn tell(said: &mut Said, host: &str, [does, then]: [&str; 2], passes: [(&str, f6
     ));
 }
 
-/// Section 3.2: what the checksum costs with a cold and a warm cache.
+/// Answers section 3.2: the cost of the checksum with a cold and a warm cache.
 fn checksum(asked: &Asked<'_>) -> Option<SizeAnswer> {
     let mut said = Said::default();
     for (host, limits) in &asked.limits {
@@ -249,7 +249,7 @@ fn checksum(asked: &Asked<'_>) -> Option<SizeAnswer> {
     said.answer("What does the checksum cost, with a cold and a warm cache?")
 }
 
-/// Datagrams of one size with and without a checksum, at the first MTU that has both.
+/// Compares datagrams of one size with and without a checksum, at the first MTU that has both.
 fn in_the_path(sweeps: &[PerPacket], said: &mut Said) {
     let with = |name: &str| sweeps.iter().find(|part| part.transport == name);
     let (Some(with), Some(without)) = (with("udp"), with("udp without checksum")) else { return };
@@ -276,7 +276,7 @@ fn in_the_path(sweeps: &[PerPacket], said: &mut Said) {
     ));
 }
 
-/// Section 3.3, Figure 6: what the copy costs once the checksum no longer warms the cache.
+/// Answers section 3.3, Figure 6: the cost of the copy once the checksum no longer warms the cache.
 fn copy(asked: &Asked<'_>) -> Option<SizeAnswer> {
     let mut said = Said::default();
     for (host, limits) in &asked.limits {
@@ -322,7 +322,7 @@ fn offloaded(study: &OffloadStudy, said: &mut Said) {
     said.lines.extend(all.map(|told| format!("all processor time of both hosts goes from {told}")));
 }
 
-/// One layer of the study: "0.052 to 0.003 ns/byte, 0.05 times [0.02, 0.15]".
+/// Describes one layer of the study, such as "0.052 to 0.003 ns/byte, 0.05 times [0.02, 0.15]".
 fn compared(study: &OffloadStudy, (layer, name): (&str, &str), said: &mut Said) -> Option<String> {
     let [summed, offloaded] = study.per_byte(layer)?;
     said.figure(format!("{name}_summed_ns_per_byte"), summed);
@@ -331,7 +331,7 @@ fn compared(study: &OffloadStudy, (layer, name): (&str, &str), said: &mut Said) 
     Some(format!("{summed:.3} to {offloaded:.3} ns/byte{ratio}"))
 }
 
-/// Section 4, Figure 7: which part holds the others up.
+/// Answers section 4, Figure 7: the part for which the others wait.
 fn pace(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
     let mut said = Said::default();
     let mtu = sweeps.first()?.mtu_bytes;
@@ -345,8 +345,8 @@ fn pace(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
     said.answer("Which part sets the pace?")
 }
 
-/// The stage that takes longest, and what of the time between arrivals it works (jin.f.bottleneck, jin-yoo-2007
-/// section 4).
+/// Describes the stage that takes longest, and the share of the time between arrivals for which it works
+/// (jin.f.bottleneck, jin-yoo-2007 section 4).
 fn slowest(point: &SizePoint) -> Option<String> {
     let ns = |layer: &str| point.layers.get(layer).map(|cost| cost.median_ns);
     let stages = [HOST_A, HOST_B].into_iter().filter_map(|name| Some((name, ns(name)?)));

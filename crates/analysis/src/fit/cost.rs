@@ -1,13 +1,14 @@
-//! From sampled stacks to figures.
+//! Converts sampled stacks to costs.
 
 use std::collections::BTreeMap;
 
 use landspeed_record::{CostClass, CostFigure, CostProfile};
 use landspeed_units::Bytes;
 
-/// Samples by class, and the processor nanoseconds that each stands for; nothing where nothing was sampled.
+/// Returns the samples by class, and the processor nanoseconds that each represents; `None` where nothing was
+/// sampled.
 ///
-/// Samples that the kernel could not deliver are taken to have been like the others.
+/// Samples that the kernel could not deliver are assumed to have been like the others.
 pub(super) fn sampled(profile: &CostProfile) -> Option<(BTreeMap<CostClass, f64>, f64)> {
     let mut samples = BTreeMap::new();
     for seen in &profile.classes {
@@ -18,8 +19,8 @@ pub(super) fn sampled(profile: &CostProfile) -> Option<(BTreeMap<CostClass, f64>
     (all > 0.0).then_some((samples, each_ns))
 }
 
-/// Cost by class name: its share of the sampled time (all together 1), processor nanoseconds per byte of
-/// `bytes` and per packet of `packets`.
+/// Returns the cost by class name: its share of the sampled time (1 in total), and the processor nanoseconds per byte
+/// of `bytes` and per packet of `packets`.
 pub fn cost_figures(profile: &CostProfile, bytes: Bytes, packets: u64) -> BTreeMap<String, CostFigure> {
     let Some((samples, each_ns)) = sampled(profile) else { return BTreeMap::new() };
     let all: f64 = samples.values().sum();

@@ -1,43 +1,44 @@
-//! How many packets a datagram becomes.
+//! The number of packets that a datagram becomes.
 
 use landspeed_units::Bytes;
 
-/// UDP's header, which travels in the first fragment only.
+/// The size of UDP's header, which is in the first fragment only.
 const UDP_HEADER: u64 = 8;
-/// Fragments but the last carry multiples of this (RFC 791 section 3.2, RFC 8200 section 4.5).
+/// The unit of fragments: all but the last carry multiples of this many bytes (RFC 791 section 3.2, RFC 8200 section
+/// 4.5).
 const UNIT: u64 = 8;
 
-/// The Internet protocol that carries a datagram: its headers take room in each packet.
+/// The version of the Internet protocol that carries a datagram; its headers take room in each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ip {
-    /// 20 bytes, options left out.
+    /// IPv4, with a header of 20 bytes (without options).
     V4,
-    /// 40 bytes, and 8 more for the fragment header of a packet that is one of several.
+    /// IPv6, with a header of 40 bytes, and a fragment header of 8 more in a packet that is one of several.
     V6,
 }
 
 impl Ip {
-    /// What a datagram may have, its UDP header included, to stay whole.
+    /// Returns the largest size, with its UDP header, of a datagram that stays whole.
     fn whole(self, mtu: Bytes) -> u64 {
         mtu.0.saturating_sub(if self == Ip::V4 { 20 } else { 40 })
     }
 
-    /// What a fragment can carry.
+    /// Returns the most bytes that a fragment can carry.
     fn room(self, mtu: Bytes) -> u64 {
         mtu.0.saturating_sub(if self == Ip::V4 { 20 } else { 48 })
     }
 
-    /// What a fragment carries that is not the last.
+    /// Returns the bytes that a fragment other than the last carries.
     fn unit(self, mtu: Bytes) -> u64 {
         (self.room(mtu) / UNIT * UNIT).max(UNIT)
     }
 }
 
-/// Packets that a UDP datagram with `data` bytes becomes on a link with `mtu`.
+/// Returns the number of packets that a UDP datagram with `data` bytes becomes on a link with `mtu`.
 ///
-/// jin.f.fragments, `ceil(data / (mtu - headers))`, counts the UDP header in every packet; this follows
-/// RFC 791: it is in the first one only, fragments are cut at multiples of 8, and the last one is as long
-/// as fits. An MTU without room for 8 bytes carries nothing, and the count is that of 8 bytes a packet.
+/// jin.f.fragments, `ceil(data / (mtu - headers))`, counts the UDP header in every packet. This function follows RFC
+/// 791: the header is in the first packet only, fragments are cut at multiples of 8, and the last one is as long as
+/// fits. An MTU without room for 8 bytes carries nothing, and the count is that of 8 bytes a packet.
 pub(super) fn fragments(data: Bytes, mtu: Bytes, ip: Ip) -> u64 {
     let datagram = data.0.saturating_add(UDP_HEADER);
     if datagram <= ip.whole(mtu) {
@@ -46,7 +47,7 @@ pub(super) fn fragments(data: Bytes, mtu: Bytes, ip: Ip) -> u64 {
     1 + datagram.saturating_sub(ip.room(mtu)).div_ceil(ip.unit(mtu)).max(1)
 }
 
-/// The data of the largest UDP datagram that becomes `packets` packets (one at least) on a link with `mtu`.
+/// Returns the data of the largest UDP datagram that becomes `packets` packets (at least one) on a link with `mtu`.
 pub fn largest(packets: u64, mtu: Bytes, ip: Ip) -> Bytes {
     let datagram = match packets {
         0 | 1 => ip.whole(mtu),

@@ -1,39 +1,39 @@
-//! Cost over sizes as a line: a fixed part, a part per byte, and for what is cut one once and one for each
-//! fragment after the first.
+//! Fits cost over sizes as a line: a fixed part, a part per byte, and for cut datagrams a part that comes once and a
+//! part for each fragment after the first.
 
 use landspeed_record::PerPacketFit;
 use landspeed_units::Bytes;
 
 const TERMS: usize = 4;
-/// Those of a line of which nothing is cut.
+/// The number of terms of a line for which nothing is cut.
 const WHOLE_TERMS: usize = 2;
-/// Reweighted passes; a handful is enough.
+/// The number of reweighted passes; a handful is enough.
 const PASSES: usize = 20;
-/// Residuals beyond this many deviations weigh less (Huber 1964; 95 % efficient where nothing is wrong).
+/// The number of deviations beyond which residuals weigh less (Huber 1964; 95 % efficient where nothing is wrong).
 const HUBER: f64 = 1.345;
-/// Median absolute deviation to standard deviation, for normal errors.
+/// The ratio of the standard deviation to the median absolute deviation, for normal errors.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SizedCost {
-    /// Payload of a packet, or of a datagram before it is cut.
+    /// The payload of a packet, or of a datagram before it is cut.
     pub(super) size: Bytes,
-    /// Packets that it became: see [`fragments`](super::fragments::fragments).
+    /// The number of packets that it became: see [`fragments`](super::fragments::fragments).
     pub(super) fragments: u64,
     pub(super) cost_ns: f64,
-    /// What the error of that goes with, in nanoseconds.
+    /// The time to which the error of `cost_ns` is proportional, in nanoseconds.
     pub(super) error_ns: f64,
 }
 
 impl SizedCost {
-    /// A cost that was measured: its error is a share of it.
+    /// Returns a cost that was measured: its error is a share of it.
     pub(super) fn measured(size: Bytes, fragments: u64, cost_ns: f64) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: cost_ns }
     }
 
-    /// A cost that was sampled as a part of `all_ns`: alike many samples are spread over the time of each size,
-    /// so the error goes with all of it, and a part that is small at one size is not held to the little that
-    /// it is.
+    /// Returns a cost that was sampled as a part of `all_ns`. Each size has about as many samples, spread over all of
+    /// its time, so the error is proportional to all of the time. So a part that is small at one size is not fitted
+    /// with the precision of its small value.
     pub(super) fn sampled(size: Bytes, fragments: u64, (cost_ns, all_ns): (f64, f64)) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: all_ns }
     }
@@ -43,10 +43,10 @@ impl SizedCost {
     }
 }
 
-/// Why points make no line.
+/// The reason why points make no line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FitError {
-    /// Fewer points than the line has terms, and one to judge them by.
+    /// The line needs one point more than it has terms, to judge the fit.
     #[error("cost over sizes: {points} points are too few for a line of {terms} terms: measure {} sizes", terms + 1)]
     TooFew { points: usize, terms: usize },
     #[error("cost over sizes: all points have one size: measure at least two")]
@@ -55,16 +55,17 @@ pub(super) enum FitError {
     NotPositive { size: u64 },
 }
 
-/// The line `fixed + per_byte * size + first_cut * (fragments > 1) + per_fragment * (fragments - 1)` that fits
-/// best.
+/// Returns the line `fixed + per_byte * size + first_cut * (fragments > 1) + per_fragment * (fragments - 1)` that
+/// fits best.
 ///
-/// jin-yoo-2007 (section 3.1) has a time per fragment; the part that comes once is what a stack does for cut
-/// datagrams only: looking for the others, and summing in software what a device sums when it is whole.
+/// jin-yoo-2007 (section 3.1) has a time per fragment. The part that comes once is what a stack does only for cut
+/// datagrams: it looks for the other fragments, and computes in software the checksum that a device computes for
+/// whole ones.
 ///
-/// Each point's distance is counted in its error, with Huber's weights against measured points that something
-/// else struck; sampled ones err as samples do, and where most of them hold nothing, the few that hold all are
-/// no outliers. No term is negative: time is spent, never
-/// gained, so a term that would be is zero and the others are fitted without it.
+/// Each point's distance is measured in units of its error. Huber's weights reduce measured points that a disturbance
+/// struck. Sampled points are not reweighted: where most of them are zero, the few that are not are no outliers. No
+/// term is negative, because time is spent and never gained: a term that would be negative is zero, and the others
+/// are fitted without it.
 pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     check(points)?;
     let rows: Vec<Point> = points.iter().map(row).collect();
@@ -78,7 +79,7 @@ pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     }
     let [fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns] = line;
     let residual = residual(points, &line);
-    // At zero the term was not told from the others, or nothing was cut.
+    // A term of zero was not distinguished from the others, or nothing was cut.
     let told = |ns: f64| (ns > 0.0).then_some(ns);
     let (first_cut_ns, per_fragment_ns) = (told(first_cut_ns), told(per_fragment_ns));
     Ok(PerPacketFit { fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns, residual })
@@ -93,7 +94,7 @@ fn check(points: &[SizedCost]) -> Result<(), FitError> {
     if points.iter().all(|point| point.size == points[0].size) {
         return Err(FitError::OneSize);
     }
-    // Of what was sampled a part may be nothing; what was measured took time.
+    // A part of a sampled cost may be zero; a measured cost takes time.
     let sane = |point: &SizedCost| {
         point.cost_ns.is_finite()
             && point.cost_ns >= 0.0
@@ -114,7 +115,7 @@ fn terms(point: &SizedCost) -> [f64; TERMS] {
     [1.0, point.size.0 as f64, more.min(1.0), more]
 }
 
-/// Root mean square of what the line leaves, as a share of the mean cost.
+/// Returns the root mean square of what the line leaves, as a share of the mean cost.
 fn residual(points: &[SizedCost], line: &[f64; TERMS]) -> f64 {
     let n = points.len() as f64;
     let mean = points.iter().map(|point| point.cost_ns / n).sum::<f64>();
@@ -122,16 +123,16 @@ fn residual(points: &[SizedCost], line: &[f64; TERMS]) -> f64 {
     points.iter().map(square).sum::<f64>().sqrt()
 }
 
-// Least squares without negative terms, and without much weight for outliers.
+// Least squares without negative terms, and with little weight for outliers.
 
 struct Point {
-    /// What each term of the line is multiplied with.
+    /// The factor of each term of the line, in units of the error.
     terms: [f64; TERMS],
     cost: f64,
 }
 
 impl Point {
-    /// How far a line is off, in errors.
+    /// Returns the deviation of the line from the point, in errors.
     fn error(&self, line: &[f64; TERMS]) -> f64 {
         dot(&self.terms, line) - self.cost
     }
@@ -141,8 +142,8 @@ fn dot(a: &[f64; TERMS], b: &[f64; TERMS]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The least squares line without a negative term: of all choices of terms (four have fifteen), the best
-/// that has none.
+/// Returns the least squares line without a negative term: the best such line over all choices of terms (four have
+/// fifteen).
 fn best(rows: &[Point], weights: &[f64]) -> [f64; TERMS] {
     let squares = |line: &[f64; TERMS]| {
         rows.iter().zip(weights).map(|(row, w)| w * row.error(line).powi(2)).sum::<f64>()
@@ -153,11 +154,11 @@ fn best(rows: &[Point], weights: &[f64]) -> [f64; TERMS] {
     feasible.min_by(|a, b| squares(a).total_cmp(&squares(b))).unwrap_or_default()
 }
 
-/// Weighted least squares over the terms whose bit is set in `chosen`; `None` where they do not determine
-/// a line.
+/// Returns the weighted least squares line over the terms whose bit is set in `chosen`; `None` where they do not
+/// determine a line.
 fn least_squares(rows: &[Point], weights: &[f64], chosen: usize) -> Option<[f64; TERMS]> {
     let terms: Vec<usize> = (0..TERMS).filter(|term| chosen >> term & 1 == 1).collect();
-    // Columns of like size keep the elimination exact: sizes are 10^5 times the constant.
+    // Columns of similar size keep the elimination exact: sizes are 10^5 times the constant.
     let scale: Vec<f64> =
         terms.iter().map(|&t| rows.iter().map(|row| row.terms[t].abs()).fold(0.0, f64::max)).collect();
     if scale.contains(&0.0) {
@@ -181,7 +182,7 @@ fn least_squares(rows: &[Point], weights: &[f64], chosen: usize) -> Option<[f64;
     Some(line)
 }
 
-/// Gaussian elimination with the largest pivot; the last column is the right-hand side.
+/// Solves linear equations by Gaussian elimination with the largest pivot; the last column is the right-hand side.
 fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let n = rows.len();
     for column in 0..n {
@@ -204,7 +205,7 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     Some(solved)
 }
 
-/// Huber's weights for relative errors, scaled by their median absolute deviation.
+/// Returns Huber's weights for relative errors, scaled by their median absolute deviation.
 fn huber(errors: &[f64]) -> Vec<f64> {
     let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     sizes.sort_by(f64::total_cmp);
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_sampled_part_that_is_nearly_nothing_at_small_sizes_does_not_tilt_the_line() {
-        // Half a sample of 2,000 ns is all that was seen below 1 KB, where the truth is 0.05 ns a byte.
+        // Below 1 KB only half a sample of 2,000 ns was seen, where the true cost is 0.05 ns a byte.
         let seen: Vec<SizedCost> = points(|size, _| 2000.0 + 0.5 * size as f64)
             .into_iter()
             .map(|all| {

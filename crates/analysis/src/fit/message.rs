@@ -1,4 +1,4 @@
-//! From one trial to what a message cost each layer.
+//! Computes what a message cost each layer, from one trial.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,55 @@ use landspeed_units::{Bytes, Nanos};
 use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
 
-/// Processor time of host A: its threads, and on a machine of its own everything that worked for packets.
+/// The layer of host A's processor time: its threads, and, if it has its own machine, everything that worked for
+/// packets.
 pub const HOST_A: &str = "host A";
 pub const HOST_B: &str = "host B";
-/// Where both hosts are one machine: time that may have been spent for either, softirqs above all.
+/// The layer of time that may have been spent for either host, mostly softirqs, where both are one machine.
 pub const SHARED: &str = "shared by A and B";
 pub const BOTH: &str = "both hosts";
-/// Time between arrivals at the receiver.
+/// The layer of the time between arrivals at the receiver.
 pub const LINK: &str = "link";
 
 #[derive(Debug, Clone, Copy)]
 pub struct BothEnds<'a> {
-    /// The sender's and the receiver's outcomes.
+    /// The outcomes of the sender and the receiver.
     pub seen: [&'a EndpointOutcome; 2],
-    /// The sender's and the receiver's hosts.
+    /// The hosts of the sender and the receiver.
     pub hosts: [&'a HostFacts; 2],
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MessageCost {
     pub size: Bytes,
-    /// The round that the trial belongs to: trials of one round follow each other closely.
+    /// The round of the trial: trials of one round follow each other closely.
     pub round: u32,
-    /// Packets on the sender's link for each message, where it counts them.
+    /// The packets on the sender's link for each message, where it counts them.
     pub packets: Option<f64>,
-    /// Share of the messages that did not arrive, 0 to 1.
+    /// The share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
     pub layers: BTreeMap<String, f64>,
 }
 
-/// Messages a second that were sent and received.
+/// The messages per second that were sent and received.
 type Rates = [f64; 2];
 
 impl BothEnds<'_> {
-    /// Whether both hosts are namespaces of one machine.
+    /// Returns true if both hosts are namespaces of one machine.
     pub fn one_machine(&self) -> bool {
         !self.hosts[0].boot_id.is_empty() && self.hosts[0].boot_id == self.hosts[1].boot_id
     }
 
-    /// What a message of `size` cost each host and the link; `None` where none arrived.
+    /// Returns the cost of a message of `size` for each host and the link; `None` where none arrived.
     ///
-    /// Each end's processor time is spread over the messages that it handled itself, so loss on the way
-    /// makes none dearer. The link's time is that between arrivals (jin.f.ttcp): the pace of the slowest
+    /// Each end's processor time is divided by the messages that it handled itself, so that loss on the way does not
+    /// make messages more expensive. The link's time is that between arrivals (jin.f.ttcp): the pace of the slowest
     /// stage of the pipeline, whichever that is.
     pub fn message_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let rates = self.rates(size)?;
         let mut cost = self.bare(size, round, rates);
         for (layer, ns) in self.processor(rates).into_iter().chain([(LINK, self.link(size)?)]) {
-            // What is shared may have been nothing; a host that cost nothing was not seen.
+            // The shared time may be zero; a host without any time was not observed.
             if ns > 0.0 || (layer == SHARED && self.one_machine()) {
                 cost.layers.insert(layer.to_owned(), ns);
             }
@@ -63,8 +64,8 @@ impl BothEnds<'_> {
         Some(cost)
     }
 
-    /// What a message of `size` cost by class of processor time, as "copy, host A", zero where no sample met the
-    /// class; `None` where none arrived or nothing was sampled.
+    /// Returns the cost of a message of `size` by class of processor time, named like "copy, host A"; zero where no
+    /// sample has the class. `None` where no message arrived or nothing was sampled.
     pub fn class_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let rates = self.rates(size)?;
         let mut cost = self.bare(size, round, rates);
@@ -84,7 +85,8 @@ impl BothEnds<'_> {
 
     fn bare(&self, size: Bytes, round: u32, [sent, _]: Rates) -> MessageCost {
         let [a, b] = self.seen;
-        // Rates, not numbers: the link's counters are read before the flows' window opens and after it closes.
+        // Rates and not counts, because the link's counters are read before the flows' window opens and after it
+        // closes.
         let rate = |link: &LinkCounters| link.tx_packets as f64 / link.window_ns.as_secs_f64();
         let packets: f64 = a.observed.get::<Vec<LinkCounters>>().iter().map(rate).sum();
         let lossy = b.get::<Vec<DatagramCounts>>().first();
@@ -97,7 +99,7 @@ impl BothEnds<'_> {
         }
     }
 
-    /// Processor time of a message by host, in nanoseconds.
+    /// Returns the processor time of a message by host, in nanoseconds.
     fn processor(&self, [sent, received]: Rates) -> Vec<(&'static str, f64)> {
         let [(a, b), (shared_a, shared_b)] = [end_share, machine_share].map(|share| {
             let of = |end: usize| share(self.seen[end].observed.get(), self.hosts[end].cpu_accounting);
@@ -113,7 +115,7 @@ impl BothEnds<'_> {
         split.into_iter().chain([(BOTH, both)]).collect()
     }
 
-    /// Time between two arrivals, in nanoseconds.
+    /// Returns the time between two arrivals, in nanoseconds.
     fn link(&self, size: Bytes) -> Option<f64> {
         let b = self.seen[1];
         let rate = match b.get::<Vec<DatagramCounts>>().first() {
@@ -124,14 +126,14 @@ impl BothEnds<'_> {
     }
 }
 
-/// Nanoseconds of each class for one of `messages`; nothing where nothing was sampled.
+/// Returns the nanoseconds of each class for one of `messages`; empty where nothing was sampled.
 fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64)> {
     let Some((samples, each_ns)) = sampled(profile).filter(|_| messages > 0.0) else { return Vec::new() };
     let of = |class: &CostClass| samples.get(class).map_or(0.0, |count| count * each_ns / messages);
     CostClass::ALL.iter().map(|class| (class_layer(class.name(), host), of(class))).collect()
 }
 
-/// The layer of a class of a host's time: "copy, host A".
+/// Returns the layer of a class of a host's time, such as "copy, host A".
 pub(super) fn class_layer(class: &str, host: &str) -> String {
     format!("{class}, {host}")
 }
@@ -165,7 +167,7 @@ mod tests {
         }
     }
 
-    /// 10,000 datagrams of 1,000 B go out, 8,000 come in within 80 ms.
+    /// Returns the ends of a trial in which 10,000 datagrams of 1,000 B are sent and 8,000 arrive within 80 ms.
     fn ends() -> [EndpointOutcome; 2] {
         let mut a = end(90_000_000, 10_000_000);
         a.sent_bytes = Bytes(10_000_000);
@@ -237,7 +239,7 @@ mod tests {
         let facts = host("x");
         let both = BothEnds { seen: [&a, &b], hosts: [&facts, &facts] };
         let cost = both.class_cost(Bytes(1000), 0).unwrap();
-        // 200 ms in all over 10,000 messages: 20 us each.
+        // 200 ms in total over 10,000 messages: 20 us each.
         near(&cost, "copy, host A", 15_000.0);
         near(&cost, "udp, host A", 5_000.0);
         near(&cost, "lock, host A", 0.0);

@@ -1,5 +1,5 @@
-//! What a byte, a packet and a fragment cost, and which stage of a pipeline holds the others up: the way
-//! in which Jin & Yoo report (jin-yoo-2007 sections 3 and 4).
+//! The costs of a byte, a packet and a fragment, and the stage of a pipeline for which the others wait, reported as
+//! by Jin & Yoo (jin-yoo-2007 sections 3 and 4).
 
 mod answers;
 mod cost;

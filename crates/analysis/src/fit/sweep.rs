@@ -1,4 +1,4 @@
-//! From the trials of a sweep over sizes to its points, its lines and its steps.
+//! Turns the trials of a sweep over sizes into points, lines and steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::fragments::{Ip, fragments, largest};
 use super::line::{SizedCost, fit};
 use super::message::{BOTH, LINK, MessageCost, SHARED};
 
-/// A class with less than this share of its host's sampled time is too rare for a line of its own.
+/// The share of its host's sampled time below which a class is too rare for its own line.
 const RARE: f64 = 0.02;
-/// Loss below this share needs no word.
+/// The share of lost messages below which loss is not mentioned.
 const LOSSY: f64 = 0.01;
-/// More steps than any size that a socket takes has at an MTU that IP allows.
+/// The most steps: more than any size that a socket takes has at an MTU that IP allows.
 const MOST_STEPS: u64 = 1200;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepOf {
-    /// "tcp", "udp", "udp without checksum".
+    /// The transport: "tcp", "udp" or "udp without checksum".
     pub transport: String,
     pub mtu: Bytes,
-    /// What cuts a message that is larger than the MTU; `None` where the transport is a stream.
+    /// The protocol that cuts a message larger than the MTU; `None` where the transport is a stream.
     pub cut_by: Option<Ip>,
 }
 
@@ -31,8 +31,8 @@ impl SweepOf {
         self.cut_by.map_or(1, |ip| fragments(size, self.mtu, ip))
     }
 
-    /// Points, lines and steps from what messages cost; layers of which there are too few points, and
-    /// classes too rare, have points and no line.
+    /// Returns the points, lines and steps from the costs of messages. Layers with too few points, and classes that
+    /// are too rare, have points and no line.
     pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacket {
         let mut points = self.points(costs);
         forget_unseen(&mut points);
@@ -78,7 +78,7 @@ impl SweepOf {
             .collect()
     }
 
-    /// The difference that one byte more than `size` makes, where both were measured in one round or more.
+    /// Returns the cost of one byte more than `size`, where both were measured in at least one round.
     fn step(&self, size: Bytes, costs: &[MessageCost]) -> Option<FragmentStep> {
         let plain = |size: Bytes| {
             let of = costs.iter().filter(move |cost| cost.size == size && cost.layers.contains_key(LINK));
@@ -95,7 +95,7 @@ impl SweepOf {
         (!step.layers.is_empty()).then_some(step)
     }
 
-    /// A full packet after the first, by a line through each round.
+    /// Returns the cost of a full packet after the first, from a line through each round.
     fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacket> {
         let ip = self.cut_by?;
         let data_bytes = Bytes(largest(3, self.mtu, ip).0 - largest(2, self.mtu, ip).0);
@@ -113,7 +113,7 @@ impl SweepOf {
         })
     }
 
-    /// The line of both hosts through the trials of one round, if some of them were cut.
+    /// Returns the line of both hosts through the trials of one round, if some of them were cut.
     fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<PerPacketFit> {
         let point = |cost: &MessageCost| {
             Some(SizedCost::measured(cost.size, self.fragments(cost.size), *cost.layers.get(BOTH)?))
@@ -140,7 +140,7 @@ impl SweepOf {
                 Ok(line) => {
                     lines.insert(name.clone(), line);
                 }
-                // What was nothing at some size has no line, and nothing is amiss.
+                // Shared time that is zero at some size has no line, which is not an error.
                 Err(_) if name == SHARED => {}
                 Err(error) => part.notes.push(format!("{name}: {error}")),
             }
@@ -161,14 +161,14 @@ fn by_layer<'a>(trials: impl Iterator<Item = &'a BTreeMap<String, f64>>) -> BTre
     values.into_iter().filter_map(|(layer, ns)| Some((layer.clone(), spread(ns)?))).collect()
 }
 
-/// Median, least and most; `None` of nothing.
+/// Returns median, least and most; `None` for no values.
 fn spread(values: Vec<f64>) -> Option<LayerCost> {
     let (least_ns, most_ns) =
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), x| (x.min(l), x.max(m)));
     Some(LayerCost { median_ns: median(&values)?, least_ns, most_ns })
 }
 
-/// Classes that are a small share of their host's sampled time over all sizes.
+/// Returns the classes that are a small share of their host's sampled time over all sizes.
 fn rare(points: &[SizePoint]) -> BTreeSet<String> {
     let mut classes: BTreeMap<&String, f64> = BTreeMap::new();
     for point in points {
@@ -181,7 +181,7 @@ fn rare(points: &[SizePoint]) -> BTreeSet<String> {
     classes.into_iter().filter(|(_, share)| *share < RARE).map(|(name, _)| name.clone()).collect()
 }
 
-/// Takes classes away that no sample met at any size.
+/// Removes classes that have no sample at any size.
 fn forget_unseen(points: &mut [SizePoint]) {
     let seen: BTreeSet<String> = points
         .iter()
@@ -192,13 +192,13 @@ fn forget_unseen(points: &mut [SizePoint]) {
     points.iter_mut().for_each(|point| point.layers.retain(|name, _| seen.contains(name)));
 }
 
-/// All classes of a host's time together.
+/// Returns the total of all classes of a host's time.
 fn sampled(point: &SizePoint, host: &str) -> f64 {
     let of_host = point.layers.iter().filter(|(name, _)| host_of(name) == Some(host));
     of_host.map(|(_, cost)| cost.median_ns).sum()
 }
 
-/// The host of a class's layer: "host A" of "copy, host A".
+/// Returns the host of a class's layer: "host A" for "copy, host A".
 fn host_of(layer: &str) -> Option<&str> {
     layer.split_once(", ").map(|(_, host)| host).filter(|host| host.starts_with("host "))
 }

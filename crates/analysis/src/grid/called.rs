@@ -1,4 +1,4 @@
-//! What values of a grid turned out to be in its trials, where that is not what was asked.
+//! The values that a grid's settings really had in its trials, where they differ from the requested ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use landspeed_record::{Grid, GridFactor, GridPlace, GridSetting, GridTrial, Sett
 
 use crate::fallback::turned_out;
 
-/// The grid's factors, with what their values turned out to be.
+/// Returns the grid's factors, with the real values of their settings.
 pub(super) fn factors(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFactor> {
     let mut all: Vec<BTreeMap<String, BTreeSet<String>>> = vec![BTreeMap::new(); grid.factors.len()];
     for (trial, found) in found(grid, trials) {
@@ -27,7 +27,7 @@ pub(super) fn factors(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFactor> {
     grid.factors.iter().zip(all).map(named).collect()
 }
 
-/// A line for each setting of all cells that turned out to be something else.
+/// Returns a line for each setting of all cells that had another value than requested.
 pub(super) fn of_base(grid: &Grid, trials: &[&GridTrial]) -> BTreeSet<String> {
     let base = || grid.base.iter().filter(|one| is_of_flow(one));
     let line = |one: &GridSetting, got: &String| format!("{}={}: it was {got}", one.name, one.value);
@@ -41,7 +41,7 @@ fn is_of_flow(one: &GridSetting) -> bool {
     one.place == GridPlace::Flow
 }
 
-/// What the settings of each trial's flows turned out to be.
+/// Returns the settings of each trial's flows that had another value than requested.
 fn found<'a>(
     grid: &'a Grid,
     trials: &'a [&'a GridTrial],

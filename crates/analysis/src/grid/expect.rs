@@ -1,7 +1,7 @@
-//! What was published beside what was measured.
+//! Compares published results with the measured ones.
 //!
-//! Every answer needs proof: an interval on the published side reproduces, one on the other side differs, and one that
-//! has both is undecided. The intervals of one expectation hold together.
+//! Every answer needs proof: an interval on the published side reproduces the result, one on the other side differs,
+//! and one that includes both is undecided. The intervals of one expectation hold together.
 
 use landspeed_record::{
     Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
@@ -11,7 +11,7 @@ use landspeed_stats::ratio_of;
 
 use super::fitted::{Fitted, points};
 
-/// An interval twice as wide as this on either side, as a log, says nothing of a ratio although it holds it.
+/// The largest half width, as a log, of an interval that supports a published ratio by including it.
 const VAGUE: f64 = 0.35;
 
 pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expected {
@@ -112,7 +112,7 @@ impl Judge<'_> {
         Ok(all_above(&found, |n| named[n].to_owned()))
     }
 
-    /// Ends `way` of where it begins, and goes the other way nowhere.
+    /// Judges whether a curve ends in the direction `way` from its beginning, and goes the other way nowhere.
     fn slope(&self, line: &[Vec<u32>], way: f64) -> Answer {
         let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {
@@ -153,7 +153,8 @@ impl Judge<'_> {
         Ok(Found { agreement, ours: farthest.map(|(_, one)| estimate(one)), told: told.unwrap_or_default() })
     }
 
-    /// Lower on average between two values than right before the first and right after the last.
+    /// Judges whether the curve is lower on average between two values than right before the first and right after
+    /// the last.
     fn dip(&self, along: &str, at: &Settings, between: Option<&[String; 2]>) -> Answer {
         let factor = self.grid.factors.iter().find(|factor| factor.name == along);
         let place =
@@ -172,8 +173,8 @@ impl Judge<'_> {
         Ok(all_above(&found, |_| "beside it over within it".to_owned()))
     }
 
-    /// The mean of some cells over the mean of others. A cell whose trials all failed is left out, and the one that is set
-    /// against it too.
+    /// Returns the contrast of the mean of `to` less the mean of `from`. A cell whose trials all failed is left out,
+    /// together with its counterpart in the other list.
     fn difference(&self, from: &[u32], to: &[u32]) -> Contrast {
         let means = self.fitted.means();
         let is_known = |cell: &u32| means.iter().any(|mean| mean.cell == *cell);
@@ -198,7 +199,7 @@ impl Judge<'_> {
         found.filter(|found| !found.is_empty()).ok_or_else(few)
     }
 
-    /// The cells with these values, the best of them alone where peaks are compared.
+    /// Returns the cells with these values; only the best of them where peaks are compared.
     fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (Agreement, String)> {
         let cells = self.cells(values)?;
         let means = self.fitted.means();
@@ -209,7 +210,7 @@ impl Judge<'_> {
         Ok(if peaks { best().into_iter().collect() } else { cells })
     }
 
-    /// Every cell with these values.
+    /// Returns every cell with these values.
     fn cells(&self, values: &Settings) -> Result<Vec<u32>, (Agreement, String)> {
         for (name, value) in values {
             let gone = self.grid.missing.iter().find(|one| one.factor == *name && one.level == *value);
@@ -229,7 +230,7 @@ impl Judge<'_> {
         Ok((0..self.grid.cells()).filter(fits).collect())
     }
 
-    /// The cells of each value along a factor.
+    /// Returns the cells of each value along a factor.
     fn line(&self, along: &str, at: &Settings) -> Result<Vec<Vec<u32>>, (Agreement, String)> {
         let factor = self.grid.factors.iter().find(|factor| factor.name == along);
         let levels = factor.map_or(&[][..], |factor| &factor.levels);
@@ -245,7 +246,7 @@ impl Judge<'_> {
         Ok(line)
     }
 
-    /// "mtu=9000 write-size=65536", or what some cells have in common.
+    /// Returns a name such as "mtu=9000 write-size=65536", of the values that the cells have in common.
     fn name(&self, cells: &[u32]) -> String {
         let Some((first, others)) = cells.split_first() else { return String::new() };
         let values = self.grid.factors.iter().zip(self.grid.values_of(*first)).enumerate();
@@ -255,7 +256,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether every ratio is proven above one; the least decides, or the first that is proven below.
+/// Judges whether every ratio is proven above one; the least decides, or the first that is proven below.
 fn all_above(found: &[Compared], name: impl Fn(usize) -> String) -> Found {
     let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
     let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));
@@ -289,7 +290,7 @@ mod tests {
         GridFactor { name: name.into(), levels, ..GridFactor::default() }
     }
 
-    /// mtu 1500 and 9000 over sizes 1 to 4; 9000 is twice as fast, but has a dip at size 3.
+    /// Judges a grid of mtu 1500 and 9000 over sizes 1 to 4; 9000 is twice as fast, but has a dip at size 3.
     fn judged(test: ExpectationTest) -> Expected {
         let factors = vec![factor("mtu", &["1500", "9000"]), factor("size", &["1", "2", "3", "4"])];
         let missing =

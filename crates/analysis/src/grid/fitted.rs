@@ -1,14 +1,14 @@
-//! A grid's trials as statistics sees them, and what is asked of them.
+//! A grid's trials as a statistical model, and the contrasts between its cells.
 
 use landspeed_record::{Grid, GridTrial};
 use landspeed_stats::grid::{self, Compared, Contrast, Layout, Refused, Trial};
 
-/// Of every interval.
+/// The confidence of every interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// From one cell to another that differs in one factor.
+/// The step from one cell to another that differs in one factor.
 pub(super) struct Step {
-    /// Place of the factor among all.
+    /// The index of the factor.
     pub(super) factor: usize,
     pub(super) from: u32,
     pub(super) to: u32,
@@ -20,7 +20,7 @@ impl Step {
     }
 }
 
-/// The log ratio of a cell to another.
+/// Returns the contrast for the log ratio of `to` over `from`.
 pub(super) fn from_to(from: u32, to: u32) -> Contrast {
     Contrast { weights: vec![(to, 1.0), (from, -1.0)] }
 }
@@ -36,7 +36,7 @@ impl Fitted {
         Ok(Fitted { model: grid::Grid::of(trials, 0)?, layout: layout(grid) })
     }
 
-    /// Each contrast of a family; `None` where a cell of it has no trial.
+    /// Estimates each contrast of a family; `None` where one of its cells has no trial.
     pub(super) fn compare(&self, family: &[Contrast]) -> Vec<Option<Compared>> {
         let means = self.model.means(CONFIDENCE);
         let is_known = |contrast: &&Contrast| {
@@ -47,22 +47,22 @@ impl Fitted {
         family.iter().map(|contrast| is_known(&contrast).then(|| found.next()).flatten()).collect()
     }
 
-    /// The mean log of each cell that has one, with its own interval.
+    /// Returns the mean log of each cell that has one, with its own interval.
     pub(super) fn means(&self) -> Vec<grid::Mean> {
         self.model.means(CONFIDENCE)
     }
 
-    /// Every other cell to the first.
+    /// Returns the contrasts of every other cell with the first.
     pub(super) fn to_reference(&self) -> Vec<Contrast> {
         self.layout.to_reference(0)
     }
 
-    /// From each value of each factor to the next, all else equal.
+    /// Returns the steps from each value of each factor to the next, all else equal.
     pub(super) fn neighbours(&self) -> Vec<Step> {
         self.steps(|level| level - 1)
     }
 
-    /// From the first value of each factor to each other, all else equal.
+    /// Returns the steps from the first value of each factor to each other one, all else equal.
     pub(super) fn to_first(&self) -> Vec<Step> {
         self.steps(|_| 0)
     }
@@ -79,12 +79,12 @@ impl Fitted {
     }
 }
 
-/// How many values each factor has.
+/// Returns the layout with the number of values of each factor.
 pub(super) fn layout(grid: &Grid) -> Layout {
     Layout { levels: grid.factors.iter().map(|factor| factor.levels.len() as u32).collect() }
 }
 
-/// The trials that have the figure, as statistics takes them.
+/// Returns the trials that have the figure, as input of the model.
 pub(super) fn points<'a>(
     grid: &Grid,
     trials: impl IntoIterator<Item = &'a GridTrial>,

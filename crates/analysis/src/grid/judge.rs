@@ -1,4 +1,4 @@
-//! From the trials of a record to curves with intervals.
+//! Judges the trials of a record: curves with intervals.
 
 use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
@@ -13,7 +13,7 @@ use super::called;
 use super::fitted::{Fitted, Step, from_to, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
-/// A record of something else.
+/// The error that a record is of another kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{record} is a record of {kind}, not of a grid")]
 pub struct NotAGrid {
@@ -21,10 +21,10 @@ pub struct NotAGrid {
     kind: String,
 }
 
-/// What the trials of a grid's record say. Pure.
+/// Judges the trials of a grid's record. Pure.
 ///
 /// # Errors
-/// A record of something else.
+/// Returns an error if the record is of another kind.
 pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
     let none = || NotAGrid { record: path.to_owned(), kind: record.header.kind.clone() };
     let grid = lines_of!(record, Line::Grid(grid) => grid).next().ok_or_else(none)?;
@@ -75,7 +75,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
     })
 }
 
-/// What was predicted of each path beside what was measured: how many times as much, or as quick.
+/// Adds to the prediction for each path the measured ratio: how many times as much, or as fast.
 fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Vec<PathPrediction> {
     let measured = |path: &str| {
         let curves = figures.first()?;
@@ -89,7 +89,7 @@ fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Ve
     predicted.into_iter().map(beside).collect()
 }
 
-/// Why the figures must not be used.
+/// Returns the reason why the figures must not be used, if any.
 fn void(record: &Record) -> Option<String> {
     let mut restored = lines_of!(record, Line::Restored(restored) => restored);
     restored.rfind(|restored| !restored.restored)?.complaint()
@@ -116,7 +116,7 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
     notes
 }
 
-/// Blocks in which every trial that was due was made.
+/// Returns the number of blocks in which every planned trial was made.
 fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     let most = trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let whole = (0..most).filter(|number| {
@@ -126,8 +126,8 @@ fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     whole.count() as u32
 }
 
-/// The figure that was asked for, then the others that any trial has, with what a program told beside. What the window model says
-/// is of use to those alone who expect something of it.
+/// Returns the curves to compute: the grid's main figure, the program's other figures, then every other figure that a
+/// trial has. The figure of the window model is included only if an expectation is about it.
 fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
     let has = |figure: &GridFigure| trials.iter().any(|trial| trial.figure(*figure).is_some());
     let expected = |figure| grid.expectations.iter().any(|one| one.figure == Some(figure));
@@ -148,7 +148,8 @@ fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
     all
 }
 
-/// Figures that the program told beside the one that decides; none where the cells differ in which one that is.
+/// Returns curves for the figures that the program reported besides the deciding one; none where the cells differ in
+/// which one decides.
 fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
     let Some(program) = &grid.program else { return Vec::new() };
     let others = told.iter().flat_map(|told| &told.all).filter(|one| one.name != program.figure);
@@ -166,7 +167,7 @@ fn named_after(figure: Option<&ProgramFigure>, program: ProgramOf) -> ProgramOf 
     ProgramOf { figure, unit, less_is_better, ..program }
 }
 
-/// The curves of a figure, fitted to the trials.
+/// Returns the curves of a figure, fitted to the trials.
 fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves {
     let points = points(grid, trials.iter().copied(), |trial| curves.of(trial));
     let fitted = Fitted::of(grid, &points);
@@ -205,7 +206,7 @@ fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves 
     }
 }
 
-/// The geometric mean, before blocks can be taken out.
+/// Returns the geometric mean, for when the effect of blocks cannot be removed.
 fn plain_mean(logs: impl Iterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = logs.collect();
     let sum: f64 = logs.iter().sum();
@@ -230,7 +231,7 @@ fn neighbours(grid: &Grid, fitted: &Fitted) -> Vec<GridContrast> {
     asked.iter().zip(&found).filter_map(contrast).collect()
 }
 
-/// What each factor does: its values against its first one, all else equal.
+/// Returns the effect of each factor: its values against its first one, all else equal.
 fn effects(grid: &Grid, fitted: &Fitted) -> Vec<FactorEffect> {
     let asked = fitted.to_first();
     let found = fitted.compare(&asked.iter().map(Step::contrast).collect::<Vec<_>>());
@@ -251,11 +252,11 @@ fn effects(grid: &Grid, fitted: &Fitted) -> Vec<FactorEffect> {
     grid.factors.iter().enumerate().map(|(number, factor)| of(number, &factor.name)).collect()
 }
 
-/// What is asked of two-valued factors: names, how, and the cells.
+/// A contrast of two-valued factors: their names, the condition, and the cells.
 type Asked = (Vec<String>, String, Contrast);
 
-/// What factors of two values each are worth: alone, with each combination of the others, on average, and how two depend on
-/// each other (Box, Hunter and Hunter, Statistics for Experimenters, chapter 5).
+/// Returns the effects of factors with two values each: alone, with each combination of the others, on average, and
+/// the interaction of two (Box, Hunter and Hunter, Statistics for Experimenters, chapter 5).
 fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
     let layout = layout(grid);
     if layout.levels.iter().any(|levels| *levels != 2) {
@@ -282,7 +283,8 @@ fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
     asked.into_iter().zip(&found).filter_map(effect).collect()
 }
 
-/// What a factor is worth at each combination of the others' values; where there are no others, the mean says it.
+/// Returns the contrasts of a factor at each combination of the others' values; none where there are no others,
+/// because the mean is the same.
 fn simple(grid: &Grid, layout: &Layout, factor: usize) -> Vec<Asked> {
     if grid.factors.len() < 2 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A grid of cells: which to visit next, and what its trials say together.
+//! A grid of cells: the order in which they are measured, and the analysis of their trials.
 
 mod called;
 mod expect;

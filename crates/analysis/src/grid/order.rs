@@ -1,12 +1,13 @@
-//! Which cells a block visits, and in which order. Pure: drawn from the grid's seed.
+//! The cells that a block visits, and their order. Pure: drawn from the grid's seed.
 
 use landspeed_record::Grid;
 use landspeed_stats::Random;
 use landspeed_units::Nanos;
 
-/// Most time that a block takes: what drifts on a shared machine in a minute hits all of its cells.
+/// The longest time of a block: drift within a minute on a shared machine affects all of its cells.
 const BLOCK: Nanos = Nanos::secs(60);
-/// Keeps the order within blocks apart from the dealing of cells to blocks.
+/// The offset that separates the random streams of the order within blocks from those of the assignment of cells to
+/// blocks.
 const WITHIN: u64 = 1 << 32;
 
 /// The cells of a block that are measured together, because a slow factor has one value in all of them.
@@ -16,15 +17,15 @@ pub struct Plot {
     pub cells: Vec<u32>,
 }
 
-/// How many blocks visit every cell once: one, or more where all cells take longer than a block may. Each of those visits
-/// every plot, a part of each plot's cells, and the reference.
+/// Returns the number of blocks that visit every cell once: one, or more where all cells take longer than a block
+/// may. Each of several blocks visits every plot, a part of each plot's cells, and the reference.
 pub fn blocks_a_pass(grid: &Grid) -> u32 {
     let longest = plots(grid).iter().map(|plot| plot.cells.len()).max().unwrap_or(1);
     let wanted = grid.trial_ns.times(u64::from(grid.cells())).0.div_ceil(BLOCK.0);
     u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, longest as u32)
 }
 
-/// The plots of a block in the order in which they are visited, each with its cells in theirs.
+/// Returns the plots of a block in the order in which they are visited, with their cells in order.
 pub fn block(grid: &Grid, number: u32) -> Vec<Plot> {
     let parts = blocks_a_pass(grid);
     let (pass, part) = (number / parts, (number % parts) as usize);
@@ -46,7 +47,7 @@ pub fn block(grid: &Grid, number: u32) -> Vec<Plot> {
     visited
 }
 
-/// Every cell, by the plot that it belongs to.
+/// Returns every cell, by its plot.
 fn plots(grid: &Grid) -> Vec<Plot> {
     let mut plots: Vec<Plot> = Vec::new();
     for cell in 0..grid.cells() {
@@ -59,14 +60,14 @@ fn plots(grid: &Grid) -> Vec<Plot> {
     plots
 }
 
-/// Fisher and Yates; the remainder's bias is one in 2^50 here.
+/// Shuffles by Fisher and Yates; the bias of the remainder is one in 2^50 here.
 fn shuffle<T>(items: &mut [T], random: &mut Random) {
     for n in (1..items.len()).rev() {
         items.swap(n, (random.draw() % (n as u64 + 1)) as usize);
     }
 }
 
-/// About how long a block takes.
+/// Returns the approximate time of a block.
 pub fn block_time(grid: &Grid) -> Nanos {
     let parts = u64::from(blocks_a_pass(grid));
     let trials = u64::from(grid.cells()).div_ceil(parts);
@@ -78,7 +79,8 @@ pub fn block_time(grid: &Grid) -> Nanos {
     grid.trial_ns.times(trials) + toggles(true, plots) + toggles(false, trials)
 }
 
-/// The least time in which a grid has intervals: three blocks, six where factors are varied over whole plots.
+/// Returns the least time in which a grid has intervals: three blocks, or six where factors are varied over whole
+/// plots.
 pub fn least_time(grid: &Grid) -> Nanos {
     let blocks = if grid.has_plots() { 6 } else { 3 };
     block_time(grid).times(blocks * u64::from(blocks_a_pass(grid)))

@@ -1,12 +1,12 @@
-//! When a grid is precise enough.
+//! Decides when a grid is precise enough.
 
 use landspeed_record::{Grid, GridTrial};
 use landspeed_stats::grid::Trial;
 
 use super::fitted::{Fitted, points};
 
-/// Looks at the intervals after each block, where the user asked for a precision. How wide an interval is says nothing of
-/// where it lies, so that looking again and again costs no confidence (Chow and Robbins, Ann. Math. Stat. 36, 1965).
+/// The check of the intervals after each block, if the user requested a precision. The width of an interval does not
+/// depend on where it lies, so that repeated checks cost no confidence (Chow and Robbins, Ann. Math. Stat. 36, 1965).
 #[derive(Debug)]
 pub struct Precision {
     grid: Grid,
@@ -15,7 +15,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Of a grid with the trials that it has already.
+    /// Returns the check for a grid with the trials that it already has.
     pub fn of(grid: &Grid, done: &[GridTrial]) -> Precision {
         let trials = points(grid, done, |trial| trial.figure(grid.figure));
         let mut precision = Precision { grid: grid.clone(), trials, is_reached: false };
@@ -27,7 +27,7 @@ impl Precision {
         self.trials.extend(points(&self.grid, [trial], |trial| trial.figure(self.grid.figure)));
     }
 
-    /// Looks whether every ratio to the reference is known as well as was asked for.
+    /// Checks whether every ratio to the reference has the requested precision.
     pub fn end_block(&mut self) {
         let Some(wanted) = self.grid.precision else { return };
         self.is_reached = self.widest().is_some_and(|half| half <= wanted.ln_1p());
@@ -37,7 +37,8 @@ impl Precision {
         self.is_reached
     }
 
-    /// Half the width of the widest interval of a ratio to the reference, as a log; `None` where there is none yet.
+    /// Returns half the width of the widest interval of a ratio to the reference, as a log; `None` where there is
+    /// none yet.
     fn widest(&self) -> Option<f64> {
         let fitted = Fitted::of(&self.grid, &self.trials).ok()?;
         let found = fitted.compare(&fitted.to_reference());

@@ -1,23 +1,24 @@
-//! What a verdict advises: which of the waiting candidates come first, why, and what is expected of them. It
-//! decides about their order and about nothing else.
+//! The candidates that a verdict advises: which of the waiting ones come first, why, and with which expected gain.
+//! Advice changes the order of candidates and nothing else.
 
 use landspeed_record::{Advised, Cell, Finding, Remedy, VerdictLine};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Hint {
     pub(crate) knob: String,
-    /// Empty: the table chooses.
+    /// The advised value; empty where the knob table chooses it.
     pub(crate) value: String,
     pub(crate) why: Advised,
 }
 
-/// The remedies of a verdict that name a knob, by finding, in its order. What stands in `cell` already is left out.
+/// Returns the remedies of a verdict that name a knob, by finding, in the verdict's order. A remedy whose value is
+/// already set in `cell` is left out.
 pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Vec<Hint>> {
     line.verdict.findings.iter().map(|finding| of_finding(line.number, finding, cell)).collect()
 }
 
-/// A finding's gain is expected of its first remedy; where that one stands already, so that it cannot be what is
-/// missing, of the next.
+/// Returns the hints of one finding. Its gain is expected of its first remedy; where that one is already set, so that
+/// it cannot be what is missing, of the next.
 fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<Hint> {
     let mut passed_on = None;
     let mut hints = Vec::new();
@@ -33,7 +34,7 @@ fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<Hint> {
     hints
 }
 
-/// Whether the remedy's value stands wherever its knob is.
+/// Returns true if the remedy's value is set wherever `cell` has its knob.
 fn stands(remedy: &Remedy, cell: &Cell) -> bool {
     let mut places =
         [&cell.a, &cell.b, &cell.flow].into_iter().filter_map(|s| s.get(&remedy.knob)).peekable();

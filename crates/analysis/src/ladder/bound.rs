@@ -1,28 +1,28 @@
 //! A bound that a search has found: the rate that a path carries.
 //!
-//! To stay within it is no gain in rate, so that no comparison of rates could keep it. It is a condition of every
-//! comparison from then on, but for those against the start.
+//! Keeping within it brings no gain in rate, so that no comparison of rates could keep it. From then on it is a
+//! condition of every comparison, except those against the start.
 
 use landspeed_record::{Answer, Cell, StepLine, StepSummary};
 
 use super::climb::Climb;
 use super::run_state::RunState;
 
-/// What a search has found.
+/// The result of a search for the rate that a path carries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
     pub knob: String,
     pub value: String,
-    /// What is set for it, its value among it.
+    /// All settings of the bound, its own value among them.
     pub change: Cell,
-    /// How it was found, in words.
+    /// How the bound was found, in words.
     pub reason: String,
-    /// Share of the datagrams that may be lost within it, 0 to 1.
+    /// The share of the datagrams that may be lost within the bound, 0 to 1.
     pub may_lose: f64,
 }
 
 impl Bound {
-    /// Its name among the run's steps; a later one of the same knob replaces it.
+    /// Returns the bound's id among the run's steps; a later bound of the same knob replaces it.
     fn id(&self) -> String {
         format!("bound-{}", self.knob)
     }
@@ -43,7 +43,7 @@ impl Bound {
         StepLine { summary, incumbent: incumbent.clone(), candidate: candidate.clone() }
     }
 
-    /// Says at the end whether the final setting's fresh trials kept within the bound.
+    /// Adds to the bound's step whether the final setting's fresh trials kept within the bound.
     pub(super) fn revise(&self, lost: Option<f64>, run: &mut RunState) {
         let Some(lost) = lost else { return };
         let id = self.id();
@@ -55,7 +55,7 @@ impl Bound {
 }
 
 impl Climb {
-    /// Lays a bound over what stands.
+    /// Applies a bound to the current setting.
     pub(super) fn bound(&mut self, bound: Bound, run: &mut RunState) {
         self.standing.bound = None;
         let without = self.standing.cell(&[]);

@@ -1,10 +1,10 @@
-//! The final check, on fresh trials only: is each kept step still worth something, and what is the
-//! whole worth?
+//! The final check, on fresh trials only: whether each kept step is still worth something, and what the final setting
+//! is worth as a whole.
 //!
-//! Each kept step is left out once (see `left_out`). The one whose left-out interval lies lowest, and below the
-//! least effect, is dropped and the rest is measured again. Between those blocks the final setting is compared with the
-//! start (and with a given setting), for as long as there is time. Where a step adds something else than what would be
-//! lost without it, the pair with the step that it interacts with is measured as a 2x2.
+//! Each kept step is left out once (see `left_out`). The one whose left-out interval lies lowest, and below the least
+//! effect, is dropped and the rest is measured again. Between those blocks the final setting is compared with the
+//! start (and with a given setting), for as long as there is time. Where a step added something else than what would
+//! be lost without it, the pair of it and the step that it interacts with is measured as a 2x2.
 
 use landspeed_record::Cell;
 use landspeed_stats::Guard;
@@ -22,22 +22,22 @@ pub(crate) use conclude::gain;
 mod conclude;
 mod square;
 
-/// Blocks of final against start before the time may end the run.
+/// Blocks of final against start that are measured before the time may end the run.
 const LEAST_BLOCKS: u32 = 4;
-/// Blocks of final against start at most, where nothing waits for its turn between them.
+/// The most blocks of final against start, unless left-out blocks are still due between them.
 const MOST_BLOCKS: u32 = 24;
-/// Blocks of one side of a 2x2.
+/// The blocks of one side of a 2x2.
 const SQUARE_BLOCKS: u32 = 8;
-/// The part of the check's time over which the blocks are spread that may still drop a step.
+/// The part of the check's time over which the left-out blocks that may still drop a step are spread.
 const DROP_PART: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Final over start.
+    /// The final setting over the start.
     Final,
-    /// Final over the setting given.
+    /// The final setting over the given one.
     Against,
-    /// First step without the second, over neither: the other side of a 2x2.
+    /// The first step without the second, over neither: the other side of a 2x2.
     Square(usize, usize),
 }
 
@@ -45,12 +45,13 @@ enum Role {
 struct Slot {
     role: Role,
     comparison: Comparison,
-    /// Blocks at most.
+    /// The most blocks that count.
     cap: u32,
 }
 
 impl Slot {
-    /// Whether it wants more blocks. Discards may cost it a few more.
+    /// Returns true if the comparison takes more blocks, up to `cap` that count. Discards may cost it half as many
+    /// more.
     fn open(&self, cap: u32) -> bool {
         self.comparison.series.counted() < cap && self.comparison.series.attempts() < cap + cap / 2 + 1
     }
@@ -65,9 +66,9 @@ pub(crate) struct Check {
     standing: Standing,
     left_out: LeftOut,
     slots: Vec<Slot>,
-    /// When the setting that stands was first measured here.
+    /// The time at which the check of the current setting began.
     since: Option<Nanos>,
-    /// How often the final comparisons began.
+    /// The number of times that the final comparisons began.
     finals: u32,
 }
 
@@ -100,7 +101,7 @@ impl Check {
         }
     }
 
-    /// The comparison cannot be measured: it is left out.
+    /// Leaves out a comparison that cannot be measured.
     pub(crate) fn failed(&mut self, step: &str, why: &str, run: &mut RunState) {
         run.note(format!("the comparison '{step}' of the final check failed and is left out: {why}"));
         if self.left_out.failed(step) {
@@ -118,7 +119,7 @@ impl Check {
         conclude::conclude(self, run)
     }
 
-    /// Measures the setting that stands now from here on.
+    /// Starts to measure the current setting.
     fn begin(&mut self, run: &RunState) {
         self.since = Some(run.clock.used);
         self.slots.clear();
@@ -135,8 +136,8 @@ impl Check {
         self.add_final(Role::Final, ("final", "final against start: final setting over the start"), start);
     }
 
-    /// Begins a comparison of the final setting with `other`. Its name says whether it is the first of its kind,
-    /// so that no two blocks of a record share a name.
+    /// Adds a comparison of the final setting with `other`. Its label has a number from the second of its kind on, so
+    /// that no two blocks of a record share a name.
     fn add_final(&mut self, role: Role, (label, what): (&str, &str), other: Cell) {
         let label = if self.finals > 1 { format!("{label} {}", self.finals) } else { label.to_owned() };
         let cells = (other, self.standing.cell(&[]));
@@ -144,7 +145,8 @@ impl Check {
         self.slots.push(Slot { role, comparison, cap: MOST_BLOCKS });
     }
 
-    /// The next block: what the end of the budget demands, what is due, then the others in turn.
+    /// Returns the next block: one that final comparisons still need if the budget is nearly used up, then a left-out
+    /// block that is due, then the other comparisons in turn.
     fn next(&mut self, run: &mut RunState) -> Option<Box<Pair>> {
         let block = run.blocks(1, self.standing.toggle());
         let left = run.clock.left_before(Nanos(0));
@@ -165,7 +167,7 @@ impl Check {
         self.slots.iter_mut().filter(open).min_by_key(turn).map(|slot| slot.comparison.pair(run))
     }
 
-    /// The left-out block that is due: first those that may still drop a step.
+    /// Returns the left-out block that is due: first those that may still drop a step.
     fn due(&mut self, run: &mut RunState) -> Option<Box<Pair>> {
         let end = run.clock.end();
         let since = self.since.unwrap_or_default();
@@ -174,7 +176,7 @@ impl Check {
         pair.or_else(|| self.left_out.due(&self.standing, end, run))
     }
 
-    /// Drops the step that is worth least in the setting that stands, where that lies below the least effect.
+    /// Drops the step that is worth least in the current setting, if its interval lies below the least effect.
     fn drop_what_is_useless(&mut self, run: &mut RunState) -> bool {
         let least = 1.0 + run.rules.least_effect;
         let judged = self.standing.steps().into_iter().filter_map(|i| {
@@ -200,7 +202,7 @@ impl Check {
         }
     }
 
-    /// The guards against the start, on fresh trials: a broken one drops the step that costs most.
+    /// Tests the guards against the start, on fresh trials. A broken one drops the step that costs most.
     fn drop_what_breaks_a_guard(&mut self, run: &mut RunState) -> bool {
         let Some(slot) = self.slots.iter().find(|s| s.role == Role::Final) else { return false };
         let series = &slot.comparison.series;
@@ -224,14 +226,14 @@ impl Check {
 }
 
 impl Slot {
-    /// Blocks that it needs whatever the time.
+    /// Returns the number of blocks that the comparison needs regardless of the time.
     fn missing(&self) -> u32 {
         let needs = self.cap > 0 && self.is_final() && self.open(LEAST_BLOCKS);
         if needs { LEAST_BLOCKS - self.comparison.series.counted() } else { 0 }
     }
 }
 
-/// Blocks that the final check needs where the kept steps are owed so many.
+/// Returns the blocks that the final check needs if the kept steps are still owed `owed` blocks.
 pub(crate) fn blocks_needed(owed: u32, rules: &Rules) -> u32 {
     let against = if rules.against.is_some() { 2 } else { 1 };
     owed + against * 2 * LEAST_BLOCKS

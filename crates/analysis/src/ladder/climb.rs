@@ -1,4 +1,4 @@
-//! The climb: one step after the other, each against what stands.
+//! The climb: tries one candidate after the other, each in a step against the current setting.
 
 use std::collections::VecDeque;
 
@@ -16,19 +16,20 @@ use super::run_state::RunState;
 use super::step::{Decision, STOPPED, Step, blank, least_time};
 use super::{BlockResult, Progress};
 
-/// Why a candidate was not tried for want of time.
+/// The reason that is reported for a candidate that was not tried for want of time.
 pub const NO_ROOM: &str = "no room in the budget";
 
 #[derive(Debug)]
 pub(crate) struct Climb {
     pub(super) incumbent: Cell,
     queue: Queue,
-    /// What cannot matter as things stand; reported at the end, for a kept step can change it.
+    /// Candidates that cannot matter with the current setting. They are reported at the end, because a kept step can
+    /// change that.
     idle: Vec<Candidate>,
-    /// The early one in front, the late one at the back.
+    /// The placebos: the early one in front, the late one at the back.
     placebos: VecDeque<Candidate>,
     early_due: bool,
-    /// Whether the bottleneck may have moved since the run last looked at it.
+    /// True if the bottleneck may have moved since the last verdict.
     watch_due: bool,
     step: Option<Step>,
     pub(super) standing: Standing,
@@ -67,7 +68,7 @@ impl Climb {
         climb
     }
 
-    /// The candidates as they look against what stands now.
+    /// Replaces the candidates by those planned for the current setting.
     pub(crate) fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
         for waiting in &mut self.placebos {
             if let Some(renewed) = placebos.iter().find(|placebo| placebo.knob == waiting.knob) {
@@ -81,7 +82,7 @@ impl Climb {
         self.idle.retain(|c| !waits_or_was_tried(c));
     }
 
-    /// Candidates that the verdict's remedies name come first, until a step is kept.
+    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept.
     pub(crate) fn advise(&mut self, line: &VerdictLine) {
         self.queue.advise(&hints(line, &self.incumbent));
     }
@@ -98,7 +99,7 @@ impl Climb {
     }
 
     pub(crate) fn advance(&mut self, run: &mut RunState) -> Progress {
-        // Kept steps are confirmed between the blocks of those that follow.
+        // Kept steps are confirmed between the blocks of the steps that follow.
         let end = run.clock.end();
         if let Some(pair) = self.left_out.due(&self.standing, end, run) {
             return Progress::Measure(pair);
@@ -134,7 +135,7 @@ impl Climb {
         }
     }
 
-    /// The step in progress, or what confirms a kept one, cannot be measured.
+    /// Handles a block that cannot be measured: that of the step in progress, or one that confirms a kept step.
     pub(crate) fn failed(&mut self, label: &str, why: &str, run: &mut RunState) {
         if self.left_out.failed(label) {
             run.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
@@ -157,8 +158,8 @@ impl Climb {
         Check::new(self.standing.clone(), self.left_out.clone())
     }
 
-    /// Whether to look at what holds the path back before the next step: at the start and after each kept step,
-    /// where there are steps to come and time for both.
+    /// Returns true if the run should get a verdict before the next step: at the start and after each kept step, if
+    /// there are steps to come and time for both.
     fn should_watch(&mut self, run: &mut RunState) -> bool {
         if !std::mem::take(&mut self.watch_due) || self.queue.is_empty() {
             return false;
@@ -168,7 +169,7 @@ impl Climb {
         run.may_watch(reserve, step)
     }
 
-    /// The next candidate that has something to change, room in the budget and a share of the error.
+    /// Returns the next candidate that changes something, has room in the budget and gets a share of the error.
     fn next_task(&mut self, run: &mut RunState) -> Option<(Task, f64)> {
         if std::mem::take(&mut self.early_due)
             && let Some(placebo) = self.placebos.pop_front()
@@ -185,7 +186,7 @@ impl Climb {
         self.ready(Task::new(late, true), run)
     }
 
-    /// Passes over what cannot be tried, with the reason.
+    /// Returns the task with its grant, or passes over one that cannot be tried, with the reason.
     fn ready(&mut self, task: Task, run: &mut RunState) -> Option<(Task, f64)> {
         let reserve = self.reserve(task.placebo, run);
         let grant = self.ledger.grant();
@@ -199,7 +200,7 @@ impl Climb {
         } else {
             return Some((task, grant));
         };
-        // A candidate that waits for a second try has its line already.
+        // A candidate that waits for a second try already has its line.
         if !task.reopened() {
             self.pass_over(&task, Answer::NotTried, why, run);
         }
@@ -210,8 +211,8 @@ impl Climb {
         let id = self.id(&task);
         let max_blocks = match (task.placebo, task.reopened()) {
             (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
-            // What stood in its way is gone, so it is expected to matter now: windows after TSO. It
-            // would be a pity to stop short of showing it.
+            // The step that interacts with it is kept, so it is expected to matter now (windows after TSO): it gets
+            // more blocks to show it.
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };
@@ -272,14 +273,14 @@ impl Climb {
         format!("{:02}-{placebo}{}={}{again}", self.serial, task.candidate.knob, task.candidate.value)
     }
 
-    /// The time that must be left when the step that runs ends: for the final check, which needs more the more was kept
-    /// (up to half of the budget), and for the late placebo. The early placebo leaves time for one step too, or a short
-    /// run would answer nothing that was asked.
+    /// Returns the time that must be left when the current step ends: for the final check, which needs more the more
+    /// was kept (up to half of the budget), and for the late placebo. The early placebo also leaves time for one
+    /// step, because a short run would otherwise try no candidate.
     fn reserve(&self, is_placebo: bool, run: &RunState) -> Nanos {
         let toggles = self.standing.kept.iter().map(Kept::toggle).max().unwrap_or_default();
         let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);
         let late = self.placebos.back().map_or(Nanos(0), |late| least_time(late, true, run));
-        // A block more, for the last one of the placebo may take longer than expected.
+        // One block more, because the last one of the placebo may take longer than expected.
         let time = |c: &Candidate| least_time(c, false, run) + run.blocks(1, c.toggle_ns);
         let first = self.queue.waiting().map(time).min().filter(|_| is_placebo).unwrap_or_default();
         run.blocks(owed, toggles).min(run.clock.half()).max(run.rules.final_time()) + late + first

@@ -13,16 +13,16 @@ use crate::series::{Block, Series};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
-    /// For `Pair::step`.
+    /// The label for `Pair::step`.
     pub(crate) label: String,
     pub(crate) what: String,
     pub(crate) incumbent: Cell,
     pub(crate) candidate: Cell,
     pub(crate) toggle: Nanos,
     pub(crate) series: Series,
-    /// For `Pair::most`.
+    /// The block limit for `Pair::most`; 0 for none.
     pub(crate) most: u32,
-    /// See `BlockResult::remarks`, each once.
+    /// The distinct remarks of its blocks (`BlockResult::remarks`).
     pub(crate) remarks: BTreeSet<String>,
     order: Order,
 }
@@ -47,7 +47,7 @@ impl Comparison {
         }
     }
 
-    /// The same, of so many blocks at most.
+    /// Limits the comparison to `most` blocks.
     pub(crate) fn of_at_most(self, most: u32) -> Self {
         Comparison { most, ..self }
     }
@@ -66,7 +66,7 @@ impl Comparison {
         })
     }
 
-    /// Takes a block in, or discards it and says so.
+    /// Adds a block to the series, or discards it and notes why.
     pub(crate) fn observe(&mut self, result: &BlockResult, run: &mut RunState) {
         self.remarks.extend(result.remarks.iter().cloned());
         let block = Block::new(&result.figures, result.candidate_first);
@@ -84,7 +84,8 @@ impl Comparison {
         run.note(format!("block {number} of {} discarded: {why}", self.label));
     }
 
-    /// The mean log ratio of a figure, above zero better, freed of what lost time did; zero where it was not measured.
+    /// Returns the mean log ratio of a figure, above zero better, after removing the effect of lost processor time;
+    /// zero where it was not measured.
     pub(crate) fn mean_better(&self, metric: Metric, toll: &Toll) -> f64 {
         let blocks = self.series.contrasts(metric, toll);
         let freed: Vec<f64> = blocks.iter().filter(|block| block.counts).map(|block| block.freed).collect();

@@ -1,4 +1,4 @@
-//! What a run's own trials say against it: signs of the kinds of noise under which a false keep is not bounded
+//! Doubts about a run from its own trials: signs of the kinds of noise under which a false keep is not bounded
 //! (docs/results/decisions.md lists them).
 
 use landspeed_record::Estimate;
@@ -9,17 +9,18 @@ use super::guards;
 use super::words::interval;
 use crate::lost::Toll;
 
-/// What a run's trials say against it.
+/// The doubts that a run's trials raise, in words.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doubts(Vec<String>);
 
-/// The chance that blocks vary by so much more than their trials, where nothing but the trials varies.
+/// The probability below which blocks are taken to vary more than their trials explain.
 const CHANCE: f64 = 0.01;
-/// Times the variance that trials imply which a run may have in its blocks: below, it changes little.
+/// The ratio of the blocks' variance to the one that their trials imply, up to which it changes little.
 const TIMES: f64 = 1.5;
 
 impl Doubts {
-    /// A kept step's own trials and those that were to confirm it: `added` and `worth` are what both said.
+    /// Adds the doubts about a kept step, from its own trials (`added`) and from those that were to confirm it
+    /// (`worth`).
     pub(crate) fn of_kept(
         &mut self,
         setting: &str,
@@ -37,7 +38,7 @@ impl Doubts {
         self.0.extend(mishaps.map(|why| format!("{setting}: {why}; guards can miss mishaps that are rare")));
     }
 
-    /// All of it, with what blocks say that vary more than their trials explain.
+    /// Returns all doubts, with one more if the blocks vary more than their trials explain.
     pub(crate) fn all(self, excess: Excess) -> Vec<String> {
         let mut said = self.0;
         if excess.times() > TIMES && excess.chance() < CHANCE {

@@ -1,4 +1,4 @@
-//! What a budget has room for, told before anything is measured, by the times that the climb itself goes by.
+//! What a budget has room for, computed before anything is measured, from the same times that the climb uses.
 
 use landspeed_record::Candidate;
 use landspeed_units::Nanos;
@@ -8,20 +8,20 @@ use super::check::blocks_needed;
 use super::run_state::RunState;
 use super::step::{least_time, usual_time};
 
-/// What a run over some candidates takes and gets done.
+/// The extent of a run over some candidates: what it needs and how far it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forecast {
-    /// Candidates that may be tried.
+    /// The number of candidates that may be tried.
     pub open: usize,
-    /// About how many of them the budget has time for.
+    /// The approximate number of candidates that the budget has time for.
     pub tries: usize,
-    /// The least budget in which the quickest of them comes to an answer, with its placebos and the final check;
+    /// The least budget in which the quickest candidate comes to an answer, with the placebos and the final check;
     /// `None` where there is nothing to try.
     pub least: Option<Nanos>,
 }
 
 impl Forecast {
-    /// Of a run by `rules`.
+    /// Computes the forecast of a run by `rules`.
     pub fn new(rules: &Rules, candidates: &[Candidate]) -> Forecast {
         let run = RunState::new(rules.clone());
         let mut open: Vec<&Candidate> = candidates.iter().filter(|c| c.skip.is_none()).collect();
@@ -41,7 +41,8 @@ impl Forecast {
     }
 }
 
-/// The final check takes its share of the budget, and its least blocks at least.
+/// Returns the least budget for one candidate. The final check takes its share of the budget, and at least the time
+/// of its least blocks.
 fn least_budget(candidate: &Candidate, before: Nanos, run: &RunState) -> Nanos {
     let climb = before + least_time(candidate, false, run);
     let check = run.blocks(blocks_needed(0, &run.rules), candidate.toggle_ns);
@@ -64,7 +65,7 @@ mod tests {
             Forecast::new(&Rules::default(), &all).least
         };
         assert_eq!(least(&[]), None);
-        // 11 blocks of 1.76 s, of which a third more goes to the final check.
+        // 11 blocks of 1.76 s, plus a third of that for the final check.
         let quick = least(&[0]).expect("something to try");
         assert!((Nanos::secs(25)..Nanos::secs(40)).contains(&quick), "{quick}");
         assert!(least(&[4]).expect("something to try") > quick.times(4));

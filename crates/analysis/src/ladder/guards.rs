@@ -1,8 +1,8 @@
-//! What else a change does: the figures that it must leave alone.
+//! Guards of a step: the figures that a change must not harm.
 //!
-//! A guard holds where three things are shown: the mean of the blocks is not worse by the margin, nor is the ratio of
-//! totals, and no more of the candidate's trials are bad than of the incumbent's. The last needs trials more than
-//! anything: a mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
+//! The guards hold if three things are shown: neither the mean of the blocks nor the ratio of totals is worse by the
+//! margin, and no more of the candidate's trials are bad than of the incumbent's. The last needs the most trials: a
+//! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
 
 use landspeed_record::Arm;
 use landspeed_stats::{Guard, guard, guard_sums};
@@ -15,33 +15,35 @@ use crate::Metric;
 use crate::lost::{Toll, WAYS};
 use crate::series::Series;
 
-/// One-sided confidence of a guard.
+/// The one-sided confidence of a guard.
 const CONFIDENCE: f64 = 0.95;
-/// Fewest trials of the candidate on which a guard holds.
+/// The fewest trials of the candidate with which a guard holds.
 const LEAST_TRIALS: usize = 44;
-/// A difference of lost processor time that is worth a word, as a share.
+/// The smallest difference in lost processor time that is reported, as a share.
 const LEAST_LOSS: f64 = 0.005;
-/// Times the incumbent's round trip under load that breaks its guard, and ...
+/// A candidate's round trip under load breaks its guard if it exceeds the incumbent's by this factor and by
+/// [`LOADED_MORE`].
 const LOADED_FACTOR: f64 = 2.0;
-/// ... how much more it has to be besides: queues of microseconds that double hurt no one.
+/// The least by which the round trip under load must exceed the incumbent's to break its guard: doubling a queue of
+/// microseconds does no harm.
 const LOADED_MORE: Nanos = Nanos::millis(5);
 
-/// Blocks of so many trials, half of them the candidate's, that guards need.
+/// Returns the blocks of `trials` trials, half of them the candidate's, that guards need.
 pub(crate) fn least_blocks(trials: usize) -> u32 {
     LEAST_TRIALS.div_ceil(trials / 2) as u32
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Guarded {
-    /// Nothing else suffers.
+    /// No guarded figure suffers.
     Hold,
-    /// Something does: what.
+    /// A guarded figure suffers. Holds its description.
     Broken(String),
-    /// That is not shown yet: of what.
+    /// It is not shown yet that no figure suffers. Holds the description of the one in question.
     Unclear(String),
 }
 
-/// The verdict on `metric` by the mean and by totals, the worse of both, in words.
+/// Judges `metric` by the mean and by the totals. Returns the worse verdict, with the estimate in words.
 pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (Guard, String) {
     let (margin, toll) = (run.rules.guard, &run.toll);
     let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
@@ -56,7 +58,7 @@ pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (Guard, 
     (verdict, format!("{}{of} {} (above 1 is better)", metric.name(), words::interval(estimate)))
 }
 
-/// All guards of a step; `totals` are those of the steps kept so far.
+/// Judges all guards of a step; `totals` are those of the steps kept so far.
 pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> Guarded {
     let rules = &run.rules;
     let series = &comparison.series;
@@ -71,7 +73,7 @@ pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> G
         }
         match judge(series, metric, run) {
             (Guard::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
-            // Several small losses: judged once this one is known to be small.
+            // Several small losses may add up: the sum is judged once this one is known to be small.
             (Guard::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
                 return Guarded::Broken(format!("against the start: {said}"));
             }
@@ -82,13 +84,13 @@ pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> G
     unclear.map_or(Guarded::Hold, Guarded::Unclear)
 }
 
-/// Too few trials to show that mishaps are rare.
+/// Returns the reason why there are too few trials to show that mishaps are rare, if so.
 fn few(series: &Series) -> Option<String> {
     let trials = series.trials(Arm::Candidate).count();
     (trials < LEAST_TRIALS).then(|| format!("{trials} trials of it, {LEAST_TRIALS} are needed"))
 }
 
-/// Figures of which more of the candidate's trials are bad than of the incumbent's.
+/// Describes the first figure for which more of the candidate's trials are bad than of the incumbent's.
 pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
     Metric::ALL.into_iter().find_map(|metric| {
         let [usual, own] = series.bad_trials(metric, toll);
@@ -102,7 +104,7 @@ pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
     })
 }
 
-/// The round trip while the stream runs, where it is worse than it may be.
+/// Describes the round trip under load, if it is worse than its guard allows.
 fn loaded(series: &Series) -> Option<String> {
     let mean = |arm| {
         let seen: Vec<f64> =
@@ -114,12 +116,12 @@ fn loaded(series: &Series) -> Option<String> {
         .then(|| format!("round trip under load {} after {}", Nanos(own as u64), Nanos(usual as u64)))
 }
 
-/// Whether a round trip under load breaks its guard.
+/// Returns true if a round trip under load breaks its guard.
 pub fn too_long_under_load(usual: Nanos, own: Nanos) -> bool {
     own.0 as f64 > LOADED_FACTOR * usual.0 as f64 && own > usual + LOADED_MORE
 }
 
-/// What else differs between the arms, in words: the processor time that their trials lost to others.
+/// Describes differences in the processor time that the arms' trials lost to others.
 pub(crate) fn lost(series: &Series) -> Vec<String> {
     let said = |way| {
         let loss = series.loss(way)?;

@@ -1,4 +1,4 @@
-//! The steps that were kept, and the settings that they make.
+//! The steps that were kept, and the setting that they make.
 
 use landspeed_record::{Candidate, Cell, Estimate};
 use landspeed_units::Nanos;
@@ -14,13 +14,13 @@ use crate::series::CONFIDENCE;
 pub(crate) struct Kept {
     pub(crate) id: String,
     pub(crate) candidate: Candidate,
-    /// What it added, above one better.
+    /// The gain that the step added when it was tried, above one better.
     pub(crate) added: Estimate,
     pub(crate) dropped: Option<String>,
 }
 
 impl Kept {
-    /// A candidate that was so much better in each block.
+    /// Returns a kept candidate; `betters` are its log ratios, one a block.
     pub(crate) fn new(candidate: Candidate, id: String, betters: &[f64]) -> Self {
         let added = landspeed_stats::estimate(betters, CONFIDENCE);
         Kept { id, candidate, added, dropped: None }
@@ -30,7 +30,7 @@ impl Kept {
         self.candidate.toggle_ns
     }
 
-    /// Whether the effects of the two depend on each other, as far as the knob table says.
+    /// Returns true if the knob table says that the effects of the two depend on each other.
     pub(crate) fn interacts(&self, other: &Kept) -> bool {
         interact(&self.candidate, &other.candidate)
     }
@@ -48,7 +48,7 @@ impl Standing {
         Standing { start, kept: Vec::new(), bound: None }
     }
 
-    /// The setting with the kept steps, those at `without` left out, within the bound.
+    /// Returns the setting with the kept steps and the bound, without the steps at `without`.
     pub(crate) fn cell(&self, without: &[usize]) -> Cell {
         let stays = |(i, kept): &(usize, &Kept)| kept.dropped.is_none() && !without.contains(i);
         let kept = self.kept.iter().enumerate().filter(stays).map(|(_, kept)| &kept.candidate.change);
@@ -56,20 +56,21 @@ impl Standing {
         kept.chain(bound).fold(self.start.clone(), |cell, change| cell.with(change))
     }
 
-    /// Kept steps that are still part of the setting: not dropped, and not overwritten whole by a later one.
+    /// Returns the kept steps that are still part of the setting: not dropped, and not overwritten whole by a later
+    /// one.
     pub(crate) fn steps(&self) -> Vec<usize> {
         let all = self.cell(&[]);
         let counts = |&i: &usize| self.kept[i].dropped.is_none() && self.cell(&[i]) != all;
         (0..self.kept.len()).filter(counts).collect()
     }
 
-    /// The time that going from the start to the setting takes.
+    /// Returns the time to go from the start to the setting.
     pub(crate) fn toggle(&self) -> Nanos {
         self.kept.iter().filter(|kept| kept.dropped.is_none()).map(Kept::toggle).sum()
     }
 }
 
-/// The sums of the mean log ratios (above zero better) of the kept steps.
+/// The sums of the mean log ratios (above zero better) of the kept steps, for each figure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals([f64; 3]);
 

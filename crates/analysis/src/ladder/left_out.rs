@@ -1,10 +1,10 @@
-//! Fresh proof of each kept step: what stands over the same without it, in blocks that are spread over the rest of the
-//! run.
+//! Confirmation of each kept step by fresh blocks: the current setting over the same setting without the step, spread
+//! over the rest of the run.
 //!
-//! The blocks that kept a step were neighbours. Whatever favoured one arm for those seconds favoured it in all of them.
-//! So a kept step is confirmed only by blocks that lie far apart, between those of the steps that follow and of the
-//! final check. What stands changes meanwhile; each setting has its own comparison. All of them together confirm a step,
-//! the last one says what the step is worth in the end.
+//! The blocks that kept a step were neighbours: whatever favoured one arm for those seconds favoured it in all of
+//! them. So a kept step is confirmed only by blocks that lie far apart, between those of the steps that follow and of
+//! the final check. The current setting changes during that time, and each setting has its own comparison. All of
+//! them together confirm a step; the last one says what the step is worth in the end.
 
 use landspeed_record::Estimate;
 use landspeed_stats::{Contrast, Opinions};
@@ -16,13 +16,13 @@ use super::run_state::RunState;
 use super::{BlockResult, Pair, Rules, words};
 use crate::series::CONFIDENCE;
 
-/// Fewest blocks that confirm a step.
+/// The fewest blocks that confirm a step.
 const LEAST: u32 = 8;
-/// Blocks of a step where the budget allows it.
+/// The blocks that a step gets where the budget allows it.
 const MOST: u32 = 11;
 /// The part of the budget's blocks that all kept steps may take beyond [`LEAST`].
 const PART: f64 = 0.2;
-/// Blocks in the setting that stands in the end, before a step's worth there is judged.
+/// The blocks in the final setting that are needed before a step's worth there is judged.
 pub(super) const IN_THE_END: u32 = 5;
 
 #[derive(Debug, Clone, Default)]
@@ -32,25 +32,25 @@ pub(crate) struct LeftOut {
 
 #[derive(Debug, Clone)]
 struct Proof {
-    /// When it was kept, or last measured.
+    /// The time at which the step was kept or last measured.
     last: Nanos,
-    /// One for each setting that stood; the last may be of one that stands no more.
+    /// One comparison for each setting; the last may be of a setting that has changed since.
     comparisons: Vec<Comparison>,
-    /// Why it is measured no more.
+    /// True if a comparison failed, after which the step is not measured again.
     failed: bool,
 }
 
-/// How far a step's confirmation has come.
+/// The state of a step's confirmation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Confirmation {
-    /// What it is worth over all settings that stood, above one better; valid for all kept steps at once.
+    /// The worth of the step over all settings, above one better; its interval holds for all kept steps together.
     pub(crate) worth: Option<Estimate>,
     pub(crate) blocks: u32,
     pub(crate) confirmed: bool,
 }
 
 impl Confirmation {
-    /// What the blocks spread over the rest of the run say of a kept step.
+    /// Describes what the blocks spread over the rest of the run say about the step.
     pub(crate) fn in_words(&self) -> String {
         let word = if self.confirmed { "confirmed" } else { "not confirmed" };
         let worth = self.worth.map(|worth| format!(": {}", words::interval(worth))).unwrap_or_default();
@@ -59,12 +59,12 @@ impl Confirmation {
 }
 
 impl LeftOut {
-    /// Another step was kept.
+    /// Adds a kept step.
     pub(crate) fn keep(&mut self, now: Nanos) {
         self.proofs.push(Proof { last: now, comparisons: Vec::new(), failed: false });
     }
 
-    /// The next block that is due, those of each step evenly over the time until `until`.
+    /// Returns the next block that is due. The blocks of each step are spread evenly over the time until `until`.
     pub(crate) fn due(&mut self, standing: &Standing, until: Nanos, run: &mut RunState) -> Option<Box<Pair>> {
         let now = run.clock.used;
         let open = standing.steps().into_iter().filter_map(|i| Some((self.when(i, until, run)?, i)));
@@ -72,18 +72,19 @@ impl LeftOut {
         (when <= now).then(|| self.pair(step, standing, run))
     }
 
-    /// When the next block of step `i` is due; `None` where it has all it needs.
+    /// Returns the time at which the next block of step `i` is due; `None` where it needs no more.
     fn when(&self, i: usize, until: Nanos, run: &RunState) -> Option<Nanos> {
         let proof = &self.proofs[i];
         let missing = self.wanted(&run.rules).saturating_sub(proof.blocks());
         if missing == 0 || !proof.open(self.wanted(&run.rules)) {
             return None;
         }
-        // One part more than blocks: the last one comes before the end, too.
+        // The time is split into one part more than blocks, so that the last one too comes before the end.
         Some(proof.last + Nanos(until.saturating_sub(proof.last).0 / u64::from(missing + 1)))
     }
 
-    /// Like [`LeftOut::due`], for blocks in the setting that stands.
+    /// Returns the next block that is due in the current setting, with the blocks of each step spread over the given
+    /// time.
     pub(crate) fn due_in_the_end(
         &mut self,
         standing: &Standing,
@@ -102,7 +103,7 @@ impl LeftOut {
         (when <= now).then(|| self.pair(step, standing, run))
     }
 
-    /// Whether any step still waits for blocks.
+    /// Returns true if any step still needs blocks.
     pub(crate) fn waits(&self, standing: &Standing, rules: &Rules) -> bool {
         let wanted = self.wanted(rules);
         standing.steps().into_iter().any(|i| {
@@ -111,7 +112,7 @@ impl LeftOut {
         })
     }
 
-    /// Blocks that the run has to find time for before it ends.
+    /// Returns the number of blocks that must be measured before the run ends.
     pub(crate) fn owed(&self, standing: &Standing) -> u32 {
         let owes = |i: usize| {
             let here = self.here(i, standing).map_or(0, |c| c.series.counted());
@@ -120,13 +121,13 @@ impl LeftOut {
         standing.steps().into_iter().map(owes).sum()
     }
 
-    /// Blocks that each step gets: fewer where many were kept.
+    /// Returns the number of blocks that each step gets: fewer where many were kept.
     fn wanted(&self, rules: &Rules) -> u32 {
         let all = rules.budget.0 as f64 / rules.block_time.0.max(1) as f64;
         ((PART * all / self.proofs.len().max(1) as f64) as u32).clamp(LEAST, MOST)
     }
 
-    /// The next block of step `i` in the setting that stands.
+    /// Returns the next block of step `i` in the current setting.
     fn pair(&mut self, i: usize, standing: &Standing, run: &mut RunState) -> Box<Pair> {
         if self.here(i, standing).is_none() {
             let comparison = compare(i, standing, self.proofs[i].comparisons.len());
@@ -151,7 +152,7 @@ impl LeftOut {
         self.proofs.get(i).map_or(&[], |proof| &proof.comparisons)
     }
 
-    /// Takes a block in; says whether it was one of these.
+    /// Adds a block to its comparison. Returns false if it belongs to none of these.
     pub(crate) fn observe(&mut self, block: &BlockResult, run: &mut RunState) -> bool {
         let mut all = self.proofs.iter_mut().flat_map(|proof| &mut proof.comparisons);
         let Some(comparison) = all.find(|comparison| comparison.label == block.step) else { return false };
@@ -159,7 +160,7 @@ impl LeftOut {
         true
     }
 
-    /// A comparison cannot be measured; says whether it was one of these.
+    /// Records that a comparison cannot be measured. Returns false if it is none of these.
     pub(crate) fn failed(&mut self, label: &str) -> bool {
         let has = |proof: &&mut Proof| proof.comparisons.iter().any(|c| c.label == label);
         let Some(proof) = self.proofs.iter_mut().find(has) else { return false };
@@ -167,19 +168,20 @@ impl LeftOut {
         true
     }
 
-    /// What step `i` is worth in the setting that stands, above one better.
+    /// Returns the worth of step `i` in the current setting, above one better.
     pub(crate) fn worth(&self, i: usize, standing: &Standing, run: &RunState) -> Option<Estimate> {
         let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal.primary(), &run.toll);
         Some(Opinions::of(&blocks)?.estimate(CONFIDENCE))
     }
 
-    /// Whether step `i` is confirmed: by enough blocks, with the discarded ones out and with them put back.
+    /// Returns the confirmation of step `i`. It needs enough blocks, and holds both without the discarded ones and
+    /// with them.
     pub(crate) fn confirmation(&self, i: usize, run: &RunState) -> Confirmation {
         let primary = run.rules.goal.primary();
         let Some(proof) = self.proofs.get(i) else {
             return Confirmation { worth: None, blocks: 0, confirmed: false };
         };
-        // Bonferroni over the kept steps: none that is useless is confirmed, with 97.5 %.
+        // Bonferroni over the kept steps: with at least 97.5 % no useless one is confirmed.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / self.proofs.len() as f64;
         let of = |comparison: &Comparison| comparison.series.contrasts(primary, &run.toll);
         let fresh: Vec<Contrast> = proof.comparisons.iter().flat_map(of).collect();
@@ -195,14 +197,15 @@ impl Proof {
         self.comparisons.iter().map(|comparison| comparison.series.counted()).sum()
     }
 
-    /// Whether it may take more blocks. Discards may cost it a few more than `wanted`.
+    /// Returns true if the step may take more blocks. Discards may cost it half as many more than `wanted`.
     fn open(&self, wanted: u32) -> bool {
         let attempts: u32 = self.comparisons.iter().map(|comparison| comparison.series.attempts()).sum();
         !self.failed && attempts < wanted + wanted / 2 + 1
     }
 }
 
-/// The comparison of what stands with the same without step `i`, after `earlier` ones.
+/// Returns the comparison of the current setting with the same setting without step `i`; `earlier` is the number of
+/// comparisons that the step had before.
 fn compare(i: usize, standing: &Standing, earlier: usize) -> Comparison {
     let kept = &standing.kept[i];
     let again = if earlier > 0 { format!(", setting {}", earlier + 1) } else { String::new() };

@@ -1,10 +1,9 @@
-//! The ladder: which comparison to measure next, and what follows from it.
+//! The ladder: decides which comparison to measure next, and what follows from its result.
 //!
-//! A deterministic state machine that drives no I/O. The driver asks [`Ladder::next`] with the time
-//! that the run has used, does what it says, and reports blocks with [`Ladder::observe`]. The rules are
-//! those of the design's method: see `climb` for steps, order, reopening and placebos, `advice` for what a verdict
-//! changes in the order, `step` for one decision, `guards` for what it must leave alone, `left_out` for what confirms
-//! it, `check` for the final trials.
+//! A deterministic state machine that drives no I/O. The driver calls [`Ladder::next`] with the time that the run has
+//! used, carries out the action, and reports blocks with [`Ladder::observe`]. The modules: `climb` has steps, order,
+//! reopening and placebos; `advice` how a verdict changes the order; `step` one decision; `guards` the figures that a
+//! step must not harm; `left_out` the confirmation of kept steps; `check` the final trials.
 
 mod advice;
 mod bound;
@@ -42,37 +41,38 @@ use crate::series::{arms, block_trials};
 pub enum Action {
     /// Measure one block of this pair, then [`Ladder::observe`] or [`Ladder::failed`].
     Measure(Box<Pair>),
-    /// A decision, for the record. A later line with the same id replaces an earlier one: the final
-    /// trials add what a kept step is worth, or drop it.
+    /// Write a decision to the record. A later line with the same id replaces an earlier one: the final trials add
+    /// what a kept step is worth, or drop it.
     Decided(Box<StepLine>),
-    /// The bottleneck may have moved: look at what holds the path back at this cell, which stands, then
-    /// [`Ladder::advise`]. Asked once and only where [`Rules::watch_time`] is set; nothing waits for the answer.
+    /// Get a verdict at this cell, the current setting, because the bottleneck may have moved; then call
+    /// [`Ladder::advise`]. Returned once, and only where [`Rules::watch_time`] is set; the ladder continues without
+    /// an answer too.
     Watch(Box<Cell>),
-    /// Something a reader should know.
+    /// Show a note to the reader.
     Note(String),
-    /// The run is over; further calls give the same.
+    /// The run is over; further calls return the same.
     Finished(Box<Findings>),
 }
 
 /// Two cells to compare in one block of trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// For `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
+    /// The name for `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
     pub step: String,
     pub what: String,
-    /// What stands (arm A).
+    /// The current setting (arm A).
     pub incumbent: Cell,
-    /// What is tried (arm B).
+    /// The setting to try (arm B).
     pub candidate: Cell,
     pub toggle: Nanos,
-    /// Whether the block is of eight trials of half the length, whose idle round trips are asked for before the streams, in
-    /// the same order, and not of four that each ask beside their own stream: see [`Rules::fine`].
+    /// True if the block has eight trials of half the length: all idle round trips first, then the streams in the
+    /// same order. False if it has four trials, each with its own round trips and stream: see [`Rules::fine`].
     pub fine: bool,
-    /// BAAB instead of ABBA. Drawn at random, balanced over every two blocks of a comparison.
+    /// True for the order BAAB, false for ABBA. Drawn at random, balanced over every two blocks of a comparison.
     pub candidate_first: bool,
-    /// Number of the block within `step`, from 0, discarded ones included.
+    /// The number of the block within `step`, from 0, discarded ones included.
     pub block: u32,
-    /// How many blocks the comparison may take; 0 where that depends on the time left.
+    /// The most blocks that the comparison may take; 0 where that depends on the time left.
     pub most: u32,
 }
 
@@ -84,12 +84,13 @@ impl Pair {
         }
     }
 
-    /// Whose trial each of the block's is, in time order.
+    /// Returns the arm of each of the block's trials, in time order.
     pub fn arms(&self) -> Vec<Arm> {
         arms(block_trials(self.fine), self.candidate_first)
     }
 
-    /// What the block gave, in trials in time order; toggles included it took so long.
+    /// Returns the block's result: the figures of its trials in time order, and the time that it took, toggles
+    /// included.
     pub fn result(&self, figures: Vec<Figures>, took: Nanos) -> BlockResult {
         let (step, candidate_first) = (self.step.clone(), self.candidate_first);
         BlockResult { step, figures, candidate_first, took, remarks: Vec::new() }
@@ -98,35 +99,35 @@ impl Pair {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {
-    /// As in the pair.
+    /// The name of the step, as in the pair.
     pub step: String,
-    /// The trials in time order.
+    /// The figures of the trials, in time order.
     pub figures: Vec<Figures>,
-    /// As in the pair.
+    /// The order of the arms, as in the pair.
     pub candidate_first: bool,
-    /// Time that the block took, toggles included.
+    /// The time that the block took, toggles included.
     pub took: Nanos,
-    /// What was noticed in the candidate's trials beside the figures, in words that stay the same from
-    /// block to block: becomes part of the step's reason.
+    /// Observations on the candidate's trials beside the figures, in words that are identical from block to block.
+    /// They become part of the step's reason.
     pub remarks: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     pub steps: Vec<StepSummary>,
-    /// Medians of the start cell's trials in the final check.
+    /// The geometric means of the start cell's trials in the final check.
     pub start: Figures,
-    /// Medians of the final cell's trials in the final check.
+    /// The geometric means of the final cell's trials in the final check.
     pub final_: Figures,
-    /// Final over start, final check only.
+    /// The final setting over the start, from the final check only.
     pub gain: Gain,
-    /// Final over `Rules::against`, final check only.
+    /// The final setting over `Rules::against`, from the final check only.
     pub against: Option<Gain>,
     pub start_cell: Cell,
     pub final_cell: Cell,
-    /// Why the run counts for nothing, or for less: a kept placebo, an early end.
+    /// The reason why the result is not valid, or only in part: a kept placebo, an early end.
     pub void: Option<String>,
-    /// Signs that its trials are of a kind under which a false keep is not bounded.
+    /// Signs that the trials have a kind of noise under which a false keep is not bounded.
     pub doubts: Vec<String>,
 }
 
@@ -136,22 +137,22 @@ pub struct Ladder {
     climb: Climb,
     check: Option<Check>,
     asked: Option<Box<Pair>>,
-    /// How many candidates the budget was said to have time for.
+    /// The number of candidates that the budget was forecast to have time for.
     tries: usize,
     finished: Option<Box<Findings>>,
 }
 
 enum Progress {
     Measure(Box<Pair>),
-    /// To know what holds this cell back.
+    /// Get a verdict on what holds this cell back.
     Watch(Box<Cell>),
-    /// Something was decided or said; ask again.
+    /// Something was decided or noted; call again.
     Said,
     Over,
 }
 
 impl Ladder {
-    /// A ladder from `start` over `candidates`; those with `skip` set are reported and never tried.
+    /// Returns a ladder from `start` over `candidates`; those with `skip` set are reported and never tried.
     pub fn new(start: Cell, candidates: Vec<Candidate>, rules: Rules) -> Self {
         let tries = Forecast::new(&rules, &candidates).tries;
         let mut run = RunState::new(rules);
@@ -159,8 +160,8 @@ impl Ladder {
         Ladder { run, climb, check: None, asked: None, tries, finished: None }
     }
 
-    /// What to do next; `used` is the time since the run's start. Asked twice without an answer in
-    /// between, it says the same block again.
+    /// Returns the next action; `used` is the time since the run's start. Called twice without an answer in between,
+    /// it returns the same block again.
     pub fn next(&mut self, used: Nanos) -> Action {
         self.run.clock.tick(used);
         loop {
@@ -182,7 +183,7 @@ impl Ladder {
         }
     }
 
-    /// Takes a block in. One that was not asked for is ignored.
+    /// Takes the result of a block. One that was not requested is ignored.
     pub fn observe(&mut self, block: BlockResult) {
         let Some(pair) = self.asked.take_if(|pair| pair.step == block.step) else { return };
         self.run.took(&pair, block.took);
@@ -192,7 +193,7 @@ impl Ladder {
         }
     }
 
-    /// The pair of `step` cannot be measured: a value did not read back, a trial failed. A step is
+    /// Reports that the pair of `step` cannot be measured: a value did not read back, or a trial failed. A step is
     /// answered "skipped" with the reason; a comparison of the final check is left out with a note.
     pub fn failed(&mut self, step: &str, why: &str) {
         if self.asked.take_if(|pair| pair.step == step).is_none() {
@@ -204,37 +205,37 @@ impl Ladder {
         }
     }
 
-    /// Takes the candidates as they look against what stands now: to be called after a step was kept,
-    /// since what cannot matter before it may matter after (large packets without TSO), and the other
-    /// way round. Those that were tried keep their answer. `placebos` are the same against what stands now: a value that is
-    /// equivalent to the one at the start need not be so any more.
+    /// Replaces the candidates by those planned for the current setting. To be called after a step was kept, because
+    /// a candidate that could not matter before may matter after (large packets without TSO), and the other way
+    /// round. Candidates that were tried keep their answer. `placebos` are the placebos planned for the current
+    /// setting: a value that was equivalent at the start need not be so any more.
     pub fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
         if self.climbs() {
             self.climb.replan(candidates, placebos);
         }
     }
 
-    /// Takes a verdict on what stands: until a step is kept, candidates that its remedies name are tried first, in
-    /// its order. How a step is judged is not touched by it.
+    /// Takes a verdict on the current setting: until a step is kept, the candidates that its remedies name are tried
+    /// first, in its order. It does not change how a step is judged.
     pub fn advise(&mut self, line: &VerdictLine) {
         if self.climbs() {
             self.climb.advise(line);
         }
     }
 
-    /// Whether steps are still to come, and not the final check.
+    /// Returns true if the run is still trying steps, before the final check.
     pub fn climbs(&self) -> bool {
         self.check.is_none() && self.finished.is_none()
     }
 
-    /// Takes a bound that a search has found; the candidates should be planned again after it ([`Ladder::replan`]).
+    /// Takes a bound that a search has found. The candidates should be planned again after it ([`Ladder::replan`]).
     pub fn bound(&mut self, bound: Bound) {
         if self.climbs() {
             self.climb.bound(bound, &mut self.run);
         }
     }
 
-    /// Ends the run now, with what is known.
+    /// Ends the run now, with the results so far.
     pub fn stop(&mut self) {
         if self.finished.is_some() {
             return;

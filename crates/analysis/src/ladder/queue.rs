@@ -1,4 +1,4 @@
-//! What is still to be tried, in which order, and what is tried again.
+//! The queue of candidates: what is still to be tried, in which order, and what is tried again.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use landspeed_record::{Advised, Candidate, Cell};
 
 use super::advice::Hint;
 
-/// How often a rejected candidate is tried again at most.
+/// The most times that a rejected candidate is tried again.
 const MOST_REOPENINGS: usize = 2;
-/// Candidates below this rank are what the literature calls decisive.
+/// The rank below which candidates are decisive according to the literature.
 const DECISIVE: u32 = 100;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) candidate: Candidate,
-    /// A full write path that changes nothing.
+    /// True for a placebo, which goes through the full write path and changes nothing.
     pub(crate) placebo: bool,
-    /// Ids of the kept steps that reopened it.
+    /// The ids of the kept steps that reopened the candidate.
     pub(crate) reopened_by: BTreeSet<String>,
-    /// Its place in the order of a verdict that speaks of what stands now, and what was said of it.
+    /// The candidate's place in the order of the verdict on the current setting, and the advice itself.
     pub(crate) advised: Option<(usize, Advised)>,
 }
 
@@ -32,26 +32,26 @@ impl Task {
     }
 }
 
-/// Whether the effect of one depends on the other: either names a knob that the other turns.
+/// Returns true if the effect of one depends on the other: either lists a knob that the other changes.
 pub(crate) fn interact(one: &Candidate, other: &Candidate) -> bool {
     let names = |list: &[String], change: &Candidate| list.iter().any(|name| turns(change, name));
     names(&one.interacts, other) || names(&other.interacts, one)
 }
 
-/// Whether `candidate` turns the knob `name`, itself or as a prerequisite.
+/// Returns true if `candidate` changes the knob `name`, itself or as a prerequisite.
 fn turns(candidate: &Candidate, name: &str) -> bool {
     let Cell { a, b, flow } = &candidate.change;
     candidate.knob == name || [a, b, flow].iter().any(|settings| settings.contains_key(name))
 }
 
-/// The candidates in waiting and those that were rejected.
+/// The candidates that wait and those that were rejected.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Vec<Task>,
     rejected: Vec<Task>,
-    /// Knob and value of all that ever waited here and were not taken out again.
+    /// Knob and value of each candidate that ever waited here and was not removed as idle.
     seen: BTreeSet<(String, String)>,
-    /// Knob and value that kept steps replaced: a measurement spoke against them.
+    /// Knob and value that kept steps replaced: a measurement counts against them.
     replaced: BTreeSet<(String, String)>,
 }
 
@@ -66,8 +66,8 @@ impl Queue {
         queue
     }
 
-    /// What is worth trying has changed with what stands: takes in what is new among `open`, takes over
-    /// the changes of those that wait, and takes out those that are now `idle`.
+    /// Updates the queue for a changed setting: adds what is new among `open`, takes over the changes of the waiting
+    /// candidates, and removes those that are now `idle`.
     pub(crate) fn renew(&mut self, open: Vec<Candidate>, idle: &[Candidate]) {
         let idle: BTreeSet<_> = idle.iter().map(name).collect();
         for task in self.waiting.extract_if(.., |task| idle.contains(&name(&task.candidate))) {
@@ -84,7 +84,7 @@ impl Queue {
         self.sort();
     }
 
-    /// Those that a verdict named first, in its order; then by rank. Equals stay as they came.
+    /// Sorts by the verdict's order, then by rank. Equals keep their order.
     fn sort(&mut self) {
         let place = |task: &Task| task.advised.map_or(usize::MAX, |(place, _)| place);
         self.waiting.sort_by_key(|task| (place(task), task.candidate.rank));
@@ -98,8 +98,9 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    /// Brings what a verdict's hints name to the front, in their order, until a step is kept. Of several findings
-    /// that name one candidate the first decides its place, and the first with an expected ratio what is said of it.
+    /// Moves the candidates that a verdict's hints name to the front, in their order, until a step is kept. Where
+    /// several findings name one candidate, the first decides its place, and the first with an expected ratio is
+    /// recorded as its advice.
     pub(crate) fn advise(&mut self, findings: &[Vec<Hint>]) {
         self.forget_advice();
         let named: Vec<_> = findings.iter().flat_map(|hints| self.named_in(hints)).collect();
@@ -112,8 +113,9 @@ impl Queue {
         self.sort();
     }
 
-    /// What waits of a finding's remedies, in order. The gain is expected of the whole cure: where a later change
-    /// brings the first one along (segmentation offload its checksums), it goes before that and takes the figure.
+    /// Returns the waiting candidates among a finding's remedies, in order. The gain is expected of the whole cure: a
+    /// later change that includes the first one (segmentation offload includes its checksums) comes before it and
+    /// takes over the expected ratio.
     fn named_in(&self, hints: &[Hint]) -> Vec<(usize, Advised)> {
         let mut named: Vec<(usize, Advised)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
@@ -131,9 +133,9 @@ impl Queue {
         named
     }
 
-    /// The candidate that a hint means: the value that it names, else the knob's first by the table. Where that
-    /// one was tried, the knob's other values are worth a place in front only if they are decisive. A value that a
-    /// kept step replaced waits for its turn: a measurement knows better than a look.
+    /// Returns the index of the candidate that a hint refers to: the value that it names, else the knob's first by
+    /// the table. Where that one was tried, the knob's other values move to the front only if they are decisive. A
+    /// value that a kept step replaced stays in its place, because a measurement is better evidence than a verdict.
     fn named_by(&self, hint: &Hint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
@@ -160,9 +162,9 @@ impl Queue {
         self.seen.contains(&name(candidate))
     }
 
-    /// The next to try: what a verdict named, then lowest rank first. One that is tried again waits until no
-    /// decisive candidate that it interacts with is left untried, or its few second chances would be spent too
-    /// early; a verdict does not change that, for the step that was measured knows better.
+    /// Returns the next candidate to try: first those that a verdict named, then by ascending rank. One that is tried
+    /// again waits until no decisive candidate that it interacts with is left untried, so that its few second chances
+    /// are not spent too early. A verdict does not change that, because the measured step is better evidence.
     pub(crate) fn pop(&mut self) -> Option<Task> {
         let at = self.waiting.iter().position(|task| !self.should_wait(task))?;
         Some(self.waiting.remove(at))
@@ -183,9 +185,8 @@ impl Queue {
         self.rejected.push(Task { advised: None, ..task });
     }
 
-    /// A step was kept: what was rejected and interacts with it is tried again, once for each kept
-    /// step and twice in all. Gives back the names of those. What a verdict said of the setting before is
-    /// forgotten: the bottleneck may have moved.
+    /// Reopens the rejected candidates that interact with a kept step: once for each kept step, and twice in all.
+    /// Returns their names. Advice on the setting before is forgotten, because the bottleneck may have moved.
     pub(crate) fn reopen(&mut self, kept: &Candidate, id: &str) -> Vec<String> {
         let (reopened, rejected): (Vec<Task>, Vec<Task>) = self
             .rejected

@@ -1,4 +1,4 @@
-//! The order of candidates: by rank, by what stands, and by what a verdict says.
+//! Tests of the order of candidates: by rank, by the current setting, and by a verdict.
 
 use landspeed_record::Cause;
 
@@ -18,12 +18,12 @@ fn hint(knob: &str, value: &str, expected_ratio: Option<f64>) -> Hint {
     Hint { knob: knob.into(), value: value.into(), why }
 }
 
-/// Findings with one remedy each.
+/// Returns findings with one remedy each.
 fn each<const N: usize>(hints: [Hint; N]) -> Vec<Vec<Hint>> {
     hints.map(|hint| vec![hint]).into()
 }
 
-/// Takes everything out; "knob=value".
+/// Empties the queue. Returns each task as "knob=value".
 fn order(queue: &mut Queue) -> Vec<String> {
     let tasks = std::iter::from_fn(|| queue.pop());
     tasks.map(|task| format!("{}={}", task.candidate.knob, task.candidate.value)).collect()
@@ -40,7 +40,7 @@ fn what_stands_decides_what_is_worth_trying() {
     let mut queue = Queue::new(vec![candidate("tso", 1, &[]), candidate("mtu", 2, &[])]);
     queue.pop().unwrap();
     let bigger = candidate("gso-max-size", 3, &[]);
-    // With TSO kept, larger packets come to matter and the MTU ceases to; TSO is not tried again.
+    // With TSO kept, larger packets matter and the MTU no longer does; TSO is not tried again.
     queue.renew(vec![candidate("tso", 1, &[]), bigger.clone()], &[candidate("mtu", 2, &[])]);
     assert_eq!(queue.pop().unwrap().candidate, bigger);
     assert!(queue.pop().is_none());
@@ -90,7 +90,7 @@ fn the_table_chooses_the_value_where_a_verdict_does_not() {
     queue.reject(first);
     queue.advise(&each([hint("window", "", None)]));
     assert_eq!(order(&mut queue), ["mtu=9000", "window=fixed"]);
-    // A knob that the literature ranks low comes forward once: nothing of it was tried.
+    // A knob that the literature ranks low comes forward once, because none of its values was tried.
     let mut queue = Queue::new(vec![valued("mtu", "9000", 15), valued("irq-affinity", "0", 170)]);
     queue.advise(&each([hint("irq-affinity", "", None)]));
     assert_eq!(order(&mut queue), ["irq-affinity=0", "mtu=9000"]);
@@ -161,7 +161,7 @@ fn a_change_that_brings_the_first_remedy_along_goes_before_it_with_the_figure() 
     let told: Vec<(String, Option<f64>)> =
         vec![("tso".into(), Some(3.0)), ("csum".into(), None), ("mtu".into(), None)];
     assert_eq!(figures(&mut queue), told);
-    // Two causes are two cures: their order stays.
+    // Two causes need two cures: their order stays.
     let mut queue = Queue::new(candidates());
     queue.advise(&each([hint("csum", "on", Some(3.0)), hint("tso", "on", Some(2.0))]));
     let told: Vec<(String, Option<f64>)> =

@@ -1,61 +1,60 @@
-//! The rules of a run, and what follows from them for its size.
+//! The rules of a run, and the size of the run that follows from them.
 
 use landspeed_record::{Candidate, Cell};
 use landspeed_units::Nanos;
 
 use crate::Goal;
 
-/// Blocks of a step in a run that has many candidates.
+/// The most blocks of a step in a run that has many candidates.
 pub(crate) const USUAL_BLOCKS: u32 = 11;
-/// How many times the usual blocks a second try may take.
+/// The factor by which a second try may exceed the usual blocks.
 pub(crate) const SECOND_CHANCE: u32 = 2;
-/// Tests of a run at least, where there are as many candidates: what the usual five minutes have room for.
+/// The least number of tests planned, if there are as many candidates: what the usual five minutes have room for.
 const USUAL_TESTS: u32 = 12;
-/// Blocks of a step at most: beyond, drift of hours matters more than noise.
+/// The most blocks of a step: beyond this, drift over hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     pub goal: Goal,
     pub budget: Nanos,
-    /// Share of the budget that is kept for the final check; a quarter at least.
+    /// The share of the budget that is kept for the final check; at least a quarter.
     pub final_share: f64,
-    /// Probability that the run keeps anything useless.
+    /// The probability that the run keeps anything useless.
     pub alpha: f64,
-    /// Least effect of interest, as a share: 0.02 is 2 %.
+    /// The least effect of interest, as a share: 0.02 is 2 %.
     pub least_effect: f64,
-    /// What a guarded figure may lose, as a share, per step and in all.
+    /// The share that a guarded figure may lose, per step and in all.
     pub guard: f64,
-    /// Tests to split `alpha` over, placebos included; 0 derives it from budget and block time.
+    /// The number of tests over which `alpha` is split, placebos included; 0 derives it from budget and block time.
     pub planned: u32,
-    /// Blocks of a step at most; 0 derives it: 11, or more where budget is left for few candidates.
+    /// The most blocks of a step; 0 derives it: 11, or more where budget is left for few candidates.
     pub max_blocks: u32,
-    /// A block may be discarded that lost more than this share of its processor time to the hypervisor: it is where
-    /// it stands out among the run's (see `steal`). An answer needs both, the other blocks and all of them.
+    /// The share of its processor time that a block must lose to the hypervisor to be discarded; it must also stand
+    /// out among the run's blocks (see `steal`). An answer needs both the counted blocks alone and all of them.
     pub steal_limit: f64,
-    /// A step in which the figure to decide by was not measured in more than this share of its blocks is undecided.
+    /// The largest share of its blocks in which the deciding figure may be missing; beyond it the step is undecided.
     pub unmeasured_limit: f64,
-    /// Expected time of a block without toggles; corrected by what is seen.
+    /// The expected time of a block without toggles; corrected by the blocks that were measured.
     pub block_time: Nanos,
-    /// Whether the path's round trip is short enough for trials of half the length, twice as many of them in a block.
-    /// Much of what varies does so from connection to connection, not over time, so a block of eight short trials varies
-    /// less than one of four long ones. Knobs that take over 0.1 s to toggle keep to four.
+    /// True if the path's round trip is short enough for trials of half the length, twice as many in a block. Much of
+    /// the variation is between connections, not over time, so a block of eight short trials varies less than one of
+    /// four long ones. Knobs that take over 0.1 s to toggle keep to four.
     pub fine: bool,
     pub seed: u64,
-    /// Changes to an equivalent value, tried first (the first of them) and last (the second).
+    /// Changes to an equivalent value; the first is tried first, the second last.
     pub placebos: Vec<Candidate>,
     pub against: Option<Cell>,
-    /// Time that one look at what holds the path back is expected to take; `None` leaves the order to the
-    /// literature.
+    /// The time that getting one verdict is expected to take; `None` leaves the order to the literature.
     pub watch_time: Option<Nanos>,
-    /// Share of the budget that all looks together may take.
+    /// The share of the budget that all verdicts together may take.
     pub watch_share: f64,
-    /// Time that is expected to pass before the first look or block.
+    /// The time that is expected to pass before the first verdict or block.
     pub preface_time: Nanos,
 }
 
 impl Default for Rules {
-    /// Five minutes, and the rules of the documentation: 5 %, 2 %, 10 %.
+    /// Returns rules for five minutes, with the values of the documentation: 5 %, 2 %, 10 %.
     fn default() -> Self {
         Rules {
             goal: Goal::Rate,
@@ -80,7 +79,7 @@ impl Default for Rules {
     }
 }
 
-/// How many tests of how many blocks a run plans.
+/// The size of a run: the number of tests planned, and the most blocks of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) planned: u32,
@@ -92,13 +91,14 @@ impl Rules {
         self.least_effect.ln_1p()
     }
 
-    /// Whether the blocks of a comparison whose knobs take `toggle` each time are of eight trials.
+    /// Returns true if a comparison whose knobs take `toggle` each time has blocks of eight trials.
     pub(crate) fn is_fine(&self, toggle: Nanos) -> bool {
         self.fine && toggle <= QUICK
     }
 
-    /// Time that a block's toggles take, of `toggle` each. ABBA of trials has two, and one leads to the next block half the
-    /// time; ABBABAAB of ping-pongs has five, one leads to the streams, which have five again.
+    /// Returns the time of a block's toggles, which take `toggle` each. ABBA has two between its trials, and half of
+    /// the time one to the next block. ABBABAAB has five between its ping-pongs, one before its streams, and five
+    /// between those.
     pub(crate) fn toggles(&self, toggle: Nanos) -> Nanos {
         let count = if self.is_fine(toggle) { 12 } else { 3 };
         Nanos(count * toggle.0)
@@ -112,7 +112,7 @@ impl Rules {
         Nanos((self.budget.0 as f64 * self.final_part()) as u64)
     }
 
-    /// The size of a run over `candidates` that may be tried.
+    /// Returns the size of a run over `candidates` that may be tried.
     pub(crate) fn size(&self, candidates: &[Candidate]) -> Size {
         let tests = (candidates.len() + self.placebos.len()).max(1) as u32;
         let time = self.budget.saturating_sub(self.final_time()).0 as f64;
@@ -124,13 +124,13 @@ impl Rules {
         let max_blocks =
             if self.max_blocks > 0 { self.max_blocks } else { rounds.clamp(USUAL_BLOCKS, MOST_BLOCKS) };
         let room = time / (self.block_time.0.max(1) as f64 * f64::from(USUAL_BLOCKS));
-        // Large effects end early, so even a short run gets further than its room says.
+        // Large effects end early, so even a short run gets further than this number.
         let planned = if self.planned > 0 { self.planned } else { (room as u32).max(USUAL_TESTS).min(tests) };
         Size { planned, max_blocks }
     }
 }
 
-/// Where one toggle takes no longer than this, the eight trials of a fine block cost less than they are worth.
+/// The longest toggle with which the eight trials of a fine block cost less than they are worth.
 const QUICK: Nanos = Nanos::millis(100);
 
 #[cfg(test)]

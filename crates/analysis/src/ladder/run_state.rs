@@ -1,4 +1,4 @@
-//! What both phases of a ladder share: the rules, the time, the dice, and what was said.
+//! The state that both phases of a ladder share: the rules, the time, the random generator, and what was reported.
 
 use std::collections::VecDeque;
 
@@ -13,25 +13,25 @@ use crate::lost::Toll;
 use crate::series::{Block, Series};
 use crate::steal::Steals;
 
-/// The share of processor time from which on what neighbours take is worth a word.
+/// The share of processor time above which the loss to neighbours is reported.
 const BUSY: f64 = 0.02;
 
 #[derive(Debug)]
 pub(crate) struct RunState {
     pub(crate) rules: Rules,
     pub(crate) clock: Clock,
-    /// Actions not yet handed out.
+    /// The actions that are not yet handed out.
     pub(crate) outbox: VecDeque<Action>,
-    /// Decisions, latest version of each.
+    /// The decisions, the latest version of each.
     pub(crate) lines: Vec<StepLine>,
-    /// Why the run counts for nothing.
+    /// The reason why the run's result is not valid.
     pub(crate) void: Option<String>,
-    /// By how much blocks vary more than their trials explain.
+    /// How much more blocks vary than their trials explain.
     pub(crate) excess: Excess,
-    /// What lost processor time does to the figures.
+    /// The effect of lost processor time on the figures.
     pub(crate) toll: Toll,
     steals: Steals,
-    /// Whether it was said that neighbours take much of the machine.
+    /// True once it was reported that neighbours take much of the machine.
     busy: bool,
     dice: ChaCha8Rng,
 }
@@ -58,7 +58,7 @@ impl RunState {
         self.outbox.push_back(Action::Note(text));
     }
 
-    /// The time that `blocks` blocks take whose knobs take `toggle` each time.
+    /// Returns the time of `blocks` blocks whose knobs take `toggle` each time.
     pub(crate) fn blocks(&self, blocks: u32, toggle: Nanos) -> Nanos {
         Nanos(u64::from(blocks) * (self.clock.block + self.rules.toggles(toggle)).0)
     }
@@ -67,7 +67,7 @@ impl RunState {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
 
-    /// Takes in what the run's next block lost to others. Whether it is discarded for that.
+    /// Learns what the run's next block lost to others. Returns true if the block is discarded for that.
     pub(crate) fn stolen(&mut self, block: &Block) -> bool {
         self.toll.learn(block);
         let stolen = self.steals.stands_out(block.steal, self.rules.steal_limit);
@@ -75,7 +75,7 @@ impl RunState {
         stolen
     }
 
-    /// Says once what a busy machine costs.
+    /// Reports once what a busy machine costs.
     fn say_busy(&mut self) {
         let Some((share, bursts)) = self.steals.usual().filter(|(share, _)| *share > BUSY && !self.busy)
         else {
@@ -95,7 +95,7 @@ impl RunState {
         ));
     }
 
-    /// Takes the blocks of a comparison into the account of how much blocks vary.
+    /// Adds the blocks of a comparison to the estimate of how much blocks vary.
     pub(crate) fn learn(&mut self, series: &Series) {
         let contrasts = series.contrasts(self.rules.goal.primary(), &self.toll);
         self.excess = self.excess.and(excess(&contrasts));
@@ -110,8 +110,8 @@ impl RunState {
         self.outbox.push_back(Action::Decided(Box::new(line)));
     }
 
-    /// Whether there is time to look at what holds the path back, so that a step can still follow before
-    /// `reserve`; then the clock is told that the run looks. Says once that the share for it is used up.
+    /// Returns true if there is time for a verdict and for a step after it, before `reserve`; then the clock counts
+    /// the time as spent on the verdict. Reports once that the share for verdicts is used up.
     pub(crate) fn may_watch(&mut self, reserve: Nanos, step: Nanos) -> bool {
         let Some(time) = self.clock.watch else { return false };
         if self.clock.left_before(reserve) < time + step {
@@ -131,27 +131,27 @@ impl RunState {
         true
     }
 
-    /// How many candidates were measured to an answer.
+    /// Returns the number of candidates that have measured blocks.
     pub(crate) fn measured(&self) -> usize {
         let summaries = self.lines.iter().map(|line| &line.summary);
         summaries.filter(|summary| !summary.placebo && summary.blocks > 0).count()
     }
 
-    /// Voids the run; the first reason stands.
+    /// Declares the run's result invalid; the first reason is kept.
     pub(crate) fn say_void(&mut self, why: &str) {
         self.void.get_or_insert_with(|| why.to_owned());
     }
 }
 
-/// The orders of a comparison's blocks: at random, each order once in every two blocks. So a position
-/// effect (the first trial of a block is colder) cancels instead of favouring an arm.
+/// The random orders of a comparison's blocks, each order once in every two blocks. So a position effect (the first
+/// trial of a block is colder) cancels instead of favouring an arm.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     second: Option<bool>,
 }
 
 impl Order {
-    /// Whether the candidate comes first in the next block.
+    /// Returns true if the candidate comes first in the next block.
     pub(crate) fn next(&mut self, run: &mut RunState) -> bool {
         if let Some(second) = self.second.take() {
             return second;
@@ -162,18 +162,18 @@ impl Order {
     }
 }
 
-/// Time used, and the time that a block takes.
+/// The time used, and the time that a block takes.
 #[derive(Debug)]
 pub(crate) struct Clock {
     pub(crate) used: Nanos,
     budget: Nanos,
     block: Nanos,
     seen: u32,
-    /// Time that looking at what holds the path back takes, as far as is known; `None` where the run does not.
+    /// The time that getting a verdict takes, as far as known; `None` where the run gets none.
     watch: Option<Nanos>,
-    /// Time that all looks took.
+    /// The time that all verdicts took.
     watched: Nanos,
-    /// When the look began that the driver was sent for.
+    /// The time at which the verdict in progress began.
     watching: Option<Nanos>,
 }
 
@@ -190,7 +190,7 @@ impl Clock {
         }
     }
 
-    /// The time that the run has used; what went by since the driver was sent to look was spent on that.
+    /// Sets the time that the run has used. The time since a verdict was requested counts as spent on it.
     pub(crate) fn tick(&mut self, used: Nanos) {
         self.used = used;
         if let Some(began) = self.watching.take() {
@@ -200,14 +200,14 @@ impl Clock {
         }
     }
 
-    /// Learns from a block that took so long, toggles taken off: the mean over the last ten or so.
+    /// Learns from a block that took `bare`, without toggles: a running mean over about the last ten.
     fn learn(&mut self, bare: Nanos) {
         self.seen = (self.seen + 1).min(10);
         let block = self.block.0 as f64;
         self.block = Nanos((block + (bare.0 as f64 - block) / f64::from(self.seen)) as u64);
     }
 
-    /// The time left until `reserve` before the end.
+    /// Returns the time left until `reserve` before the end.
     pub(crate) fn left_before(&self, reserve: Nanos) -> Nanos {
         self.budget.saturating_sub(reserve).saturating_sub(self.used)
     }

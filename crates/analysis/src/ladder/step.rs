@@ -1,4 +1,4 @@
-//! One step: is this change kept?
+//! One step: the decision whether a change is kept.
 
 use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
 use landspeed_stats::{But, Contrast, Design, State, Verdict, judge, judge_last};
@@ -14,12 +14,12 @@ use super::words;
 use crate::Metric;
 use crate::series::block_trials;
 
-/// What the reason of a step begins with that ended because the time did, ...
+/// The beginning of the reason of a step that ended because the time for steps did.
 pub const OUT_OF_TIME: &str = "the time for steps ended";
-/// ... and of one that the user ended.
+/// The beginning of the reason of a step that the user ended.
 pub const STOPPED: &str = "stopped";
 
-/// A change that helps may take this many times the blocks to show that it hurts nothing else.
+/// The factor on a step's blocks that a change that helps may take to show that it harms nothing else.
 const GUARD_PATIENCE: u32 = 2;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Step {
     pub(crate) comparison: Comparison,
     pub(crate) grant: f64,
     design: Design,
-    /// Whether there is no room for another block.
+    /// True if there is no room for another block.
     out_of_time: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Decision {
 }
 
 impl Step {
-    /// A step from `incumbent` that may err with `grant`, in at most `max_blocks` blocks.
+    /// Returns a step from `incumbent` that may err with probability `grant`, in at most `max_blocks` blocks.
     pub(crate) fn new(
         id: String,
         task: Task,
@@ -57,7 +57,7 @@ impl Step {
         Step { task, comparison, grant, design, out_of_time: false }
     }
 
-    /// Whether any look has been taken: then the step has used its grant.
+    /// Returns true if any look has been taken; then the step has used its grant.
     pub(crate) fn looked(&self) -> bool {
         self.comparison.series.counted() >= self.design.first_look()
     }
@@ -66,14 +66,14 @@ impl Step {
         self.comparison.series.contrasts(run.rules.goal.primary(), &run.toll)
     }
 
-    /// The primary statistic as it stands, above one better.
+    /// Returns the current verdict on the primary figure, above one better.
     pub(crate) fn verdict(&self, run: &RunState) -> Verdict {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
 
-    /// The decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
-    /// `out_of_time` says that there is no room for another block.
+    /// Returns the decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
+    /// `out_of_time` means that there is no room for another block.
     pub(crate) fn decide(&mut self, totals: &Totals, run: &RunState, out_of_time: bool) -> Option<Decision> {
         self.out_of_time = out_of_time;
         let verdict = self.verdict(run);
@@ -94,13 +94,14 @@ impl Step {
         }
     }
 
-    /// Whether the figure to decide by is missing in so many blocks that it would be in too many in the end.
+    /// Returns true if the deciding figure is missing from so many blocks that it would be missing from too large a
+    /// share in the end.
     fn unmeasured(&self, run: &RunState) -> bool {
         let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal.primary()));
         missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit
     }
 
-    /// What stands in the way of an answer.
+    /// Returns the reason why the step is undecided.
     fn obstacle(&self, verdict: Verdict, run: &RunState) -> &'static str {
         match self.design.but(&self.contrasts(run)) {
             Some(But::Discarded) => "helps only without the blocks that were discarded",
@@ -111,7 +112,7 @@ impl Step {
         }
     }
 
-    /// The change helps; does it hurt anything else?
+    /// Decides a step that helps, by whether it harms any guarded figure.
     fn guarded(&self, totals: &Totals, run: &RunState, ended: bool) -> Option<Decision> {
         match guards::all(&self.comparison, totals, run) {
             Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
@@ -152,7 +153,7 @@ impl Step {
         StepLine { summary, incumbent, candidate }
     }
 
-    /// A figure, candidate over incumbent: the primary one with the interval that decided (valid under
+    /// Returns a figure, candidate over incumbent: the primary one with the interval that decided (valid under
     /// peeking), the others with their plain 95 % interval.
     fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
@@ -198,8 +199,8 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
     }
 }
 
-/// The time that a step needs at least to come to anything: only its last look can keep it, on as many trials as guards
-/// need. A placebo is there to be given up.
+/// Returns the least time in which a step can come to an answer: only its last look can keep it, on as many trials as
+/// guards need. A placebo only needs the time to be given up.
 pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -> Nanos {
     if placebo {
         return usual_time(candidate, run);
@@ -208,9 +209,9 @@ pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -
     run.blocks(enough, candidate.toggle_ns)
 }
 
-/// The time that a step takes on average: most are of no use.
+/// Returns the time that a step takes on average, given that most are useless.
 pub(crate) fn usual_time(candidate: &Candidate, run: &RunState) -> Nanos {
-    /// Where useless steps end on average.
+    /// The number of blocks after which useless steps end on average.
     const USELESS: u32 = 6;
     run.blocks(USELESS, candidate.toggle_ns)
 }

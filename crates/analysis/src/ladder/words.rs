@@ -1,13 +1,13 @@
-//! What the ladder says, in words.
+//! The texts of the ladder's reports.
 
 use landspeed_record::{Candidate, Cell, Estimate};
 
-/// "1.31x (1.18 to 1.47)".
+/// Formats an estimate, such as "1.31x (1.18 to 1.47)".
 pub(crate) fn interval(estimate: Estimate) -> String {
     format!("{}x ({} to {})", figure(estimate.ratio), figure(estimate.low), figure(estimate.high))
 }
 
-/// A ratio; what lies beyond a factor of a thousand has no end worth printing.
+/// Formats a ratio; beyond a factor of a thousand the number is not worth printing.
 fn figure(ratio: f64) -> String {
     match ratio {
         r if r > 1_000.0 => "any".into(),
@@ -17,13 +17,14 @@ fn figure(ratio: f64) -> String {
     }
 }
 
-/// "tso=on with tx-checksum=on, sg=on".
+/// Formats a change, such as "tso=on with tx-checksum=on, sg=on".
 pub(crate) fn change(candidate: &Candidate) -> String {
     let name = format!("{}={}", candidate.knob, candidate.value);
     if candidate.with.is_empty() { name } else { format!("{name} with {}", candidate.with.join(", ")) }
 }
 
-/// What stands for `candidate`'s knob in `cell`, where the candidate changes it; its own word where the cell does not say.
+/// Returns the value of `candidate`'s knob in `cell`, preferably one that the candidate changes; the candidate's own
+/// `from` where the cell has none.
 pub(crate) fn standing(candidate: &Candidate, cell: &Cell) -> String {
     let mut standing = [&cell.flow, &cell.a, &cell.b].into_iter().filter_map(|s| s.get(&candidate.knob));
     let changed = standing.clone().find(|value| **value != candidate.value);

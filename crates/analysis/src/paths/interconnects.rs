@@ -1,4 +1,4 @@
-//! The interconnects of the papers, by what their sockets cost a host of 2003 to 2006.
+//! The interconnects of the papers, with the costs of their sockets on hosts of 2003 to 2006.
 
 use landspeed_record::PathCost;
 use landspeed_units::{BitRate, Nanos};
@@ -6,22 +6,23 @@ use landspeed_units::{BitRate, Nanos};
 /// An interconnect as a paper measured it.
 #[derive(Debug)]
 pub struct Interconnect {
-    /// What it is, and what runs over it.
+    /// The name of the interconnect, and what runs over it.
     pub name: &'static str,
-    /// Where its figures are.
+    /// The paper and section of its figures.
     pub source: &'static str,
-    /// One way of a small message, in µs: both hosts' calls, their stacks and the wire.
+    /// The one-way time of a small message, in µs: both hosts' calls, their stacks and the wire.
     pub message_us: f64,
-    /// Set-up of a connection, in µs; `None` where the paper tells none: TCP takes a round trip then.
+    /// The time to set up a connection, in µs; `None` where the paper does not give it: TCP then takes a round trip.
     pub connect_us: Option<f64>,
-    /// What a packet costs beside its bytes, in µs, where the paper has rates at two MTUs; elsewhere it is in the rate.
+    /// The cost of a packet in addition to its bytes, in µs, where the paper has rates at two MTUs; elsewhere the
+    /// rate includes it.
     pub packet_us: Option<f64>,
-    /// One stream, in Gb/s.
+    /// The rate of one stream, in Gb/s.
     pub rate_gbps: f64,
 }
 
 impl Interconnect {
-    /// Its costs as the model takes them.
+    /// Returns the costs in the form that the model uses.
     pub fn cost(&self) -> PathCost {
         let nanos = |us: f64| Nanos((us * 1e3) as u64);
         PathCost {
@@ -45,9 +46,11 @@ const fn row(
     Interconnect { name, source, message_us, connect_us, packet_us: None, rate_gbps }
 }
 
-/// All of them; the first is what the others are compared with. Those of Balaji et al. are by event, as programs use sockets.
+/// All interconnects; the others are compared with the first. Those of Balaji et al. are measured with event-driven
+/// sockets, as programs use them.
 pub static INTERCONNECTS: &[Interconnect] = &[
-    // 5.0 Gb/s at MTU 1500 and 7.2 Gb/s at MTU 9000: 8948 bytes take 9.94 us and 1448 take 2.32, so 7500 bytes take 7.63.
+    // 5.0 Gb/s at MTU 1500 and 7.2 Gb/s at MTU 9000: 8948 bytes take 9.94 us and 1448 take 2.32, so 7500 bytes take
+    // 7.63.
     Interconnect {
         packet_us: Some(0.84),
         ..row("10-Gigabit Ethernet, host TCP", BALAJI, [10.37, 5.0], None)
@@ -57,7 +60,7 @@ pub static INTERCONNECTS: &[Interconnect] = &[
     row("Myrinet GM, SDP", BALAJI, [11.33, 3.9], Some(1000.0)),
     row("Myrinet MX, SDP", BALAJI, [14.47, 3.9], Some(1000.0)),
     row("10-Gigabit Ethernet, host TCP of 2003", FENG, [19.0, 4.11], None),
-    // "19 us is 400 % better": five times as long (section 3.5.4).
+    // "19 us is 400 % better" means that this takes five times as long (section 3.5.4).
     row("Gigabit Ethernet, host TCP", FENG, [95.0, 1.0], None),
     row("Myrinet GM, without sockets", FENG, [6.5, 1.984], None),
     row("Myrinet, TCP/IP", FENG, [30.0, 1.853], None),

@@ -1,8 +1,10 @@
-//! What a program's use of its sockets predicts for each path below them, and for the papers' interconnects. A model, and pure.
+//! A pure model that predicts, from a program's use of its sockets, its speed over each path and over the papers'
+//! interconnects.
 //!
-//! A run takes what the network takes and the rest. The network takes as long as its connections, messages and bytes at what the path
-//! costs, one after the other. Over another path the rest stays. Where the network alone would take longer than the run did, because
-//! connections overlap, all of the run is the network's.
+//! A run takes the time of the network plus the remaining time. The network's time is that of its connections,
+//! messages and bytes at the costs of the path, one after the other. Over another path the remaining time does not
+//! change. Where the network's time alone would exceed the run's, because connections overlap, the whole run is taken
+//! as the network's.
 
 mod interconnects;
 
@@ -11,7 +13,7 @@ use landspeed_units::{Bytes, Nanos};
 
 pub use interconnects::{INTERCONNECTS, Interconnect};
 
-/// What the program did in the runs over the reference path: the median of each count.
+/// Returns the program's use of its sockets in the runs over the reference path: the median of each count.
 pub fn used(trials: &[&GridTrial]) -> Option<PathUse> {
     let runs: Vec<PathUse> = trials
         .iter()
@@ -48,7 +50,7 @@ fn used_in(trial: &GridTrial) -> PathUse {
     }
 }
 
-/// How many times as fast the program would be over each path as over the first one.
+/// Returns the predicted speed of the program over each path, relative to the first one.
 pub fn predicted(used: &PathUse, costs: &[PathCost]) -> Vec<PathPrediction> {
     let Some(first) = costs.first() else { return Vec::new() };
     let over =
@@ -59,7 +61,7 @@ pub fn predicted(used: &PathUse, costs: &[PathCost]) -> Vec<PathPrediction> {
         .collect()
 }
 
-/// How many times as fast it would be over each of the papers' interconnects as over the first of them.
+/// Returns the predicted speed of the program over each of the papers' interconnects, relative to the first of them.
 pub fn over_interconnects(used: &PathUse, here: &PathCost) -> Vec<PathPrediction> {
     let rest = used.took_ns.as_secs_f64() * (1.0 - share(used, here));
     let costs: Vec<PathCost> = INTERCONNECTS.iter().map(Interconnect::cost).collect();
@@ -69,12 +71,12 @@ pub fn over_interconnects(used: &PathUse, here: &PathCost) -> Vec<PathPrediction
     costs.into_iter().map(over).collect()
 }
 
-/// The share of the run that is the network's.
+/// Returns the share of the run that the network takes.
 fn share(used: &PathUse, cost: &PathCost) -> f64 {
     (cost.seconds(used) / used.took_ns.as_secs_f64()).min(1.0)
 }
 
-/// Whether the grid is about paths alone, so that predictions are about its cells.
+/// Returns true if the path is the grid's only factor, so that predictions apply to its cells.
 pub fn is_about_paths(grid: &Grid) -> bool {
     matches!(grid.factors.as_slice(), [one] if one.name == "path")
 }
@@ -102,7 +104,7 @@ mod tests {
         let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
         assert!((found[0] - 1.0).abs() < 1e-9 && (found[2] - 1.0).abs() < 1e-9, "{found:?}");
         assert!((found[1] - 4.0 / 3.0).abs() < 1e-9, "15 ms in place of 20: {found:?}");
-        // Connections alone, and more of them at once than one after the other would fit.
+        // Connections alone, and more of them in parallel than would fit one after the other.
         let used = PathUse { connections: 4000, took_ns: Nanos::millis(20), ..PathUse::default() };
         let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
         assert!((found[1] - 10.0 / 99.0).abs() < 1e-9, "{found:?}");
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn interconnects_rank_as_the_paper_found() {
         let here = cost("kernel", [20, 3], 20e9);
-        // Those of the paper, whose testbed was one.
+        // Only those of the one paper that measured them on a single testbed.
         let of_balaji = INTERCONNECTS.iter().filter(|one| one.source.starts_with("Balaji")).count();
         let best = |used: PathUse| {
             let all = over_interconnects(&used, &here);
@@ -121,7 +123,7 @@ mod tests {
             best.cost.path.clone()
         };
         let took_ns = Nanos::millis(1);
-        // Balaji et al., section 6.2.3: many connections are the TOE's, whose set-up is quick.
+        // Balaji et al., section 6.2.3: the TOE is best for many connections, because its set-up is quick.
         assert!(best(PathUse { connections: 100, took_ns, ..PathUse::default() }).contains("10-Gigabit"));
         // Section 6.1: the TOE has the most bandwidth.
         assert!(best(PathUse { bytes: Bytes(1 << 30), took_ns, ..PathUse::default() }).contains("TOE"));

@@ -1,7 +1,7 @@
-//! What to try, in terms of the program whose flow it is, and nothing that is so already.
+//! Turns remedies into advice for the program whose flow it is, and leaves out what is already set.
 //!
-//! Judges advise knobs and settings of a flow. The settings are landspeed's to change where it sends the flow itself. A flow of
-//! another program is changed in that program, or by tools that act on it.
+//! Judges advise knobs and settings of a flow. Landspeed can change the settings only where it sends the flow itself.
+//! A flow of another program is changed in that program, or by tools that act on it.
 
 use landspeed_record::{Finding, Remedy, Settings};
 
@@ -9,7 +9,7 @@ use super::scene::Scene;
 use super::view::{EndView, View};
 use super::words::shown;
 
-/// A finding with the remedies that can be had.
+/// Returns the finding with those of its remedies that can be applied.
 pub(super) fn fitting(scene: &Scene<'_>, view: &View<'_>, mut finding: Finding) -> Finding {
     let remedies = std::mem::take(&mut finding.remedies);
     let open = remedies.into_iter().filter(|remedy| !is_so(scene, view, remedy));
@@ -20,7 +20,7 @@ pub(super) fn fitting(scene: &Scene<'_>, view: &View<'_>, mut finding: Finding) 
     finding
 }
 
-/// Whether the flow, or every host that was watched, has the value already.
+/// Returns true if the flow, or every watched host, already has the value.
 fn is_so(scene: &Scene<'_>, view: &View<'_>, remedy: &Remedy) -> bool {
     if remedy.knob.is_empty() || remedy.value.is_empty() {
         return false;
@@ -32,7 +32,7 @@ fn is_so(scene: &Scene<'_>, view: &View<'_>, remedy: &Remedy) -> bool {
     scene.own.is_some_and(has) || [Some(scene.a), scene.b].into_iter().flatten().all(|host| has(host.set))
 }
 
-/// The remedy as the program's owner can apply it; `None` where there is nothing to apply.
+/// Returns the remedy as the program's owner can apply it; `None` where there is nothing to apply.
 fn of_program(view: &View<'_>, at: &str, remedy: Remedy) -> Option<Remedy> {
     let (sender, receiver) = (view.sender.as_ref(), view.receiver.as_ref());
     let what = match (remedy.knob.as_str(), remedy.value.as_str()) {
@@ -72,7 +72,7 @@ fn by_hand(remedy: Remedy, what: String) -> Remedy {
     Remedy { knob: String::new(), value: String::new(), what, ..remedy }
 }
 
-/// "iperf3 (pid 4711)", or "the sending program".
+/// Returns the name of an end's program, such as "iperf3 (pid 4711)", or "the program".
 fn program(end: Option<&EndView<'_>>) -> String {
     match end.and_then(|end| end.process).filter(|process| process.pid > 0) {
         Some(process) => format!("{} (pid {})", shown(&process.name), process.pid),
@@ -80,7 +80,7 @@ fn program(end: Option<&EndView<'_>>) -> String {
     }
 }
 
-/// Where to let the program run. The end is that of the finding, else the busier one.
+/// Returns advice on where to let the program run. The end is that of the finding, else the busier one.
 fn placed(view: &View<'_>, at: &str, value: &str) -> Option<String> {
     let there = |end: &&EndView<'_>| {
         end.process.is_some_and(|process| process.pid > 0) && at.starts_with(&end.name())
@@ -93,7 +93,7 @@ fn placed(view: &View<'_>, at: &str, value: &str) -> Option<String> {
     let near =
         end.link_facts().map(|link| link.local_cpus.clone()).filter(|near| !near.contains(&process.core));
     let cores = match value {
-        // It may run everywhere already.
+        // It may already run everywhere.
         "free" if process.allowed_cores.len() >= all.len() => return None,
         "free" => all,
         _ => near.filter(|near| !near.is_empty()).unwrap_or(others),

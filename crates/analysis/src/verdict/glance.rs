@@ -1,24 +1,24 @@
-//! What one end's view of a flow tells at a glance: for a list that is read while it changes.
+//! A summary of one end's view of a flow, for a list that is updated while it is read.
 
 use landspeed_record::FlowWatch;
 use landspeed_units::BitRate;
 
 use super::view::{FlowView, Role};
 
-/// Share of the time, or of the samples, from which something is said to hold a flow back.
+/// The share of the time, or of the samples, from which a limit is named.
 const MOSTLY: f64 = 0.5;
 
-/// What moved over the samples, by the direction that moved more.
+/// The summary of a flow, for the direction in which more moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Glance {
     pub rate: BitRate,
-    /// Segments that were sent again.
+    /// The number of segments that were sent again.
     pub retransmits: u64,
-    /// In a word or two; empty where the samples do not tell.
+    /// What holds the flow back, in a word or two; empty where the samples do not show it.
     pub held_by: &'static str,
 }
 
-/// A flow of TCP at a glance; `None` where its samples hold no state of TCP.
+/// Returns the summary of a TCP flow; `None` where its samples have no TCP state.
 pub fn glance(watch: &FlowWatch) -> Option<Glance> {
     let flow = FlowView::of(watch);
     flow.last()?;
@@ -35,7 +35,7 @@ pub fn glance(watch: &FlowWatch) -> Option<Glance> {
     })
 }
 
-/// What waits in the receive queue waits for the program.
+/// Data in the receive queue waits for the program.
 fn receiving(flow: &FlowView<'_>) -> &'static str {
     let part = flow.mean(|s| s.receive_queue_bytes.0 as f64 / s.receive_buffer_bytes.0.max(1) as f64);
     if part > MOSTLY / 2.0 { "slow reader" } else { "the sender" }

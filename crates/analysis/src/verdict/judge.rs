@@ -1,4 +1,4 @@
-//! What a judge of one cause is, and what it hands back.
+//! The judge of one cause, and the finding that it returns.
 
 use landspeed_record::{Cause, Finding, Remedy};
 use landspeed_units::BitRate;
@@ -18,7 +18,7 @@ pub enum Need {
     Qdiscs,
     Settings,
     Counters,
-    /// Clock, bus and memory of a host.
+    /// The clock, bus and memory of a host.
     Limits,
 }
 
@@ -27,7 +27,7 @@ impl Need {
         matches!(self, Need::SenderTcp | Need::AnyTcp | Need::ReceiverTcp)
     }
 
-    /// Why a cause cannot be judged without it.
+    /// Returns the reason why a cause cannot be judged without it.
     pub(super) fn missing(self) -> &'static str {
         match self {
             Need::SenderTcp => "TCP sockets of the sending host were not watched",
@@ -43,16 +43,16 @@ impl Need {
     }
 }
 
-/// A judge of one cause. It looks at figures only: no name of a host, a program or a test decides.
+/// A judge of one cause. It uses figures only: no name of a host, a program or a test decides.
 #[derive(Debug)]
 pub struct Judge {
     pub cause: Cause,
-    /// What it cannot judge without.
+    /// The observations that the judge needs.
     pub needs: &'static [Need],
-    /// The finding, where the cause is there.
+    /// Returns the finding, if the cause is present.
     pub(super) judge: fn(&View<'_>) -> Option<Finding>,
-    /// Where it costs nothing now: the finding with the rate that it would let through, from what stands in
-    /// settings and counters. [`super::next`] decides whether that is worth saying.
+    /// Returns, if the cause costs nothing now, the finding with the rate that it would let through, from settings
+    /// and counters. `super::order` decides whether it is reported.
     pub(super) next: fn(&View<'_>) -> Option<Finding>,
 }
 
@@ -75,18 +75,18 @@ pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: im
     Finding { allows_bps: Some(allows), ..found(cause, 0.0, confidence, summary) }
 }
 
-/// How a finding is filled in, one line at a time.
+/// Methods that fill in a finding, one line at a time.
 pub(super) trait Telling: Sized {
     fn at(self, place: impl Into<String>) -> Self;
     fn saw(self, line: impl Into<String>) -> Self;
-    /// A line of evidence, where there is one.
+    /// Adds a line of evidence, if there is one.
     fn saw_if(self, line: Option<String>) -> Self;
     fn saw_when(self, holds: bool, line: impl Into<String>) -> Self;
-    /// A knob to turn to `value` (empty lets the table choose).
+    /// Adds the remedy to set a knob to `value`; an empty value lets the table choose.
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
-    /// Something that a person must do.
+    /// Adds a remedy that a person must carry out.
     fn ask(self, what: impl Into<String>) -> Self;
-    /// Goodput to expect of the first remedy over today's.
+    /// Sets the goodput to expect of the first remedy, over today's.
     fn expect(self, ratio: Option<f64>) -> Self;
 }
 

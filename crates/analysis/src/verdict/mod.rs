@@ -1,13 +1,13 @@
-//! What holds a path back: one first cause, then the next ones, each with its evidence.
+//! The verdict on what holds a path back: the first cause, then the next ones, each with its evidence.
 //!
-//! [`judge`] works out what the observations say once ([`View`]) and asks every row of [`CAUSES`]; a row
-//! is one cause, whose judge has a file of its own or is beside its kin. Judges do not know of each other: where one cause
-//! brings about what another looks at (a slow reader closes the window, a shaper makes a queue), the
-//! shared quantity says whose doing it is, in `view/`.
+//! [`judge`] derives the shared quantities from the observations once ([`View`]) and calls every row of [`CAUSES`]. A
+//! row is one cause; the judges of related causes share a file. Judges do not know of each other: where one cause
+//! brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared quantity
+//! in `view/` says which cause is responsible.
 //!
-//! A finding's weight is the share of the flow's time or rate that the cause costs. Behind the faults that cost
-//! something stand those that would bind next ([`order`]), and what is left when nothing is wrong, a limit: a
-//! busy core, a link. So a verdict is empty only where nothing was seen to judge, which it says ([`CannotTell`]).
+//! A finding's weight is the share of the flow's time or rate that the cause costs. After the faults that cost
+//! something come those that would bind next ([`order`]), and, where nothing is wrong, a limit: a busy core, a link.
+//! So a verdict is empty only where the observations are not enough, which it says ([`CannotTell`]).
 
 mod advice;
 mod causes;
@@ -43,7 +43,7 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
     for judge in CAUSES {
         let missing = judge.needs.iter().find(|need| !view.has(**need));
         match missing {
-            // What only TCP can have is not missing from a flow of datagrams.
+            // A flow of datagrams does not lack what only TCP has.
             Some(need) if need.is_of_tcp() && view.is_udp() => {}
             Some(need) => unjudged.push((need.missing(), cause(judge.cause))),
             None => match (judge.judge)(&view).filter(order::counts) {
@@ -61,7 +61,7 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
     }
 }
 
-/// What a verdict needs and was not seen.
+/// Returns what a verdict needs and the observations lack, if anything.
 fn missing(scene: &Scene<'_>, view: &View<'_>) -> Option<CannotTell> {
     let moved = scene.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);

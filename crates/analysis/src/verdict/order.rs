@@ -1,9 +1,9 @@
-//! From what the judges found to a verdict: the order, and what is said where nothing was found.
+//! Turns the judges' findings into a verdict: their order, and what is reported where nothing was found.
 //!
-//! Of two faults of which one masks the other the lesser shows in no share of time: a slow writer never feels
-//! the losses of its path. It does show in what stands in settings and counters: the size of a buffer, the share
-//! of segments that are lost, a shaper's rate. From that its row says which rate it would let through, and
-//! here is decided which of these are worth saying.
+//! If one fault masks another, the lesser one shows in no share of time: a slow writer never feels the losses of its
+//! path. The lesser fault does show in settings and counters: the size of a buffer, the share of segments that are
+//! lost, a shaper's rate. From those its judge computes the rate that it would let through, and this module decides
+//! which of these faults are reported.
 
 use landspeed_record::Finding;
 
@@ -13,13 +13,13 @@ use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
 use super::view::View;
 use super::words::called;
 
-/// Whether a finding is worth listing: a fault costs something.
+/// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
 pub(super) fn counts(finding: &Finding) -> bool {
     finding.cause.is_limit() || finding.weight >= LEAST_WEIGHT
 }
 
-/// Faults that cost something, the one that costs most first, then those that would bind next, then limits.
-/// A limit behind faults binds only when they are mended, so it weighs no more than the least of them.
+/// Returns the faults that cost something, the most expensive first, then those that would bind next, then limits. A
+/// limit behind faults binds only when they are repaired, so it weighs no more than the least of them.
 pub(super) fn in_order(view: &View<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
     let mut behind = binding_next(view, &findings, behind);
     let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.cause.is_limit());
@@ -38,14 +38,14 @@ pub(super) fn in_order(view: &View<'_>, findings: Vec<Finding>, behind: Vec<Find
     faults
 }
 
-/// Those that bind well below what the path's link carries, the narrowest first. None where no fault costs
-/// anything: then a limit is the answer, and what lies beyond it is not in the way.
+/// Returns the faults that bind well below what the path's link carries, the narrowest first. None where no fault
+/// costs anything: then a limit is the answer, and faults beyond it do not matter.
 fn binding_next(view: &View<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
     if found.iter().all(|finding| finding.cause.is_limit()) {
         return Vec::new();
     }
     let link = limits::slowest_link(view).map_or(VIRTUAL_LINK, |(_, speed)| speed.0);
-    // A flow that is faster already refutes the reckoning.
+    // A flow that is already faster refutes the computed rate.
     let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;
     let rate = |finding: &Finding| finding.allows_bps.map_or(f64::NAN, |rate| rate.0);
     let mut next: Vec<Finding> = candidates.into_iter().filter(|f| within.contains(&rate(f))).collect();
@@ -53,7 +53,7 @@ fn binding_next(view: &View<'_>, found: &[Finding], candidates: Vec<Finding>) ->
     next.into_iter().map(|finding| told(view, finding)).collect()
 }
 
-/// With what the rate that it allows is worth.
+/// Adds the rate that the finding allows as evidence.
 fn told(view: &View<'_>, mut finding: Finding) -> Finding {
     let allows = finding.allows_bps.unwrap_or_default();
     finding.evidence.push(format!(
@@ -63,8 +63,8 @@ fn told(view: &View<'_>, mut finding: Finding) -> Finding {
     finding
 }
 
-/// A line for each thing that was missing, with the causes that cannot be judged without it, and what the
-/// observers themselves could not see.
+/// Returns a line for each observation that was missing, with the causes that cannot be judged without it, and the
+/// lines of the observers on what they could not watch.
 pub(super) fn unjudged(scene: &Scene<'_>, missing: &[(&'static str, &str)]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (nth, (reason, _)) in missing.iter().enumerate() {

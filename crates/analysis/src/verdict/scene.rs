@@ -1,18 +1,18 @@
-//! What a verdict is about.
+//! The observations that a verdict is based on.
 
 use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PathProbe, Settings};
 use landspeed_units::{BitRate, Nanos};
 
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
-    /// As the user called it: "A", "local", "netns:dtn1".
+    /// The host's name as the user called it: "A", "local", "netns:dtn1".
     pub name: &'a str,
     pub facts: &'a HostFacts,
-    /// What was watched on it: flows, listeners, processes, queues, settings, counters, cost.
+    /// The observations on the host: flows, listeners, processes, queues, settings, counters, cost.
     pub seen: &'a Observations,
-    /// What its parts can do, where that was measured.
+    /// The measured limits of the host's parts, if known.
     pub limits: Option<&'a HostLimits>,
-    /// What is set on it, by knob, where that was read: nothing is advised that is so already.
+    /// The host's settings, by knob, where they were read: nothing that is already set is advised.
     pub set: &'a Settings,
 }
 
@@ -26,19 +26,20 @@ impl<'a> HostView<'a> {
     }
 }
 
-/// A path as it was watched, from one end or from both. Which host sends is found from the bytes that
-/// moved, not from the order.
+/// A path as it was watched, from one end or from both. The sending host is determined from the bytes that moved, not
+/// from the order.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     pub a: HostView<'a>,
-    /// The other one, where it was watched too.
+    /// The other host, where it was watched too.
     pub b: Option<HostView<'a>>,
-    /// Round trip of the idle path, where it was measured; else the lowest that TCP saw is taken.
+    /// The round trip of the idle path, where it was measured; otherwise the lowest that TCP saw is used.
     pub rtt: Option<Nanos>,
-    /// Goodput, where the workload's own figure is known; else the flows' bytes are taken.
+    /// The goodput, where the workload's own figure is known; otherwise the flows' bytes are used.
     pub goodput: Option<BitRate>,
-    /// Settings of the flow where landspeed sends it itself. A flow of another program has none that landspeed could change.
+    /// The settings of the flow, if landspeed sends it itself; `None` for the flow of another program, whose settings
+    /// landspeed cannot change.
     pub own: Option<&'a Settings>,
-    /// What was sent to find out what the path carries, where it carried nothing.
+    /// The probe of a path that carried nothing.
     pub probe: Option<&'a PathProbe>,
 }

@@ -1,22 +1,23 @@
-//! What each part could carry, from the highest to what flows now: the argument of feng-2003 section 3.5.2.
+//! The staircase of limits: what each part could carry, from the highest rate to the flow's (the argument of
+//! feng-2003 section 3.5.2).
 
 use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
 use landspeed_units::BitRate;
 
 use super::words::{called, shown};
 
-/// STREAM counts a copied byte twice: read and written (McCalpin 1995).
+/// The number of times that STREAM counts a copied byte: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;
 
 #[derive(Debug, Clone, Copy)]
 pub struct HostLimit<'a> {
-    /// Its name: "A".
+    /// The host's name, such as "A".
     pub name: &'a str,
-    /// What its parts can do.
+    /// The measured limits of its parts.
     pub limits: &'a HostLimits,
 }
 
-/// The steps, highest first, with what flows now among them. Parts that were not measured are left out.
+/// Returns the steps, highest first, with the flow's rate among them. Parts that were not measured are left out.
 pub fn staircase(hosts: &[HostLimit<'_>], goodput: BitRate) -> Vec<LimitStep> {
     let mut steps: Vec<LimitStep> = hosts.iter().flat_map(steps_of).collect();
     steps.push(LimitStep {
@@ -29,8 +30,8 @@ pub fn staircase(hosts: &[HostLimit<'_>], goodput: BitRate) -> Vec<LimitStep> {
     steps
 }
 
-/// The lowest rate that a host's link, bus or own TCP sets; copies and packets are measured on one core
-/// and stages overlap, so they bound less sharply.
+/// Returns the lowest rate that a host's link, bus or own TCP sets. Copies and packets are measured on one core and
+/// stages overlap, so they bound less sharply and are left out.
 pub(super) fn ceiling(limits: &HostLimits) -> Option<BitRate> {
     let bus = limits.pcie.as_ref().map(|pcie| pcie.rate_bps);
     let rates = [limits.link_bps, bus, limits.loopback_bps].into_iter().flatten();
@@ -76,7 +77,7 @@ fn memory(limits: &HostLimits) -> Option<(BitRate, String)> {
     Some((rate, format!("STREAM copy on {} cores, each byte read and written", best.threads)))
 }
 
-/// The method that moves most.
+/// Returns the rate of the fastest method.
 fn raw_packets(limits: &HostLimits) -> Option<(BitRate, String)> {
     let rated = limits.packets.iter().map(|p| (p.alone_pps * p.packet_bytes.0 as f64 * 8.0, p));
     let (rate, best) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_papers_staircase() {
-        // Section 3.5.2: link 10, bus 8.5, pktgen 5.5, one flow 4.11 Gb/s; memory acquitted.
+        // Section 3.5.2: link 10, bus 8.5, pktgen 5.5, one flow 4.11 Gb/s; memory is ruled out.
         let limits = HostLimits {
             memory: vec![StreamRate {
                 kernel: MemoryKernel::Copy,

@@ -1,13 +1,13 @@
-//! Shares, names and causes as parts of sentences.
+//! Words for shares, names and causes in sentences.
 
 use landspeed_record::{CannotTell, Cause};
 
-/// Between 0 and 1; no number counts as 0.
+/// Clamps a value to 0 to 1; NaN counts as 0.
 pub(super) fn share(value: f64) -> f64 {
     if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
 }
 
-/// "87 %", "0.4 %".
+/// Formats a share, such as "87 %" or "0.40 %".
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() >= 9.95 || percent == 0.0 {
@@ -17,7 +17,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A host in a sentence, as the user called it: "host A", "this host", "netns:dtn1".
+/// Returns a host's name in a sentence, as the user called it: "host A", "this host", "netns:dtn1".
 pub fn called(name: &str) -> String {
     match shown(name).as_str() {
         "local" => "this host".to_owned(),
@@ -26,12 +26,12 @@ pub fn called(name: &str) -> String {
     }
 }
 
-/// A name from a host as part of a sentence: no control characters, no longer than a line.
+/// Returns a host's name as part of a sentence: without control characters, and no longer than a line.
 pub(super) fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
-/// Why nothing can be told, to stand behind "cannot tell:".
+/// Returns the reason why there is no verdict, in words that follow "cannot tell:".
 pub fn cannot_tell(why: CannotTell) -> String {
     match why {
         CannotTell::NoFlow => "no flow was there to watch".to_owned(),
@@ -42,7 +42,7 @@ pub fn cannot_tell(why: CannotTell) -> String {
     }
 }
 
-/// A cause, to stand behind "held back by".
+/// Returns a cause in words that follow "held back by".
 pub fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::ReceiveBuffer => "a small receive buffer",

@@ -1,4 +1,4 @@
-//! Which connections are worth holding against the model.
+//! Chooses the connections to compare with the window model.
 
 use landspeed_record::{FlowKey, FlowWatch, FlowWindow, Observations, Protocol};
 use landspeed_units::Nanos;
@@ -8,20 +8,20 @@ use super::live::check;
 
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedHost<'a> {
-    /// `uname -r`, empty where unknown.
+    /// The output of `uname -r`, empty where unknown.
     pub kernel: &'a str,
     pub seen: &'a Observations,
 }
 
-/// An end of a connection and its host's kernel.
+/// One end of a connection, and its host's kernel.
 #[derive(Clone, Copy)]
 struct WatchedEnd<'a> {
     watch: &'a FlowWatch,
     kernel: &'a str,
 }
 
-/// The `most` TCP connections that moved most, the busiest first, each held against the model. Their ends
-/// are found on whichever of the hosts has them, both on one where a connection does not leave it.
+/// Returns the `most` TCP connections that moved most, the busiest first, each compared with the model. Their ends
+/// may be on any of the hosts; both are on one where a connection does not leave it.
 pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) -> Vec<FlowWindow> {
     let ends: Vec<WatchedEnd<'_>> = hosts.iter().flat_map(ends_on).collect();
     let mut flows: Vec<FlowWindow> = ends
@@ -46,7 +46,7 @@ pub(super) fn turned(key: FlowKey) -> FlowKey {
     FlowKey { local: key.remote, remote: key.local, ..key }
 }
 
-/// The connection as seen from the end that sends; from the other end only where that was not watched.
+/// Returns the connection from the end that sends; from the other end only where the sender was not watched.
 fn joined<'a>(
     end: WatchedEnd<'a>,
     peer: Option<WatchedEnd<'a>>,
@@ -73,7 +73,7 @@ mod tests {
     use landspeed_record::{SocketState, TcpState, WindowRule};
     use landspeed_units::Bytes;
 
-    /// An end at `local` that moves `sent` and `received` bytes within a second.
+    /// Returns an end at `local` that moves `sent` and `received` bytes within a second.
     fn end(local: u16, remote: u16, sent: u64, received: u64) -> FlowWatch {
         let at = |port| format!("10.0.0.1:{port}").parse().unwrap();
         let state = |n: u64| SocketState {

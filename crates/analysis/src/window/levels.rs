@@ -1,13 +1,13 @@
-//! What two ends of a connection showed over a window, as the model needs it.
+//! The levels of a connection over a window, from its two ends, as the model needs them.
 
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::linux::SpaceRule;
 
-/// TCPI_OPT_WSCALE: both ends agreed on window scaling.
+/// The flag TCPI_OPT_WSCALE: both ends agreed on window scaling.
 pub(super) const SCALED: u8 = 4;
-/// Segments that must have waited in the receive queue before its memory says what overhead they have.
+/// The number of segments that must have waited in the receive queue before its memory shows their overhead.
 const ENOUGH_SEGMENTS: f64 = 16.0;
 
 /// Both ends of a connection, as far as they were watched, and the path between them.
@@ -15,9 +15,9 @@ const ENOUGH_SEGMENTS: f64 = 16.0;
 pub(super) struct WatchedEnds<'a> {
     pub(super) sender: Option<&'a FlowWatch>,
     pub(super) receiver: Option<&'a FlowWatch>,
-    /// `uname -r` of the receiver, empty where unknown.
+    /// The output of `uname -r` at the receiver, empty where unknown.
     pub(super) receiver_kernel: &'a str,
-    /// Round trip of the idle path, where it was measured.
+    /// The round trip of the idle path, where it was measured.
     pub(super) idle_rtt: Option<Nanos>,
 }
 
@@ -30,45 +30,45 @@ pub(super) struct Flight {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offered {
     pub(super) most: Bytes,
-    /// The smallest that was open.
+    /// The smallest window that was open.
     pub(super) least: Bytes,
-    /// The smallest that a closed one was followed by, where one was seen closed.
+    /// The smallest window that followed a closed one, if a window was closed.
     pub(super) opened: Option<Bytes>,
-    /// The largest power of two that divides all of them.
+    /// The largest power of two that divides all windows.
     pub(super) step: Bytes,
-    /// Samples that found the window closed, of so many.
+    /// The number of the samples in which the window was closed.
     pub(super) closed: usize,
     pub(super) samples: usize,
 }
 
-/// A receive buffer and how much of it can be payload.
+/// A receive buffer, and the rule for how much of it can be payload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Buffer {
     pub(super) size: Bytes,
     pub(super) rule: SpaceRule,
-    /// Whether the rule comes from what waited in the queue, not from the kernel's version.
+    /// True if the rule comes from what waited in the queue; false if it comes from the kernel's version.
     pub(super) measured: bool,
 }
 
-/// The levels of one connection; `None` is what the end that would show it was not watched for.
+/// The levels of one connection; `None` where the end that shows a level was not watched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Levels {
     pub(super) moved: Bytes,
     pub(super) rate: BitRate,
-    /// The lower of the idle round trip and the lowest that TCP saw: no data was under way for less.
+    /// The lower of the idle round trip and the lowest that TCP saw: no data was in flight for less.
     pub(super) rtt: Option<Nanos>,
     pub(super) flight: Option<Flight>,
     pub(super) offered: Option<Offered>,
     pub(super) buffer: Option<Buffer>,
     pub(super) sender_mss: Option<Bytes>,
-    /// The receiver's estimate.
+    /// The receiver's estimate of the MSS.
     pub(super) receiver_mss: Option<Bytes>,
-    /// Of the receiver's windows; `None` where scaling was not agreed on.
+    /// The scale of the receiver's windows; `None` where scaling was not agreed on.
     pub(super) scale: Option<u8>,
 }
 
 impl Levels {
-    /// `None` where neither end is a TCP connection with samples.
+    /// Returns the levels; `None` where neither end is a TCP connection with samples.
     pub(super) fn of(ends: &WatchedEnds<'_>) -> Option<Self> {
         let (sender, receiver) = (ends.sender.and_then(last), ends.receiver.and_then(last));
         let known = sender.or(receiver)?;
@@ -98,7 +98,7 @@ fn last(watch: &FlowWatch) -> Option<&TcpState> {
     states(watch).last().map(|(_, tcp)| tcp)
 }
 
-/// Payload that an end saw move between its first sample and its last, and the time between them.
+/// Returns the payload that an end moved between its first sample and its last, and the time between them.
 pub(super) fn difference(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> (Bytes, Nanos) {
     let Some(((first, begin), (last, end))) = states(watch).next().zip(states(watch).last()) else {
         return (Bytes(0), Nanos(0));
@@ -114,7 +114,8 @@ fn moved(ends: &WatchedEnds<'_>) -> (Bytes, Nanos) {
     }
 }
 
-/// Sent and not acknowledged: in bytes where the kernel counts them (Linux 4.19), else in whole segments.
+/// Returns the data sent and not acknowledged: in bytes where the kernel counts them (Linux 4.19), else in whole
+/// segments.
 fn in_flight(tcp: &TcpState) -> Bytes {
     match tcp.sent_bytes {
         Bytes(0) => Bytes(u64::from(tcp.unacked_segments).saturating_mul(tcp.send_mss_bytes.0)),
@@ -129,8 +130,8 @@ fn flight(watch: &FlowWatch) -> Option<Flight> {
     Some(Flight { mean: Bytes(u64::try_from(mean).ok()?), most: Bytes(*levels.iter().max()?) })
 }
 
-/// The windows as the sender heard of them, or else as the receiver chose them; `None` where the kernel
-/// tells neither (the sender's needs Linux 5.4, the receiver's 6.2).
+/// Returns the windows that the sender received, or else those that the receiver chose; `None` where the kernel
+/// reports neither (the sender's needs Linux 5.4, the receiver's 6.2).
 fn offered(ends: &WatchedEnds<'_>) -> Option<Offered> {
     let heard = ends.sender.map(|watch| windows(watch, |tcp| tcp.peer_window_bytes));
     let chosen =
@@ -152,7 +153,7 @@ fn windows(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> Vec<u64> {
     states(watch).map(|(_, tcp)| of(tcp).0).collect()
 }
 
-/// The largest buffer that the receiver had (autotuning makes it no smaller), and what may be payload of it.
+/// Returns the largest buffer that the receiver had (autotuning does not shrink it), and the rule for its payload.
 fn buffer(watch: &FlowWatch, kernel: &str, mss: Option<Bytes>) -> Option<Buffer> {
     let size = watch.samples.iter().map(|state| state.receive_buffer_bytes).max().filter(|s| s.0 > 0)?;
     let rule = SpaceRule::of_kernel(kernel);
@@ -161,8 +162,7 @@ fn buffer(watch: &FlowWatch, kernel: &str, mss: Option<Bytes>) -> Option<Buffer>
     Some(Buffer { size, rule: seen.unwrap_or(rule), measured: seen.is_some() })
 }
 
-/// Payload over memory of what waited in the receive queue: what the kernel measures itself and does not
-/// tell.
+/// Returns the ratio of payload to memory in the receive queue, which the kernel measures too but does not report.
 fn seen_ratio(watch: &FlowWatch, mss: Bytes) -> Option<SpaceRule> {
     let sum =
         |of: fn(&SocketState) -> Bytes| watch.samples.iter().map(|state| of(state).0 as f64).sum::<f64>();

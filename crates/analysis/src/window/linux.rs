@@ -1,23 +1,23 @@
-//! What Linux makes of a receive buffer.
+//! The rules by which Linux derives a window from a receive buffer.
 
 use landspeed_units::Bytes;
 
 use super::model::granularity;
 
-/// How much of a receive buffer is advertised; the rest is for the kernel's own overhead (`truesize`).
+/// The part of a receive buffer that is advertised; the rest is for the kernel's own overhead (`truesize`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpaceRule {
     /// net.ipv4.tcp_adv_win_scale before Linux 6.6: all but 1/2^n, or, at or below zero, 1/2^-n.
     AdvWinScale(i8),
-    /// Since Linux 6.6 (dfa2f0483360): this share of 256, measured for each socket as payload over memory
-    /// of what arrives.
+    /// The rule since Linux 6.6 (dfa2f0483360): this share of 256, measured for each socket as payload over memory of
+    /// what arrives.
     ScalingRatio(u8),
 }
 
 impl SpaceRule {
-    /// Where a socket starts on a kernel, by `uname -r`: the default of the sysctl, or the ratio before
-    /// anything was measured: 1200 bytes of 4096 with overhead in 6.6 to 6.9, a half since (697a6c8cec03).
-    /// A name that is no version is taken for a new kernel.
+    /// Returns the rule with which a socket starts on a kernel, by `uname -r`: the default of the sysctl, or the
+    /// ratio before anything was measured: 1200 bytes of 4096 with overhead in 6.6 to 6.9, a half since
+    /// (697a6c8cec03). A name that is not a version is taken for a new kernel.
     pub(super) fn of_kernel(release: &str) -> Self {
         match version(release) {
             Some(old) if old < (6, 6) => SpaceRule::AdvWinScale(1),
@@ -26,7 +26,7 @@ impl SpaceRule {
         }
     }
 
-    /// Payload that a buffer of this size is advertised as (`tcp_win_from_space`).
+    /// Returns the payload that is advertised for a buffer of this size (`tcp_win_from_space`).
     pub(super) fn usable(self, buffer: Bytes) -> Bytes {
         match self {
             SpaceRule::AdvWinScale(n) if n <= 0 => Bytes(shifted(buffer.0, n)),
@@ -44,28 +44,28 @@ fn shifted(value: u64, by: i8) -> u64 {
     value.checked_shr(u32::from(by.unsigned_abs())).unwrap_or(0)
 }
 
-/// Major and minor of "6.18.0-1-amd64".
+/// Returns the major and minor version of a release such as "6.18.0-1-amd64".
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// A receiver's space when it chooses what to advertise.
+/// A receiver's space when it chooses the window to advertise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ReceiveSpace {
     pub(super) free: Bytes,
-    /// Payload that fits an empty buffer.
+    /// The payload that fits an empty buffer.
     pub(super) full: Bytes,
     pub(super) offered: Bytes,
-    /// Estimate of the peer's MSS.
+    /// The estimate of the peer's MSS.
     pub(super) mss: Bytes,
-    /// Own window scale; zero where scaling was not agreed on.
+    /// The receiver's own window scale; zero where scaling was not agreed on.
     pub(super) scale: u8,
 }
 
-/// The window that Linux advertises (`__tcp_select_window`; memory pressure, `rcv_ssthresh` and
-/// tcp_shrink_window left out): whole segments without window scaling, steps of 2^scale with it, and
-/// nothing where less than a segment or a sixteenth is free.
+/// Returns the window that Linux advertises (`__tcp_select_window`, without memory pressure, `rcv_ssthresh` and
+/// tcp_shrink_window): whole segments without window scaling, steps of 2^scale with it, and nothing where less than a
+/// segment or a sixteenth is free.
 pub(super) fn selected_window(space: ReceiveSpace) -> Bytes {
     let mss = space.mss.min(space.full).max(Bytes(1));
     let step = granularity(space.scale).0;
@@ -82,7 +82,7 @@ pub(super) fn selected_window(space: ReceiveSpace) -> Bytes {
     let within_a_segment = space.offered > free - mss && space.offered <= free;
     match within_a_segment {
         false => Bytes(free.0 / mss.0 * mss.0),
-        // A window of one segment that is all of a small buffer may grow by half of it at once.
+        // A window of one segment that is all of a small buffer may grow by half of it in one step.
         true if mss == space.full && free.0 > space.offered.0.saturating_add(space.full.0 / 2) => free,
         true => space.offered,
     }

@@ -1,4 +1,4 @@
-//! What the windows did against what the model says.
+//! Compares the windows of a connection with the window model.
 
 use landspeed_record::{Binding, FlowKey, FlowWindow, WindowFigure, WindowRule};
 use landspeed_units::Bytes;
@@ -8,14 +8,15 @@ use super::levels::{Levels, Offered, WatchedEnds};
 use super::linux::{ReceiveSpace, SpaceRule, selected_window};
 use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
 
-/// Samples every 50 ms of what changes within microseconds tell a mean to about this share.
+/// The divisor of the tolerance for a sampled mean: samples every 50 ms of a quantity that changes within
+/// microseconds give its mean to about a fifth.
 const SAMPLING: u64 = 5;
-/// A prediction of overhead from a version or a queue is good to about this factor: a socket measures its
+/// The factor within which a prediction of overhead, from a version or a queue, is accurate: a socket measures its
 /// own share of payload by whichever packet came last.
 const OVERHEAD: f64 = 1.5;
 
-/// The model held against what was watched: each rule is fed with what was seen one stage before it, so
-/// that one that does not hold spoils no other. `None` where neither end is a TCP connection with samples.
+/// Compares the model with the observations. Each rule gets the observation one stage before it, so that one that
+/// does not hold spoils no other. `None` where neither end is a TCP connection with samples.
 pub(super) fn check(ends: &WatchedEnds<'_>) -> Option<FlowWindow> {
     let levels = Levels::of(ends)?;
     let rules = [ideal, usable, step, receiver_rounding, sender_rounding, silly];
@@ -23,12 +24,12 @@ pub(super) fn check(ends: &WatchedEnds<'_>) -> Option<FlowWindow> {
     Some(FlowWindow { key: key(ends)?, moved_bytes: levels.moved, rules })
 }
 
-/// The flow as its sender sees it, whichever end was watched.
+/// Returns the flow's key at its sender, whichever end was watched.
 fn key(ends: &WatchedEnds<'_>) -> Option<FlowKey> {
     ends.sender.map(|watch| watch.key).or_else(|| ends.receiver.map(|watch| turned(watch.key)))
 }
 
-/// A rule with what it says and what was seen; `slack` bytes to either side of a bound are none.
+/// Returns a rule with its prediction and the observation; `slack` bytes to either side of a bound are tolerated.
 fn figure(
     (rule, binding): (WindowRule, Binding),
     (predicted, seen): (Bytes, Bytes),
@@ -45,8 +46,8 @@ fn figure(
     Some(WindowFigure { rule, binding, predicted_bytes: predicted, seen_bytes: seen, holds, told })
 }
 
-/// Little's law: what is in flight on average is the rate times the mean round trip, so never less than
-/// the rate times the lowest.
+/// Checks Little's law: the mean in flight is the rate times the mean round trip, so never less than the rate times
+/// the lowest round trip.
 fn ideal(levels: &Levels) -> Option<WindowFigure> {
     let (rtt, flight) = (levels.rtt?, levels.flight?);
     let predicted = bandwidth_delay(levels.rate, rtt);
@@ -95,7 +96,7 @@ fn step(levels: &Levels) -> Option<WindowFigure> {
     figure((WindowRule::ScaleStep, Binding::AtLeast), (predicted, offered.step), 0, told)
 }
 
-/// Linux rounds to whole segments only without window scaling.
+/// Checks the receiver's rounding: Linux rounds to whole segments only without window scaling.
 fn receiver_rounding(levels: &Levels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss?);
     let space = ReceiveSpace {
@@ -132,8 +133,9 @@ fn sender_rounding(levels: &Levels) -> Option<WindowFigure> {
     figure((WindowRule::SenderRounding, Binding::AtMost), (predicted, flight.most), mss.0, told)
 }
 
-/// What a closed window opens to, or else the smallest that was open. A window that never closed may be smaller
-/// than the rule says: it is the rest of an earlier offer, which is not taken back, and says nothing.
+/// Checks the window to which a closed one opens, or else the smallest that was open. A window that never closed may
+/// be smaller than the rule allows, because it is the rest of an earlier offer, which is not taken back; then there
+/// is no evidence.
 fn silly(levels: &Levels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss.or(levels.sender_mss)?);
     let predicted = least_advance(offered.most, mss);

@@ -1,4 +1,4 @@
-//! The model against invented connections.
+//! Tests of the model against invented connections.
 
 use landspeed_record::{FlowWatch, Protocol, SocketState, TcpState};
 use landspeed_units::Nanos;
@@ -15,7 +15,7 @@ fn watch(states: Vec<SocketState>) -> FlowWatch {
     FlowWatch { key, pid: None, congestion: String::new(), samples: states }
 }
 
-/// Three samples, a second apart, at the rate of so many bytes a second.
+/// Returns three samples, a second apart, at a rate of `per_second` bytes a second.
 fn steady(tcp: &TcpState, per_second: u64, of: fn(&mut TcpState, Bytes), buffer: u64) -> FlowWatch {
     let state = |n: u64| {
         let mut tcp = tcp.clone();

@@ -1,41 +1,40 @@
-//! The paper's arithmetic.
+//! The arithmetic of the window model in feng-2003.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-/// Largest shift of the window scale option (RFC 7323 section 2.3).
+/// The largest shift of the window scale option (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
 
-/// The ideal window: what a path holds, rate times round-trip time (feng.f.bdp). The round trip, not the
-/// one-way latency that the paper measures.
+/// Returns the ideal window, which is what a path holds: rate times round-trip time (feng.f.bdp). The round trip is
+/// used and not the one-way latency that the paper measures.
 pub(super) fn bandwidth_delay(rate: BitRate, rtt: Nanos) -> Bytes {
     Bytes((rate.0 * rtt.as_secs_f64() / 8.0) as u64)
 }
 
-/// The largest multiple of `mss` within `window` (feng.f.align_rx, feng.f.align_tx); zero for an MSS of
-/// zero.
+/// Returns the largest multiple of `mss` within `window` (feng.f.align_rx, feng.f.align_tx); zero for an MSS of zero.
 pub(super) fn aligned(window: Bytes, mss: Bytes) -> Bytes {
     Bytes(window.0.checked_div(mss.0).unwrap_or(0) * mss.0)
 }
 
-/// The steps in which a window can be told to the peer: 2^scale bytes (feng.f.scale_granularity; RFC 7323
-/// section 2.2).
+/// Returns the step in which a window can be advertised to the peer: 2^scale bytes (feng.f.scale_granularity; RFC
+/// 7323 section 2.2).
 pub(super) fn granularity(scale: u8) -> Bytes {
     Bytes(1 << scale.min(MOST_SCALE))
 }
 
-/// Share of `window` that whole segments leave unused (feng.f.window_packets): 1 - n MSS / window.
+/// Returns the share of `window` that whole segments leave unused (feng.f.window_packets): 1 - n MSS / window.
 pub(crate) fn lost_to_rounding(window: Bytes, mss: Bytes) -> f64 {
     lost(aligned(window, mss), window)
 }
 
-/// 1 - `used` / `of`; zero where there is nothing to lose.
+/// Returns 1 - `used` / `of`; zero where `of` is zero.
 pub(super) fn lost(used: Bytes, of: Bytes) -> f64 {
     if of.0 == 0 { 0.0 } else { 1.0 - used.0 as f64 / of.0 as f64 }
 }
 
-/// The least by which a receiver advances its window: a segment, or half its buffer where that is less (RFC 9293 section
-/// 3.8.6.2.2; RFC 1122 section 4.2.3.3 with Fr = 1/2). With an MSS of the order of the buffer the window stands still
-/// until half of the buffer is free.
+/// Returns the least by which a receiver advances its window: a segment, or half its buffer where that is less (RFC
+/// 9293 section 3.8.6.2.2; RFC 1122 section 4.2.3.3 with Fr = 1/2). With an MSS of the order of the buffer the window
+/// does not move until half of the buffer is free.
 pub(super) fn least_advance(buffer: Bytes, mss: Bytes) -> Bytes {
     Bytes(buffer.0 / 2).min(mss)
 }
@@ -46,8 +45,8 @@ mod tests {
 
     #[test]
     fn the_papers_example_of_two_mss() {
-        // Section 3.5.1; the paper's second formula prints 8940 for the sender's MSS of 8960, which would
-        // give 26,820 and not the 17,920 that it prints.
+        // Section 3.5.1; the paper's second formula prints 8940 for the sender's MSS of 8960, which would give 26,820
+        // and not the 17,920 that it prints.
         let (sender, receiver) = (Bytes(8960), Bytes(8948));
         let available = Bytes(33_000);
         let advertised = aligned(available, receiver);

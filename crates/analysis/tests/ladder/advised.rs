@@ -1,4 +1,5 @@
-//! A ladder that is told what holds the path back: when it asks, what it tries first, and what stays as it was.
+//! Tests of a ladder that gets verdicts on what holds the path back: when it requests one, which candidates it tries
+//! first, and what a verdict does not change.
 
 use landspeed_analysis::{Action, Ladder, Rules};
 use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
@@ -7,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::drive::{LOOK, Run, candidate, drive_advised, on, worth};
 
-/// What a cell is worth.
+/// Returns the worth of a cell.
 type World = fn(&Cell) -> f64;
-/// Knob, value, expected ratio.
+/// A knob, a value and the expected ratio.
 type Named = (&'static str, &'static str, Option<f64>);
-/// Cause, share of time, remedies.
+/// A cause, its share of time and its remedies.
 type Said = (&'static str, f64, Vec<Named>);
-/// What is said of a cell.
+/// Returns the findings for a cell.
 type Judge = fn(&Cell) -> Vec<Said>;
 
 fn drive(candidates: Vec<Candidate>, rules: Rules, world: World, judge: Judge) -> Run {
@@ -41,7 +42,7 @@ fn rules() -> Rules {
     Rules { watch_time: Some(LOOK), ..Rules::default() }
 }
 
-/// TSO is worth 2, GRO 1.3 once TSO is on.
+/// TSO is worth 2, and GRO 1.3 once TSO is on.
 fn world(cell: &Cell) -> f64 {
     match (on(cell, "tso"), on(cell, "gro")) {
         (true, true) => 2.6,
@@ -116,7 +117,7 @@ fn what_stands_already_passes_its_expectation_on() {
 
 #[test]
 fn looking_keeps_to_its_share_of_the_budget() {
-    // Room for two looks; three steps are worth keeping.
+    // There is room for two verdicts; three steps are worth keeping.
     let all_help: World = |cell| 1.5_f64.powi(cell.flow.len() as i32);
     let judge: Judge = |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
     let rules = Rules { watch_share: 0.02, ..rules() };

@@ -1,4 +1,4 @@
-//! A ladder whose settings are bounded by what a search has found.
+//! Tests of a ladder whose settings are bounded by the result of a search.
 
 use landspeed_analysis::{Bound, Ladder, Rules};
 use landspeed_record::{Answer, Cell, Figures, Line, StepSummary, Verdict};
@@ -11,7 +11,8 @@ fn paced(cell: &Cell) -> bool {
     cell.flow.get("pacing-rate").is_some_and(|pace| pace == "970000000")
 }
 
-/// A path that loses half of what is sent without a pace, and `within` of it with one. TSO is worth 1.5.
+/// Runs a ladder on a path that loses half of the datagrams without a pace, and `within` of them with one. TSO is
+/// worth 1.5.
 fn run(within: f64) -> Run {
     let candidates = vec![candidate("tso", "on", 10), candidate("gro", "on", 20)];
     let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };

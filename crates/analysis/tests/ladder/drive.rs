@@ -1,4 +1,4 @@
-//! Drives a ladder through a world, and keeps what it did.
+//! Drives a ladder in a simulated world, and records what it did.
 
 use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
 use landspeed_record::{
@@ -13,13 +13,13 @@ pub(crate) const LOOK: Nanos = Nanos::millis(2_500);
 /// A knob that does not read back.
 pub(crate) const BROKEN: &str = "broken";
 
-/// One trial that a world gives the figures of.
+/// One trial for which a world returns the figures.
 pub(crate) struct Asked<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) arm: Arm,
-    /// Blocks of the run before this one.
+    /// The number of blocks of the run before this one.
     pub(crate) at: u32,
-    /// Number of the trial among all of the run's candidate trials, or incumbent's.
+    /// The number of the trial among all of the run's trials of its arm.
     pub(crate) number: u32,
     pub(crate) place: usize,
 }
@@ -28,10 +28,10 @@ pub(crate) struct Run {
     pub(crate) findings: Findings,
     pub(crate) notes: Vec<String>,
     pub(crate) pairs: Vec<Pair>,
-    /// Where it looked at what holds the path back.
+    /// The cells for which the ladder requested a verdict.
     pub(crate) watched: Vec<Cell>,
     pub(crate) used: Nanos,
-    /// As `tune` writes it.
+    /// The record as `tune` writes it.
     pub(crate) record: Record,
 }
 
@@ -40,7 +40,7 @@ impl Run {
         self.findings.steps.iter().rev().find(|step| step.knob == knob).expect("the step is reported")
     }
 
-    /// Knobs in the order of their first blocks or answers.
+    /// Returns the knobs in the order of their first blocks or answers.
     pub(crate) fn order(&self) -> Vec<&str> {
         self.findings.steps.iter().map(|step| step.knob.as_str()).collect()
     }
@@ -58,7 +58,7 @@ pub(crate) fn drive(
     drive_advised(candidates, rules, world, |_| Verdict::default())
 }
 
-/// The same, where `judge` says what holds a cell back.
+/// Drives a ladder whose verdicts come from `judge`.
 pub(crate) fn drive_advised(
     candidates: Vec<Candidate>,
     rules: Rules,
@@ -69,7 +69,7 @@ pub(crate) fn drive_advised(
     drive_on((Ladder::new(Cell::default(), candidates, rules), plan), world, judge)
 }
 
-/// The same of a ladder that has its first words behind it.
+/// Drives a ladder; `plan` is the first line of its record.
 pub(crate) fn drive_on(
     (mut ladder, plan): (Ladder, Line),
     mut world: impl FnMut(&Asked<'_>) -> Figures,
@@ -132,7 +132,7 @@ fn trial_line(pair: &Pair, asked: &Asked<'_>, figures: Figures) -> Line {
     }))
 }
 
-/// What a trial measures where nothing is done to it.
+/// Returns the figures of a trial without any change.
 pub(crate) fn usual() -> Figures {
     Figures {
         rate_bps: BitRate(4e9),
@@ -142,7 +142,8 @@ pub(crate) fn usual() -> Figures {
     }
 }
 
-/// With 2 % noise a trial: what a cell is worth as factors on rate, cost and round trip, and the steal of its trials.
+/// Returns a world with 2 % noise a trial, from the factors of a cell on rate, cost and round trip, and the steal of
+/// its trials.
 pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>) -> Figures {
     let mut dice = ChaCha8Rng::seed_from_u64(11);
     move |asked| {
@@ -159,12 +160,12 @@ pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>)
     }
 }
 
-/// The same, of cells that are worth one factor on rate and cost.
+/// Returns a world with 2 % noise a trial, from one factor of a cell on rate and cost.
 pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&Asked<'_>) -> Figures {
     noisy(move |cell| [world(cell), world(cell), 1.0, 0.0])
 }
 
-/// Sets `knob` of the flow to `value`.
+/// Returns a candidate that sets `knob` of the flow to `value`.
 pub(crate) fn candidate(knob: &str, value: &str, rank: u32) -> Candidate {
     let flow = Settings::from([(knob.to_owned(), value.to_owned())]);
     let change = Cell { flow, ..Cell::default() };

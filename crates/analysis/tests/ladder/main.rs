@@ -1,4 +1,4 @@
-//! Whole runs of the ladder in worlds whose effects are known.
+//! Tests of whole runs of the ladder in worlds whose effects are known.
 
 mod advised;
 mod bound;

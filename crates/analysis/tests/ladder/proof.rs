@@ -1,4 +1,4 @@
-//! What it takes to keep a step, and to confirm it: whole runs of few candidates in worlds without chance.
+//! Tests of the evidence that keeps a step and confirms it: whole runs of few candidates in worlds without chance.
 
 use landspeed_analysis::Rules;
 use landspeed_record::{Answer, Arm, Figures};
@@ -6,7 +6,7 @@ use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::drive::{Asked, Run, candidate, usual};
 
-/// Eleven blocks a step, however few candidates there are.
+/// Returns rules with eleven blocks a step, however few candidates there are.
 fn usual_rules() -> Rules {
     Rules { max_blocks: 11, ..Rules::default() }
 }
@@ -19,7 +19,7 @@ fn on(trial: &Asked<'_>) -> bool {
     trial.cell.flow.contains_key("k")
 }
 
-/// Runs a ladder over the knob "k" and `others` that do nothing.
+/// Runs a ladder over the knob "k" and `others` candidates that do nothing.
 fn drive(others: u32, rules: Rules, world: impl FnMut(&Asked<'_>) -> Figures) -> Run {
     let others = (1..=others).map(|i| candidate(&format!("other-{i}"), "on", 0));
     crate::drive::drive([candidate("k", "on", 0)].into_iter().chain(others).collect(), rules, world)
@@ -38,8 +38,8 @@ fn a_round_trip_that_few_trials_lose_twenty_times_over_is_not_kept() {
 
 #[test]
 fn processor_time_counts_in_total() {
-    // A tenth less for most bytes, ten times as much for the bytes of one trial in sixteen: the mean of the logs is
-    // 0.94, the bytes for all of the processor time 0.65.
+    // The processor time is a tenth less for most bytes, and ten times as much for the bytes of one trial in sixteen:
+    // the mean of the logs is 0.94, the bytes for all of the processor time 0.65.
     let run = drive(0, usual_rules(), |trial| {
         let cost = match (on(trial), trial.number % 16) {
             (false, _) => 1.0,
@@ -95,7 +95,8 @@ fn a_cold_start_is_no_noise() {
 
 #[test]
 fn a_verdict_holds_with_the_discarded_blocks_put_back() {
-    // In every seventh block neighbours take a third of all, and the change costs then what it gains else.
+    // In every seventh block neighbours take a third of the time, and the change costs as much there as it gains
+    // elsewhere.
     let run = drive(3, usual_rules(), |trial| {
         let stolen = trial.at % 7 == 6;
         let rate = match (on(trial), stolen) {
@@ -111,7 +112,7 @@ fn a_verdict_holds_with_the_discarded_blocks_put_back() {
 
 #[test]
 fn what_favours_one_arm_for_a_minute_is_not_confirmed() {
-    // The candidate's arm gains 30 % in the run's first 40 blocks, whatever is in it. The knob does nothing.
+    // The candidate's arm gains 30 % in the run's first 40 blocks, whatever its setting. The knob does nothing.
     let run = drive(0, usual_rules(), |trial| {
         scaled(if trial.arm == Arm::Candidate && trial.at < 40 { 1.3 } else { 1.0 })
     });

@@ -1,4 +1,4 @@
-//! The ladder's rules, one by one.
+//! Tests of the ladder's rules, one by one.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ fn placebos_come_first_and_last_and_toggle_as_candidates_do() {
 
 #[test]
 fn a_kept_placebo_voids_the_run_loudly() {
-    // A world where toggling itself favours the candidate's arm: going to an equivalent value shows it.
+    // In this world toggling itself favours the candidate's arm, which a change to an equivalent value shows.
     let rules = Rules { placebos: vec![candidate("early", "same", 0)], ..Rules::default() };
     let run = drive(Vec::new(), rules, worth(|c| if c.flow.is_empty() { 1.0 } else { 1.3 }));
     assert!(run.findings.void.as_deref().is_some_and(|v| v.contains("placebo")));
@@ -220,8 +220,8 @@ fn orders_are_balanced_and_asking_twice_changes_nothing() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 32, ..Default::default() })]
 
-    /// Whatever the candidates are worth: the run ends in its budget, every candidate has a line, and
-    /// the final setting is the start with what is said to be kept.
+    /// Whatever the candidates are worth, the run ends in its budget, every candidate has a line, and the final
+    /// setting is the start with what is reported as kept.
     #[test]
     fn any_run_ends_in_its_budget_and_says_what_it_did(
         worths in proptest::collection::vec(0.5..2.0f64, 0..20),

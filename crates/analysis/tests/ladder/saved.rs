@@ -1,4 +1,4 @@
-//! A saved record gives the summary that the run gave, and two records can be compared.
+//! Tests that a saved record gives the summary that the run gave, and that two records can be compared.
 
 use landspeed_analysis::{Findings, Rules, diff, summary};
 use landspeed_record::{Figures, Header, Line, Record};
@@ -6,7 +6,7 @@ use landspeed_units::Nanos;
 
 use crate::drive::{candidate, drive, on, worth};
 
-/// A run with one useful candidate, in which neighbours take half of a trial now and then.
+/// Runs a ladder with one useful candidate, in which neighbours take half of a trial now and then.
 fn recorded(useful: f64, seed: u64) -> (Record, Findings) {
     let rules = Rules { budget: Nanos::secs(100), seed, ..Rules::default() };
     let mut world = worth(|cell| if on(cell, "tso") { useful } else { 1.0 });

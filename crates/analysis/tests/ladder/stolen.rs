@@ -1,4 +1,4 @@
-//! Runs on a machine whose neighbours take processor time: it costs power, not the answer.
+//! Tests of runs on a machine whose neighbours take processor time: this costs power, but does not change the answer.
 
 use landspeed_analysis::Rules;
 use landspeed_record::{Answer, Arm, Figures};
@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::drive::{Asked, Run, candidate, usual};
 
-/// A trial that lost `share` of its processor time and `times` as much of its rate, with 4 % noise.
+/// Returns the figures of a trial that lost `share` of its processor time and `times` as much of its rate, with 4 %
+/// noise.
 fn hit(worth: f64, share: f64, times: f64, dice: &mut ChaCha8Rng) -> Figures {
     let noise = 1.0 + 0.08 * (dice.random::<f64>() - 0.5);
     let rate = 4e9 * worth * noise * (1.0 - share).powf(times);
@@ -19,7 +20,7 @@ fn on(trial: &Asked<'_>) -> bool {
     trial.cell.flow.contains_key("k")
 }
 
-/// A run over "k" and three settings that do nothing.
+/// Runs a ladder over "k" and three settings that do nothing.
 fn drive(mut world: impl FnMut(&Asked<'_>, &mut ChaCha8Rng) -> Figures) -> Run {
     let knobs = ["other-1", "k", "other-2", "other-3"];
     let candidates = (0..).zip(knobs).map(|(rank, knob)| candidate(knob, "on", rank)).collect();
@@ -28,7 +29,7 @@ fn drive(mut world: impl FnMut(&Asked<'_>, &mut ChaCha8Rng) -> Figures) -> Run {
     crate::drive::drive(candidates, rules, |trial| world(trial, &mut dice))
 }
 
-/// In two blocks of five neighbours take up to a half, for some of the trials.
+/// Returns the share that neighbours take: up to a half, for some of the trials of two blocks in five.
 fn bursty(trial: &Asked<'_>, dice: &mut ChaCha8Rng) -> f64 {
     let hits = matches!(trial.at % 5, 1 | 3) && dice.random::<f64>() < 0.7;
     if hits { 0.1 + 0.4 * dice.random::<f64>() } else { 0.0 }
@@ -49,7 +50,8 @@ fn bursts_that_are_usual_leave_a_large_effect_its_answer() {
 
 #[test]
 fn blocks_that_stand_out_are_put_back_for_the_answer() {
-    // Every sixth block loses a third, and the change is worth the same in it: with and without they agree.
+    // Every sixth block loses a third, and the change is worth the same in it: with and without these blocks the
+    // answers agree.
     let run = drive(|trial, dice| {
         let share = if trial.at % 12 == 11 { 0.3 } else { 0.0 };
         hit(if on(trial) { 1.3 } else { 1.0 }, share, 1.0, dice)
@@ -81,7 +83,7 @@ fn two_points_that_a_candidate_draws_do_not_explain_that_it_is_two_and_a_half_ti
 
 #[test]
 fn lost_time_that_explains_all_of_an_effect_leaves_nothing_to_keep_and_harms_nothing() {
-    // Who loses more, and what the change seems to be worth for it.
+    // The arm that loses more time, and the apparent worth of the change because of it.
     for (loser, worth) in [(Arm::Incumbent, 1.0), (Arm::Candidate, 1.0), (Arm::Candidate, 1.3)] {
         for (lose, word) in KINDS {
             let run = drive(|trial, dice| {

@@ -1,4 +1,4 @@
-//! Each cause as the kernel would show it, at a strength from 0 to 1.
+//! Each cause as the kernel would show it, with a strength from 0 to 1.
 
 use landspeed_record::{
     Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, LinkCounters,
@@ -39,7 +39,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     (Cause::CpuFrequency, low_clock),
 ];
 
-/// A flow between hosts of one room.
+/// Returns a flow between hosts in one room.
 fn near(rate: f64, threads: [f64; 2], cores: [[f64; 2]; 2]) -> Watched {
     Watched::busy(BitRate(rate), Nanos::micros(50), threads, cores)
 }
@@ -50,7 +50,7 @@ fn between(weak: f64, strong: f64, strength: f64) -> f64 {
 
 // Windows and buffers.
 
-/// A path of 20 ms and 200 Mb/s that carries one window a round trip.
+/// Returns a path that carries one window per round trip.
 fn windowed(window: f64, rtt: Nanos) -> Watched {
     let mut path = Watched::quiet(BitRate(1.0), rtt);
     path.carry(BitRate(0.97 * window * 8.0 / rtt.as_secs_f64()));
@@ -59,8 +59,8 @@ fn windowed(window: f64, rtt: Nanos) -> Watched {
     path
 }
 
-/// rwnd_limited runs whenever the next segment does not fit: nearly always. The reader empties the queue as
-/// data arrives. The advertised window is about half of what SO_RCVBUF was doubled to.
+/// The clock rwnd_limited runs whenever the next segment does not fit, which is nearly always. The reader empties the
+/// queue as data arrives. The advertised window is about half of what SO_RCVBUF was doubled to.
 pub(crate) fn receive_buffer(strength: f64) -> Watched {
     let window = between(90_000.0, 14_000.0, strength);
     let mut path = windowed(window, Nanos::millis(20));
@@ -81,7 +81,7 @@ fn closed_window(path: &mut Watched, window: f64, limited: f64) {
     });
 }
 
-/// sndbuf_limited starts when the write queue is empty and the writer sleeps for room (tcp_cwnd_validate).
+/// The clock sndbuf_limited starts when the write queue is empty and the writer sleeps for room (tcp_cwnd_validate).
 pub(crate) fn send_buffer(strength: f64) -> Watched {
     let held = between(90_000.0, 12_000.0, strength);
     let mut path = windowed(held, Nanos::millis(20));
@@ -93,7 +93,7 @@ pub(crate) fn send_buffer(strength: f64) -> Watched {
     path
 }
 
-/// No window scaling: 64 KB a round trip, though buffers would hold more.
+/// Without window scaling: 64 KB per round trip, though buffers would hold more.
 pub(crate) fn window_below_bdp(strength: f64) -> Watched {
     let rtt = Nanos(between(30e6, 150e6, strength) as u64);
     let mut path = windowed(64_000.0, rtt);
@@ -191,8 +191,8 @@ fn profiled(path: &mut Watched, shares: &[(CostClass, u64)]) {
     path.a.put(Some(CostProfile { classes, ..CostProfile::default() }));
 }
 
-/// With Nagle's algorithm segments are full; the writer's time goes into calls, and 128 bytes each cost 6 ns
-/// a byte. What is sent is acknowledged on the same core before the next call: little is ever in flight.
+/// With Nagle's algorithm segments are full; the writer's time goes into calls, which with 128 bytes each cost 6 ns a
+/// byte. What is sent is acknowledged on the same core before the next call, so that little is ever in flight.
 pub(crate) fn tiny_writes(strength: f64) -> Watched {
     let mut path = near(between(1.5e9, 0.2e9, strength), [0.99, 0.3], [[0.99, 0.1], [0.35, 0.05]]);
     path.waits(["running", "wait_woken"]);
@@ -221,8 +221,8 @@ pub(crate) fn tiny_segments(strength: f64) -> Watched {
     path
 }
 
-/// Two small writes a request: the second waits (not_sent) for the acknowledgement of the first, which the
-/// receiver's timer sends after 40 ms.
+/// Two small writes a request: the second waits (not_sent) for the acknowledgement of the first, which the receiver's
+/// timer sends after 40 ms.
 pub(crate) fn nagle(strength: f64) -> Watched {
     let mut path = near(5000.0, [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
     let requests = between(150.0, 240.0, strength) as u64;
@@ -267,13 +267,13 @@ pub(crate) fn listen_backlog(strength: f64) -> Watched {
     path
 }
 
-// Processors, and what is left to them.
+// Processors, and the limits that remain.
 
 /// Packets of one segment each, all on core 0, where both threads run as well; core 1 idles.
 pub(crate) fn softirq_core(strength: f64) -> Watched {
     let mut path =
         near(between(3e9, 1e9, strength), [0.45, 0.3], [[0.99, between(0.3, 0.5, strength)], [0.06, 0.01]]);
-    // Bound there: the scheduler would take a free thread to the core that idles.
+    // The thread is bound there, because the scheduler would move a free one to the idle core.
     first::<ProcessWatch>(&mut path.b).core = 0;
     first::<ProcessWatch>(&mut path.b).allowed_cores = vec![0];
     path.b.get_mut::<SoftnetCounts>().0.insert("time_squeeze".into(), 300);
@@ -289,8 +289,8 @@ fn without_segmentation(path: &mut Watched) {
     }
 }
 
-/// Others share the receiver's core: the scheduler divides it evenly (EEVDF, nice 0). The reader is late, its
-/// queue fills and the window closes.
+/// Other programs share the receiver's core, which the scheduler divides evenly (EEVDF, nice 0). The reader is late,
+/// its queue fills and the window closes.
 pub(crate) fn competing_load(strength: f64) -> Watched {
     let burners = between(1.0, 4.0, strength).round();
     let ran = 1.0 / (1.0 + burners);
@@ -320,7 +320,7 @@ pub(crate) fn software_checksum(strength: f64) -> Watched {
     path
 }
 
-/// A core at its end at half of its clock, and a governor that keeps it there.
+/// A full core at half of its clock, and a governor that keeps it there.
 pub(crate) fn low_clock(strength: f64) -> Watched {
     let mut path = Watched::lan();
     path.limits[0] = Some(HostLimits {
@@ -332,7 +332,7 @@ pub(crate) fn low_clock(strength: f64) -> Watched {
     path
 }
 
-/// Interrupt time that a hypervisor took from both cores.
+/// Sets the time that a hypervisor took from both cores.
 pub(crate) fn stolen(path: &mut Watched, share: f64) {
     for seen in [&mut path.a, &mut path.b] {
         for core in &mut seen.get_mut::<CpuUsage>().cores {
@@ -356,7 +356,7 @@ fn shaper(rate: f64, sent: f64) -> QdiscWatch {
     }
 }
 
-/// The bucket lets its rate through; its queue fills, and with it everything before it: TCP's windows.
+/// The bucket lets its rate through; its queue fills, and so do TCP's windows before it.
 pub(crate) fn rate_limit(strength: f64) -> Watched {
     let rate = between(500e6, 10e6, strength);
     let mut path = near(rate * 0.95, [0.02, 0.02], [[0.1, 0.02], [0.1, 0.02]]);
@@ -378,7 +378,8 @@ pub(crate) fn rate_limit(strength: f64) -> Watched {
     path
 }
 
-/// Reno's window at a loss rate (Mathis et al. 1997), which CUBIC follows on short paths (RFC 9438 4.3).
+/// Returns a path with Reno's window at a loss rate (Mathis et al. 1997), which CUBIC follows on short paths (RFC
+/// 9438 4.3).
 fn lossy(loss: f64, run: f64) -> Watched {
     let segments = (1.5 / (loss / run)).sqrt().min(600.0);
     let mut path = windowed(segments * MSS as f64, Nanos::millis(20));
@@ -400,13 +401,13 @@ pub(crate) fn random_loss(strength: f64) -> Watched {
     lossy(between(0.0005, 0.01, strength), 1.2)
 }
 
-/// Runs of 10 to 40 packets: each recovery mends many.
+/// Runs of 10 to 40 packets: each recovery repairs many losses.
 pub(crate) fn burst_loss(strength: f64) -> Watched {
     lossy(between(0.001, 0.02, strength), between(10.0, 40.0, strength))
 }
 
-/// Late packets are reported as holes and then as duplicates of what was sent again (DSACK); the sender
-/// widens its notion of order (tcp_check_sack_reordering) and takes reductions back.
+/// Late packets are reported as holes and then as duplicates of what was sent again (DSACK); the sender raises its
+/// reordering estimate (tcp_check_sack_reordering) and takes reductions back.
 pub(crate) fn reordering(strength: f64) -> Watched {
     let share = between(0.005, 0.1, strength);
     let mut path = windowed(150.0 * MSS as f64, Nanos::millis(20));
@@ -446,8 +447,8 @@ pub(crate) fn mtu_black_hole(strength: f64) -> Watched {
     path
 }
 
-/// A queue shorter than a large packet: what does not fit is dropped before it leaves, and the bucket behind
-/// it is never used up.
+/// A queue shorter than a large packet: what does not fit is dropped before it leaves, and the bucket behind it is
+/// never used up.
 pub(crate) fn qdisc_drops(strength: f64) -> Watched {
     let rate = between(1.2e9, 50e6, strength);
     let mut path = near(rate * 0.95, [0.1, 0.05], [[0.2, 0.05], [0.1, 0.02]]);
@@ -464,7 +465,7 @@ pub(crate) fn qdisc_drops(strength: f64) -> Watched {
 
 // UDP.
 
-/// UDP sockets have no TCP_INFO; counters and links tell.
+/// Returns a flow of datagrams: UDP sockets have no TCP_INFO, so counters and links are the evidence.
 fn datagrams(rate: f64) -> Watched {
     let mut path = Watched::quiet(BitRate(rate), Nanos::micros(50));
     for flow in [first::<FlowWatch>(&mut path.a), first::<FlowWatch>(&mut path.b)] {
@@ -490,7 +491,7 @@ pub(crate) fn fragmentation(strength: f64) -> Watched {
     path
 }
 
-/// The socket's drops and the namespace's counter say the same.
+/// The socket's drops and the namespace's counter are equal.
 pub(crate) fn udp_receive_buffer(strength: f64) -> Watched {
     let mut path = datagrams(300e6);
     let lost = between(0.1, 0.8, strength) * 250_000.0;

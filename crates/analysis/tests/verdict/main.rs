@@ -1,5 +1,5 @@
-//! Each cause is named first on observations that show it, pairs are named both, a healthy path has a
-//! limit, and nothing that a stranger's record holds makes a verdict fail.
+//! Tests of verdicts: each cause comes first on observations that show it, both causes of a pair are named, a healthy
+//! path has a limit, and no record of a stranger makes a verdict fail.
 
 mod faults;
 mod watched;
@@ -77,7 +77,7 @@ fn a_link_or_a_bus_that_is_used_up_is_the_limit() {
     assert_eq!(causes(&path.verdict()), [Cause::BusLimit]);
 }
 
-/// Two causes that can be had at once, and what one adds to the other.
+/// Two causes that can occur together, and the observations with both.
 type Pair = (Cause, Cause, fn() -> Watched);
 
 const PAIRS: &[Pair] = &[
@@ -145,7 +145,7 @@ fn both_causes_of_a_pair_are_named() {
     }
 }
 
-/// Of two causes the first masks the second, which costs nothing while the first stands.
+/// Pairs of causes in which the first masks the second, which costs nothing while the first is present.
 const MASKED: &[Pair] = &[
     (Cause::SlowWriter, Cause::RandomLoss, || {
         let mut path = faults::slow_writer(1.0);
@@ -221,8 +221,8 @@ fn one_host_alone_is_enough_for_most() {
     }
 }
 
-/// A machine whose cores others use: both ends are late, the receiver's small buffer is full whenever it is
-/// looked at, and the round trip is that of a run queue.
+/// On a machine whose cores other programs use, both ends are late, the receiver's small buffer is full in every
+/// sample, and the round trip is that of a run queue.
 #[test]
 fn a_crowded_machine_is_not_taken_for_a_bad_network() {
     let mut path = Watched::lan();
@@ -312,7 +312,7 @@ fn a_fault_promises_no_more_than_the_limits_allow() {
 fn sound(verdict: &Verdict) {
     let findings = &verdict.findings;
     assert_eq!(findings.is_empty(), verdict.cannot_tell.is_some());
-    // What costs something, the heaviest first; what would bind next, the narrowest first; limits.
+    // First what costs something, the heaviest first; then what would bind next, the narrowest first; then limits.
     let kind = |f: &Finding| if f.cause.is_limit() { 2 } else { i32::from(f.allows_bps.is_some()) };
     assert!(findings.is_sorted_by_key(kind), "{findings:#?}");
     let now: Vec<f64> = findings.iter().filter(|f| f.allows_bps.is_none()).map(|f| f.weight).collect();
@@ -328,7 +328,7 @@ fn sound(verdict: &Verdict) {
     }
 }
 
-/// All numbers and texts of a document, one after the other.
+/// Collects all numbers and texts of a document, one after the other.
 fn leaves<'v>(value: &'v mut serde_json::Value, into: &mut Vec<&'v mut serde_json::Value>) {
     match value {
         serde_json::Value::Array(items) => items.iter_mut().for_each(|item| leaves(item, into)),
@@ -342,7 +342,7 @@ fn read(document: &serde_json::Value) -> Observations {
     serde_json::from_value(document.clone()).unwrap()
 }
 
-/// Observations with some numbers replaced by others that their fields can hold.
+/// Returns observations with some numbers replaced by others that their fields can hold.
 fn forged(seen: &Observations, changes: &[(usize, u64)]) -> Observations {
     let mut document = serde_json::to_value(seen).unwrap();
     for (at, value) in changes {
@@ -411,8 +411,8 @@ fn nothing_is_told_of_what_was_not_seen() {
     assert!(CAUSES.iter().all(|judge| judge.needs.len() <= 2));
 }
 
-/// What is advised for another program's flow is a setting of the host, or something to do by hand; never a setting of a
-/// flow of ours, and never what is so.
+/// The advice for another program's flow is a setting of the host, or something to do by hand. It is never a setting
+/// of landspeed's own flow, and never what is already set.
 #[test]
 fn another_program_is_advised_in_its_own_terms() {
     let flow = landspeed_transport::settings::table(landspeed_transport::find("tcp").unwrap());

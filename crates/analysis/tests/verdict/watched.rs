@@ -1,6 +1,6 @@
-//! Observations as the kernel would show them, built by hand: a healthy path first, to which each fault of
-//! `faults` does what it does to sockets, counters and processors. Figures come from the lab's hand
-//! measurements and from the kernel's own rules, which the faults name.
+//! Observations as the kernel would show them, built by hand: first a healthy path, then the effect of each fault of
+//! `faults` on its sockets, counters and processors. The figures come from the lab's hand measurements and from the
+//! kernel's own rules, which the faults name.
 
 use std::net::SocketAddr;
 
@@ -12,17 +12,17 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
-/// Length of the window, and samples in it.
+/// The length of the window, and the number of samples in it.
 pub(crate) const SPAN: Nanos = Nanos::secs(10);
 pub(crate) const SAMPLES: usize = 21;
-/// An ordinary MSS with timestamps, and MTU.
+/// An ordinary MSS with timestamps, and the MTU.
 pub(crate) const MSS: u64 = 1448;
 pub(crate) const MTU: u64 = 1500;
 
-/// What is set where nothing is known of it.
+/// The settings of a host of which none are known.
 static NOTHING: Settings = Settings::new();
 
-/// A path with what was seen on both hosts. A sends.
+/// A path with the observations on both hosts. A sends.
 #[derive(Clone)]
 pub(crate) struct Watched {
     pub(crate) a: Observations,
@@ -30,20 +30,20 @@ pub(crate) struct Watched {
     pub(crate) facts: [HostFacts; 2],
     pub(crate) limits: [Option<HostLimits>; 2],
     pub(crate) rtt: Nanos,
-    /// Goodput that the socket's counters are made of.
+    /// The goodput from which the socket's counters are computed.
     pub(crate) rate: BitRate,
 }
 
 impl Watched {
-    /// Two hosts of a lab on one machine with two cores, 20 Gb/s, 50 us: both threads are busy throughout,
+    /// Returns two hosts of a lab on one machine with two cores, 20 Gb/s, 50 us: both threads are busy throughout,
     /// windows are autotuned to megabytes, and the receiver's queue holds some of that.
     pub(crate) fn lan() -> Watched {
         let mut path =
             Watched::busy(BitRate(20e9), Nanos::micros(50), [0.8, 0.77], [[0.86, 0.35], [0.82, 0.05]]);
         path.sender(|at, socket, t| {
             socket.send_buffer_bytes = Bytes(4 << 20);
-            // As a busy pair of cores shows it: most is acknowledged within the call that sends it, some
-            // segments overtake each other, and packets wait for a core, not for the link.
+            // A busy pair of cores shows this: most data is acknowledged within the call that sends it, some segments
+            // overtake each other, and packets wait for a core, not for the link.
             t.busy_ns = share_of(at, 0.8);
             t.cwnd_segments = 1500;
             t.unacked_segments = if nth(at).is_multiple_of(3) { 90 } else { 0 };
@@ -63,7 +63,7 @@ impl Watched {
         path
     }
 
-    /// A path of 200 Mb/s and 20 ms with a queue of one bandwidth-delay product somewhere on it. CUBIC keeps
+    /// Returns a path of 200 Mb/s and 20 ms with a queue of one bandwidth-delay product somewhere on it. CUBIC keeps
     /// that queue half full and overflows it now and then; processors idle.
     pub(crate) fn wan() -> Watched {
         let mut path =
@@ -81,7 +81,7 @@ impl Watched {
         path
     }
 
-    /// Two hosts between which a flow carries `rate`, with time to spare everywhere.
+    /// Returns two hosts between which a flow carries `rate`, with time to spare everywhere.
     pub(crate) fn quiet(rate: BitRate, rtt: Nanos) -> Watched {
         let facts = |name: &str| HostFacts {
             hostname: name.into(),
@@ -120,7 +120,7 @@ impl Watched {
         path
     }
 
-    /// The same with what the threads and the cores do.
+    /// Returns two hosts between which a flow carries `rate`, with the given load of threads and cores.
     pub(crate) fn busy(rate: BitRate, rtt: Nanos, threads: [f64; 2], cores: [[f64; 2]; 2]) -> Watched {
         let mut path = Watched::quiet(rate, rtt);
         path.threads(threads);
@@ -128,7 +128,7 @@ impl Watched {
         path
     }
 
-    /// Makes the counters those of a flow at `rate`, always in flight, with full segments.
+    /// Sets the counters to those of a flow at `rate`, always in flight, with full segments.
     pub(crate) fn carry(&mut self, rate: BitRate) {
         let (bytes, rtt) = (rate.0 * SPAN.as_secs_f64() / 8.0, self.rtt);
         self.rate = rate;
@@ -165,7 +165,7 @@ impl Watched {
         each(first::<FlowWatch>(&mut self.b), change);
     }
 
-    /// Share of the window that each end's thread ran.
+    /// Sets the share of the window in which each end's thread ran.
     pub(crate) fn threads(&mut self, ran: [f64; 2]) {
         for (seen, ran) in [&mut self.a, &mut self.b].into_iter().zip(ran) {
             let process = first::<ProcessWatch>(seen);
@@ -174,7 +174,7 @@ impl Watched {
         }
     }
 
-    /// Busy and softirq share of the machine's two cores.
+    /// Sets the busy and softirq share of the machine's two cores.
     pub(crate) fn cores(&mut self, cores: [[f64; 2]; 2]) {
         let core = |number: usize, [busy, softirq]: [f64; 2]| CoreClasses {
             core: number as u32,
@@ -189,7 +189,7 @@ impl Watched {
         }
     }
 
-    /// Where the threads sleep when they do not run, half of the samples.
+    /// Sets the places where the threads sleep when they do not run, in half of the samples.
     pub(crate) fn waits(&mut self, places: [&str; 2]) {
         for (seen, place) in [&mut self.a, &mut self.b].into_iter().zip(places) {
             first::<ProcessWatch>(seen).waiting_in = [("running".into(), 10), (place.to_owned(), 10)].into();
@@ -210,7 +210,7 @@ impl Watched {
         self.b.get_mut::<SnmpCounts>().0.insert(name.into(), count);
     }
 
-    /// The verdict with both ends, the sender first.
+    /// Returns the verdict with both ends, the sender first.
     pub(crate) fn verdict(&self) -> Verdict {
         judge(&Scene {
             a: self.host(0),
@@ -222,7 +222,7 @@ impl Watched {
         })
     }
 
-    /// With the ends named the other way round.
+    /// Returns the verdict with the ends in the other order.
     pub(crate) fn turned(&self) -> Verdict {
         judge(&Scene {
             a: self.host(1),
@@ -234,7 +234,7 @@ impl Watched {
         })
     }
 
-    /// From one end alone, without an idle round trip.
+    /// Returns the verdict from one end alone, without an idle round trip.
     pub(crate) fn from(&self, side: usize) -> Verdict {
         judge(&Scene {
             a: self.host(side),
@@ -246,7 +246,7 @@ impl Watched {
         })
     }
 
-    /// Of a flow that another program sends, on hosts that have this set.
+    /// Returns the verdict on the flow of another program, on hosts with these settings.
     pub(crate) fn of_a_program(&self, set: &Settings) -> Verdict {
         let host = |side| HostView { set, ..self.host(side) };
         judge(&Scene {
@@ -273,7 +273,7 @@ where
     &mut seen.get_mut::<Vec<T>>()[0]
 }
 
-/// The number of the sample at this moment.
+/// Returns the number of the sample at this moment.
 pub(crate) fn nth(at: f64) -> u64 {
     (at * (SAMPLES - 1) as f64).round() as u64
 }
@@ -286,7 +286,7 @@ fn each(flow: &mut FlowWatch, change: impl Fn(f64, &mut SocketState, &mut TcpSta
     }
 }
 
-/// `share` of the window that has passed at `at`.
+/// Returns `share` of the part of the window that has passed at `at`.
 pub(crate) fn share_of(at: f64, share: f64) -> Nanos {
     Nanos((SPAN.0 as f64 * at * share).round() as u64)
 }
@@ -321,7 +321,7 @@ fn process(pid: u32) -> ProcessWatch {
     ProcessWatch { pid, name: "app".into(), core, allowed_cores: vec![0, 1], ..ProcessWatch::default() }
 }
 
-/// All offloads of a veth as it comes: receive offload is off there, for large packets pass whole.
+/// Returns all offloads of a veth as it comes: receive offload is off there, because large packets pass whole.
 fn settings() -> LinkSettings {
     let on = [
         "tx-checksum-ip-generic",

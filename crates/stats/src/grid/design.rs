@@ -1,4 +1,4 @@
-//! Trials as a linear model: which block, cell and plot each belongs to.
+//! The linear model of a grid's trials: the block, cell and plot of each trial.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,23 +6,25 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{Refused, Trial};
 
-/// Blocks with several plots that the plots' variance needs: with two plots a block, five degrees of freedom.
+/// Blocks of several plots that are needed to estimate the plots' variance: with two plots a block, five degrees of
+/// freedom.
 const PLOT_BLOCKS: usize = 6;
 
-/// Effects are those of the blocks, then those of the cells but the reference, whose effect is 0.
+/// The design of a grid. The effects are those of the blocks, then those of the cells except the reference, whose
+/// effect is 0.
 pub(super) struct Design {
-    /// Cells in ascending order.
+    /// The cells, in ascending order.
     pub(super) cells: Vec<u32>,
     pub(super) blocks: usize,
-    /// Each trial's cell, as its place in `cells`.
+    /// Each trial's cell, as an index into `cells`.
     pub(super) cell: Vec<usize>,
-    /// Each trial's plot, or its block where plots do not differ from blocks or from trials.
+    /// Each trial's plot; its block where plots are identical with blocks or with trials.
     pub(super) plot: Vec<usize>,
-    /// Trials in each plot.
+    /// The number of trials in each plot.
     pub(super) sizes: DVector<f64>,
-    /// Whether plots are a stratum of their own.
+    /// True if plots are a stratum of their own.
     pub(super) has_plots: bool,
-    /// Trials by effects.
+    /// The design matrix: trials by effects.
     pub(super) x: DMatrix<f64>,
     pub(super) y: DVector<f64>,
     reference: usize,
@@ -70,13 +72,13 @@ impl Design {
         Ok(design)
     }
 
-    /// Where the effect of a cell (a place in `cells`) is; `None` of the reference.
+    /// Returns the column of the effect of a cell (an index into `cells`); `None` for the reference.
     pub(super) fn column(&self, place: usize) -> Option<usize> {
         let before = usize::from(place > self.reference);
         (place != self.reference).then_some(self.blocks + place - before)
     }
 
-    /// Sums over the trials of each plot: plots by the columns of `of`.
+    /// Returns the sums over the trials of each plot: plots by the columns of `of`.
     pub(super) fn by_plot(&self, of: &DMatrix<f64>) -> DMatrix<f64> {
         let mut sums = DMatrix::zeros(self.sizes.len(), of.ncols());
         for (trial, plot) in self.plot.iter().enumerate() {
@@ -88,7 +90,7 @@ impl Design {
     }
 }
 
-/// Cells that no chain of blocks with common cells joins to the reference.
+/// Returns the cells that no chain of blocks with common cells joins to the reference.
 fn apart(trials: &[Trial], reference: u32) -> Vec<u32> {
     let mut blocks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     trials.iter().for_each(|t| _ = blocks.entry(t.block).or_default().insert(t.cell));
@@ -106,14 +108,14 @@ fn apart(trials: &[Trial], reference: u32) -> Vec<u32> {
     }
 }
 
-/// Each key's number in ascending order, and how many keys there are.
+/// Returns each key's rank in ascending order, and the number of distinct keys.
 fn numbered<K: Ord + Clone>(keys: impl Iterator<Item = K> + Clone) -> (Vec<usize>, usize) {
     let known: BTreeMap<K, usize> =
         keys.clone().collect::<BTreeSet<_>>().into_iter().enumerate().map(|(i, key)| (key, i)).collect();
     (keys.map(|key| known[&key]).collect(), known.len())
 }
 
-/// Blocks of more than one plot.
+/// Returns the number of blocks of more than one plot.
 fn split_blocks(block: &[usize], plot: &[usize], blocks: usize) -> usize {
     let mut plots = vec![BTreeSet::new(); blocks];
     block.iter().zip(plot).for_each(|(block, plot)| _ = plots[*block].insert(*plot));

@@ -1,11 +1,11 @@
-//! Which cells differ in what, and the contrasts that ask for it.
+//! The numbering of a grid's cells, and the contrasts between them.
 
 use super::Contrast;
 
-/// A grid of factors; cells are numbered through, the last factor's level changes fastest.
+/// A grid of factors. Cells are numbered consecutively; the level of the last factor changes fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// How many levels each factor has.
+    /// The number of levels of each factor.
     pub levels: Vec<u32>,
 }
 
@@ -14,7 +14,7 @@ impl Layout {
         self.levels.iter().product()
     }
 
-    /// The level of each factor in a cell.
+    /// Returns the level of each factor in a cell.
     pub fn levels_of(&self, cell: u32) -> Vec<u32> {
         let mut left = cell;
         let mut levels: Vec<u32> = self
@@ -31,41 +31,44 @@ impl Layout {
         levels
     }
 
-    /// The cell that has `level` of `factor`, and is else as `cell`.
+    /// Returns the cell that has `level` of `factor` and otherwise equals `cell`.
     pub fn with(&self, cell: u32, factor: usize, level: u32) -> u32 {
         let step: u32 = self.levels[factor + 1..].iter().product();
         cell - self.levels_of(cell)[factor] * step + level * step
     }
 
-    /// Every other cell less the reference.
+    /// Returns a contrast for each other cell: that cell less the reference.
     pub fn to_reference(&self, reference: u32) -> Vec<Contrast> {
         (0..self.cells()).filter(|cell| *cell != reference).map(|cell| difference(cell, reference)).collect()
     }
 
-    /// Every cell less the one that has the level before of `factor` and is else the same.
+    /// Returns a contrast for each cell: that cell less the one that differs only in having the previous level of
+    /// `factor`.
     pub fn neighbours(&self, factor: usize) -> Vec<Contrast> {
         let before = |cell: u32| Some(self.with(cell, factor, self.levels_of(cell)[factor].checked_sub(1)?));
         (0..self.cells()).filter_map(|cell| Some(difference(cell, before(cell)?))).collect()
     }
 
-    /// What the second level of a factor does in place of the first, where all else is as in `cell`. With `cell` the
-    /// reference this is the factor's effect alone; with another factor's level changed in it, its effect after that one.
+    /// Returns the contrast of a factor's second level less its first, where all other factors are as in `cell`. With
+    /// `cell` the reference this is the factor's effect alone; with another factor's level changed in it, its effect
+    /// after that one.
     pub fn simple(&self, factor: usize, cell: u32) -> Contrast {
         difference(self.with(cell, factor, 1), self.with(cell, factor, 0))
     }
 
-    /// What the second level of a factor does in place of the first, in the mean over all levels of the others.
+    /// Returns the contrast of a factor's second level less its first, averaged over all levels of the others.
     pub fn main(&self, factor: usize) -> Contrast {
         self.product(&[factor])
     }
 
-    /// How much more the second level of one factor does at the second level of the other than at its first, in the mean over
-    /// the rest.
+    /// Returns the contrast for the interaction of two factors: how much more the second level of one does at the
+    /// second level of the other than at its first, averaged over the remaining factors.
     pub fn interaction(&self, one: usize, other: usize) -> Contrast {
         self.product(&[one, other])
     }
 
-    /// Second level less first of each of `factors`, the mean over the levels of the others.
+    /// Returns the product of the differences (second level less first) of each of `factors`, averaged over the
+    /// levels of the others.
     fn product(&self, factors: &[usize]) -> Contrast {
         let part = |(factor, level): (usize, u32)| match (factors.contains(&factor), level) {
             (false, _) => 1.0 / f64::from(self.levels[factor]),

@@ -1,13 +1,14 @@
-//! A grid experiment: every cell (combination of factors' values) measured in randomised blocks, and which cells differ.
+//! Analysis of a grid experiment: every cell (combination of factors' values) is measured in randomised blocks, and
+//! contrasts say which cells differ.
 //!
-//! Figures are logs. The log of a trial is the sum of its block's effect, its cell's effect, a random effect of its plot and
-//! its own error. A plot is a part of a block in which factors that are slow to change keep their values, so that effects
-//! of slow factors are known no better than plots repeat themselves. The model is fitted by restricted maximum likelihood;
-//! each contrast gets the error and the degrees of freedom of Kenward & Roger, "Small sample inference for fixed effects
-//! from restricted maximum likelihood", Biometrics 53, 1997; all contrasts of a family together get intervals from the
-//! largest of their Student statistics (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). Where cells differ in
-//! noise, each contrast has the error of its own differences within blocks. docs/decisions/0032 says why;
-//! `make grid-coverage` shows how often the intervals hold the truth.
+//! Figures are logs. The log of a trial is the sum of its block's effect, its cell's effect, a random effect of its
+//! plot and its own error. A plot is a part of a block in which factors that are slow to change keep their values, so
+//! that effects of slow factors are known no better than plots repeat themselves. The model is fitted by restricted
+//! maximum likelihood; each contrast gets the error and the degrees of freedom of Kenward & Roger, "Small sample
+//! inference for fixed effects from restricted maximum likelihood", Biometrics 53, 1997; all contrasts of a family
+//! together get intervals from the largest of their Student statistics (Hothorn, Bretz & Westfall, Biometrical
+//! Journal 50, 2008). Where cells differ in noise, each contrast has the error of its own differences within blocks.
+//! docs/decisions/0032 gives the reasons; `make grid-coverage` shows how often the intervals hold the truth.
 
 mod design;
 mod layout;
@@ -27,27 +28,27 @@ use paired::Paired;
 
 pub use layout::Layout;
 
-/// One measurement.
+/// One measurement of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     pub block: u32,
-    /// Trials of one block with the same number share a plot. Where a block is one plot, or each trial its own, plots are
-    /// no stratum of their own.
+    /// The plot's number: trials of one block with the same number share a plot. Where each block is one plot, or
+    /// each trial is its own plot, plots are not a stratum of their own.
     pub plot: u32,
-    /// [`Layout`] has the cells of a grid of factors.
+    /// The cell's number, as [`Layout`] numbers the cells of a grid of factors.
     pub cell: u32,
-    /// The log of the figure.
+    /// The natural log of the figure.
     pub ln: f64,
 }
 
-/// A weighted sum of cells, whose weights sum to 0.
+/// A weighted sum of cells' effects, whose weights sum to 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
-    /// Cells with their weights.
+    /// The cells with their weights.
     pub weights: Vec<(u32, f64)>,
 }
 
-/// Why there are no intervals.
+/// The reason why a grid or a contrast has no intervals.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
     #[error("no trial of the reference, cell {0}")]
@@ -64,15 +65,15 @@ pub enum Refused {
     Weights,
 }
 
-/// Which variances the errors are from.
+/// The variances from which a contrast's error comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// One for all cells.
+    /// One variance for all cells.
     Common,
-    /// One for most cells, and its own for each louder one; each cell's own where cells differ one and all, and too few
-    /// blocks have all cells of the contrast.
+    /// One variance for most cells, and a separate one for each louder cell. Where all cells differ in noise and too
+    /// few blocks have all cells of the contrast: a separate one for every cell.
     Own,
-    /// That of the contrast's differences within each block: where cells differ one and all.
+    /// The variance of the contrast's differences within each block, where all cells differ in noise.
     Paired,
 }
 
@@ -86,43 +87,44 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// A contrast's estimate: the log of a ratio.
+/// The estimate of a contrast: the log of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
     pub ln: f64,
-    /// Its standard error.
+    /// The standard error of `ln`.
     pub error: f64,
-    /// The error's degrees of freedom.
+    /// The degrees of freedom of `error`.
     pub freedom: f64,
-    /// Low and high end of the interval of this contrast alone.
+    /// The low and high end of the interval for this contrast alone.
     pub alone: (f64, f64),
-    /// Ends of the interval that holds together with those of all contrasts of the family.
+    /// The low and high end of the simultaneous interval: all intervals of the family hold the truth together with
+    /// the given confidence.
     pub together: (f64, f64),
     pub method: Method,
 }
 
-/// What a cell yields in the mean block.
+/// The mean of a cell over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
     pub cell: u32,
     pub ln: f64,
-    /// Standard error of what trials and plots add; which blocks there were is taken as given.
+    /// The standard error from the variance of trials and plots; the blocks' effects are taken as given.
     pub error: f64,
-    /// Low and high end of the interval of this cell alone.
+    /// The low and high end of the interval for this cell alone.
     pub alone: (f64, f64),
 }
 
-/// A fitted grid.
+/// A grid with the fitted model.
 pub struct Grid {
     design: Design,
     model: Model,
     noise: Noise,
     paired: Paired,
-    /// The effects' covariance.
+    /// The covariance of the effects.
     covariance: DMatrix<f64>,
 }
 
-/// An estimate before its bounds.
+/// An estimate without its intervals.
 struct Estimated {
     ln: f64,
     error: f64,
@@ -136,7 +138,11 @@ impl Estimated {
 }
 
 impl Grid {
-    /// Fits the model to trials of which some are of the cell `reference`.
+    /// Fits the model to `trials`.
+    ///
+    /// # Errors
+    /// Returns an error if no trial is of the cell `reference`, if no chain of blocks joins a cell to it, or if there
+    /// are too few blocks or trials to estimate the variances.
     pub fn of(trials: &[Trial], reference: u32) -> Result<Grid, Refused> {
         let design = Design::of(trials, reference)?;
         let model = Model::of(&design)?;
@@ -153,14 +159,19 @@ impl Grid {
     }
 
     /// Estimates a family of contrasts, with intervals at `confidence` (0.95, say).
+    ///
+    /// # Errors
+    /// Returns an error if a contrast has a cell without a trial, or weights that do not sum to 0
+    /// or are all 0.
     pub fn compare(&self, contrasts: &[Contrast], confidence: f64) -> Result<Vec<Compared>, Refused> {
         let rows = contrasts.iter().map(|contrast| self.row(contrast)).collect::<Result<Vec<_>, _>>()?;
         let estimates: Vec<Estimated> = rows.iter().map(|row| self.estimate(row)).collect();
         let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {
             return Ok(Vec::new());
         };
-        // Contrasts whose errors are known less well than the best one's are put on its scale by their probabilities. Its
-        // common error makes them depend on each other less than they do, which makes intervals wider, not narrower.
+        // Contrasts whose errors are known less well than the best one's are put on its scale by their probabilities.
+        // The common error assumed here makes them depend on each other less than they do, which makes intervals
+        // wider, not narrower.
         let most = maximum::bound(&self.factor(&rows), freedom, confidence);
         let error = student(freedom).cdf(-most);
         let method = if self.noise.own().is_some() { Method::Own } else { Method::Common };
@@ -185,7 +196,7 @@ impl Grid {
         Ok(both.map(|(contrast, one)| paired((contrast, one)).unwrap_or_else(|| compared(one))).collect())
     }
 
-    /// Each cell in the mean block, cells in ascending order.
+    /// Estimates the mean of each cell over the blocks; cells in ascending order.
     pub fn means(&self, confidence: f64) -> Vec<Mean> {
         let mean = |(place, cell): (usize, &u32)| {
             let mut row = DVector::zeros(self.model.effects.len());
@@ -200,7 +211,7 @@ impl Grid {
         self.design.cells.iter().enumerate().map(mean).collect()
     }
 
-    /// The weights of the effects in a contrast.
+    /// Returns the weights of the effects in a contrast.
     fn row(&self, contrast: &Contrast) -> Result<DVector<f64>, Refused> {
         let mut row = DVector::zeros(self.model.effects.len());
         for (cell, weight) in &contrast.weights {
@@ -222,8 +233,9 @@ impl Grid {
                 shares.iter().zip(own).map(|((square, _), own)| square * (own.value - self.model.variance));
             let before = variance;
             variance += others.sum::<f64>();
-            // The common variance is known as well as before; to this comes how well the cells' own are known. It is
-            // counted on the safe side: the freedom of a loud cell bounds that of every contrast it has a part in.
+            // The common variance is known as well as before; the uncertainty of the cells' own variances is added.
+            // It is counted on the safe side: the freedom of a loud cell bounds that of every contrast that it is
+            // part of.
             spread *= (variance / before).powi(2);
             let apart = |((square, part), own): (&(f64, f64), &Variance)| {
                 2.0 * ((square - total * part) * own.value).powi(2) / own.freedom
@@ -234,7 +246,8 @@ impl Grid {
         Estimated { ln: self.model.effects.dot(row), error: (variance + excess).sqrt(), freedom }
     }
 
-    /// Of each cell the sum of the squares of its trials' weights in an estimate, and its part of all trials.
+    /// Returns for each cell the sum of the squares of its trials' weights in an estimate, and its part of all
+    /// trials.
     fn shares(&self, row: &DVector<f64>) -> Vec<(f64, f64)> {
         let mut shares = vec![(0.0, 0.0); self.design.cells.len()];
         let trials = self.design.cell.len() as f64;
@@ -245,7 +258,7 @@ impl Grid {
         shares
     }
 
-    /// Rows of length 1 whose products are the correlations of the estimates.
+    /// Returns rows of length 1 whose products are the correlations of the estimates.
     fn factor(&self, rows: &[DVector<f64>]) -> DMatrix<f64> {
         let cells = self.design.cells.len() - 1;
         let among = self.covariance.view((self.design.blocks, self.design.blocks), (cells, cells));
@@ -256,12 +269,13 @@ impl Grid {
         for mut row in factor.row_iter_mut() {
             row.unscale_mut(row.norm());
         }
-        // Few contrasts need no more dimensions than they are.
+        // A few contrasts need no more dimensions than their number.
         if factor.nrows() < factor.ncols() { factor.transpose().qr().r().transpose() } else { factor }
     }
 }
 
-/// What no contrast of the family exceeds, either way: "no effect larger than".
+/// Returns the largest effect, in either direction, that the simultaneous intervals do not rule out: "no effect
+/// larger than".
 pub fn largest(compared: &[Compared]) -> f64 {
     compared.iter().flat_map(|one| [one.together.0.abs(), one.together.1.abs()]).fold(0.0, f64::max)
 }

@@ -1,39 +1,39 @@
-//! The mixed model: blocks and cells fixed, plots random. Restricted maximum likelihood for the variances, and what Kenward
-//! and Roger make of them.
+//! The mixed model: blocks and cells fixed, plots random. Variances by restricted maximum likelihood, errors and
+//! degrees of freedom by Kenward and Roger.
 //!
-//! The variance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` tells the plots. With `M` the projection
-//! onto the residuals of least squares, the restricted likelihood depends on `ratio` by the eigenvalues of `Z' M Z` alone
-//! (Kang et al., "Efficient control of population structure in model organism association mapping", Genetics 178, 2008), so
-//! its profile costs nothing once they are known.
+//! The variance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` assigns trials to plots. With `M`
+//! the projection onto the residuals of least squares, the restricted likelihood depends on `ratio` by the
+//! eigenvalues of `Z' M Z` alone (Kang et al., "Efficient control of population structure in model organism
+//! association mapping", Genetics 178, 2008), so its profile costs nothing once they are known.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix2, SymmetricEigen, Vector2};
 
 use super::Refused;
 use super::design::Design;
 
-/// The least part of the trials' variance that the mean of a plot's trials may be estimated to have, times their number. A
-/// ratio below 0 is allowed: the classical analysis of variance has it too, and a bound at 0 makes intervals between plots
+/// Lower bound for the variance of a plot's mean, as a part of what the trials' variance alone would give it. A ratio
+/// below 0 is allowed: the classical analysis of variance has it too, and a bound at 0 makes intervals between plots
 /// too wide where plots do not differ.
 const LEAST: f64 = 0.05;
 /// The largest ratio tried, times the size of the largest plot.
 const MOST: f64 = 1e8;
-/// Degrees of freedom that the plots' variance needs.
+/// The degrees of freedom that are needed to estimate the plots' variance.
 const PLOT_FREEDOM: usize = 5;
 
 pub(super) struct Model {
-    /// The trials' variance.
+    /// The variance of the trials.
     pub(super) variance: f64,
     pub(super) effects: DVector<f64>,
-    /// Of the effects, per unit of the trials' variance.
+    /// The covariance of the effects per unit of the trials' variance.
     inverse: DMatrix<f64>,
-    /// What Kenward and Roger add to the covariance of the effects.
+    /// The term that Kenward and Roger add to the covariance of the effects.
     excess: DMatrix<f64>,
-    /// Derivative of the effects' covariance by the plots' variance.
+    /// The derivative of the effects' covariance with respect to the plots' variance.
     by_plots: DMatrix<f64>,
     pub(super) ratio: f64,
-    /// Covariance of the estimated variances: of plots, of trials.
+    /// The covariance of the estimated variances, in the order plots, trials.
     spread: Matrix2<f64>,
-    /// Trials by effects: the weight that each trial has in each effect.
+    /// The weight that each trial has in each effect: trials by effects.
     pub(super) weights: DMatrix<f64>,
 }
 
@@ -63,12 +63,12 @@ impl Model {
         Ok(Model { variance: strata.variance, effects, inverse, excess, by_plots, ratio, spread, weights })
     }
 
-    /// The effects' covariance, were the estimated variances the true ones.
+    /// Returns the covariance of the effects if the estimated variances were the true ones.
     pub(super) fn covariance(&self) -> DMatrix<f64> {
         &self.inverse * self.variance
     }
 
-    /// The error of an estimate, a weighted sum of effects.
+    /// Returns the error of an estimate, which is a weighted sum of effects.
     pub(super) fn error_of(&self, of: &DVector<f64>) -> Error {
         let form = |matrix: &DMatrix<f64>| of.dot(&(matrix * of));
         let (unit, by_plots) = (form(&self.inverse), form(&self.by_plots));
@@ -82,9 +82,9 @@ impl Model {
 }
 
 pub(super) struct Error {
-    /// Were the estimated variances the true ones.
+    /// The variance of the estimate if the estimated variances were the true ones.
     pub(super) variance: f64,
-    /// What is added because they are not.
+    /// The variance added because they are estimates.
     pub(super) excess: f64,
     /// The variance of `variance`.
     pub(super) spread: f64,
@@ -94,11 +94,11 @@ pub(super) fn positive(matrix: DMatrix<f64>) -> Result<Cholesky<f64, Dyn>, Refus
     Cholesky::new(matrix).ok_or(Refused::Freedom)
 }
 
-/// The residuals of least squares, seen by plots.
+/// The residuals of least squares, decomposed by plots.
 struct Strata {
-    /// Eigenvalues of `Z' M Z` above 0, and the square of the residuals along each.
+    /// The eigenvalues of `Z' M Z` above 0, with the squared residuals along each eigenvector.
     plots: Vec<(f64, f64)>,
-    /// Sum of the squared residuals.
+    /// The sum of the squared residuals.
     squares: f64,
     freedom: f64,
     ratio: f64,
@@ -124,7 +124,7 @@ impl Strata {
         if design.has_plots && plots.len() < PLOT_FREEDOM || freedom <= plots.len() {
             return Err(Refused::Freedom);
         }
-        // Trials that agree to the last digit leave no doubt; a floor keeps what is divided by it finite.
+        // Where trials agree to the last digit, a floor keeps the quotients below finite.
         let squares = residuals.norm_squared().max(1e-24);
         let mut strata = Strata { plots, squares, freedom: freedom as f64, ratio: 0.0, variance: 0.0 };
         if design.has_plots {
@@ -139,13 +139,15 @@ impl Strata {
         ((self.squares - taken) / self.freedom).max(1e-30)
     }
 
-    /// Twice the negative logarithm of the restricted likelihood, less what does not depend on the ratio.
+    /// Returns twice the negative logarithm of the restricted likelihood, without the terms that do not depend on the
+    /// ratio.
     fn unlikely(&self, ratio: f64) -> f64 {
         let scale: f64 = self.plots.iter().map(|(value, _)| (1.0 + ratio * value).ln()).sum();
         self.freedom * self.variance_at(ratio).ln() + scale
     }
 
-    /// The ratio of the variances of plots and trials; the likelihood may have several peaks, so the search begins with a grid.
+    /// Returns the most likely ratio of the variances of plots and trials. The likelihood may have several peaks, so
+    /// the search begins with a grid.
     fn most_likely(&self, largest: f64) -> f64 {
         const STEPS: usize = 80;
         let ratio = |ln: f64| (ln.exp() - 1.0) / largest;
@@ -166,7 +168,7 @@ impl Strata {
         ratio((low + high) / 2.0)
     }
 
-    /// The inverse of the expected information on the variances of plots and trials.
+    /// Returns the inverse of the expected information on the variances of plots and trials.
     fn spread(&self) -> Matrix2<f64> {
         let square = self.variance * self.variance;
         let trials = self.freedom - self.plots.len() as f64;

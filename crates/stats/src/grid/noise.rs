@@ -1,7 +1,8 @@
-//! Whether some cells are noisier than others, and each cell's variance.
+//! Tests of whether some cells are noisier than others, and each cell's variance.
 //!
-//! Residuals within plots (the plots' effects taken out) give each cell's own variance. One F test finds a cell that is
-//! louder than the others; a chi-squared test of the logs of the variances finds cells that differ one and all.
+//! Residuals within plots (with the plots' effects removed) give each cell's own variance. An F test identifies a
+//! cell that is louder than the others; a chi-squared test of the logs of the variances shows whether all cells
+//! differ.
 
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
@@ -11,11 +12,12 @@ use super::Refused;
 use super::design::Design;
 use super::model::positive;
 
-/// Probability that cells of equal variance are taken for cells that differ one and all.
+/// The probability that cells of equal variance are taken for cells that all differ.
 const DIFFER: f64 = 0.05;
-/// Probability that one of them is taken for loud. Its own variance costs little; a loud cell that is missed costs coverage.
+/// The probability that one of the cells of equal variance is taken for loud. A separate variance costs little; a
+/// loud cell that is missed costs coverage.
 const LOUD: f64 = 0.2;
-/// At most one cell in so many is loud where the others are alike.
+/// At most one cell in this many is loud where the others are alike.
 const FEW: usize = 4;
 
 /// A variance with its degrees of freedom.
@@ -30,9 +32,9 @@ pub(super) struct Variance {
 struct Residuals {
     cell: usize,
     squares: f64,
-    /// What the squares are expected to be where all trials have variance 1.
+    /// The expected value of `squares` if all trials have variance 1.
     expected: f64,
-    /// The part of it that is from the cell's own trials.
+    /// The part of `expected` that the cell's own trials contribute.
     from_own: f64,
 }
 
@@ -41,25 +43,25 @@ impl Residuals {
         self.expected * self.expected / self.from_own
     }
 
-    /// The cell's variance, were all equal.
+    /// Returns the cell's variance, assuming that all cells have the same.
     fn equal(&self) -> Variance {
         Variance { value: (self.squares / self.expected).max(1e-30), freedom: self.freedom() }
     }
 
-    /// The cell's own variance beside others of variance `rest`.
+    /// Returns the cell's own variance, assuming that the others have the variance `rest`.
     fn beside(&self, rest: f64) -> Variance {
         let value = (self.squares - (self.expected - self.from_own) * rest) / self.from_own;
         Variance { value: value.max(rest), freedom: self.freedom() }
     }
 }
 
-/// What the cells' noise is like.
+/// How the cells differ in noise.
 pub(super) enum Noise {
     /// No cell differs from the others by more than chance.
     Alike,
-    /// A few cells are louder than the others, which are alike: the variance of each cell.
+    /// A few cells are louder than the others, which are alike. Holds the variance of each cell.
     Loud(Vec<Variance>),
-    /// Cells differ one and all: the variance of each, which its own few trials tell badly.
+    /// All cells differ. Holds the variance of each cell, which is imprecise because it comes from few trials.
     Differs(Vec<Variance>),
 }
 
@@ -88,7 +90,7 @@ impl Noise {
         Ok(Noise::Differs(own))
     }
 
-    /// Each cell's own variance, where there is no common one.
+    /// Returns each cell's own variance; `None` where one variance fits all.
     pub(super) fn own(&self) -> Option<&[Variance]> {
         match self {
             Noise::Alike => None,
@@ -97,7 +99,7 @@ impl Noise {
     }
 }
 
-/// Whether the logs of the variances spread further than chance spreads them.
+/// Returns true if the logs of the variances spread further than chance spreads them.
 fn spreads(all: &[Residuals]) -> bool {
     let own: Vec<Variance> = all.iter().map(Residuals::equal).collect();
     if own.len() < 2 {
@@ -109,7 +111,8 @@ fn spreads(all: &[Residuals]) -> bool {
     ChiSquared::new(own.len() as f64 - 1.0).expect("there is freedom").sf(spread) < DIFFER
 }
 
-/// Of each cell of `which` whose trials say anything, in a model of these cells and their plots alone.
+/// Returns the residuals of each cell of `which` whose trials are informative, in a model of these cells and their
+/// plots alone.
 fn residuals(design: &Design, which: &[bool]) -> Result<Vec<Residuals>, Refused> {
     let used: Vec<usize> = (0..design.cell.len()).filter(|trial| which[design.cell[*trial]]).collect();
     let cells = which.len();
@@ -150,7 +153,8 @@ fn residuals(design: &Design, which: &[bool]) -> Result<Vec<Residuals>, Refused>
     Ok((0..cells).map(of).filter(|one| one.expected > 1e-6).collect())
 }
 
-/// The projection on what differences within plots say nothing of: the mean of each set of cells that plots join.
+/// Returns the projection onto the directions that differences within plots cannot estimate: the mean of each set of
+/// cells that plots join.
 fn joined(counts: &DMatrix<f64>) -> DMatrix<f64> {
     let cells = counts.ncols();
     let mut set: Vec<usize> = (0..cells).collect();
@@ -168,7 +172,7 @@ fn pooled(variances: &[Variance]) -> Variance {
     Variance { value, freedom }
 }
 
-/// The cell whose variance is too large for chance beside the others', if there is one.
+/// Returns the cell whose variance is larger than the others' by more than chance, if any.
 fn loudest(quiet: &[Residuals], error: f64) -> Option<Residuals> {
     let value = |one: &Residuals| one.equal().value;
     let loudest = *quiet.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;
@@ -182,7 +186,7 @@ fn loudest(quiet: &[Residuals], error: f64) -> Option<Residuals> {
     (law.sf(value(&loudest) / rest.value) < error).then_some(loudest)
 }
 
-/// The derivative of [`digamma`].
+/// Returns the derivative of [`digamma`], by a central difference.
 fn trigamma(x: f64) -> f64 {
     let step = 1e-4 * x;
     (digamma(x + step) - digamma(x - step)) / (2.0 * step)

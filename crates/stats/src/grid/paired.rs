@@ -1,18 +1,18 @@
 //! Contrasts from the differences within each block, for grids whose cells differ in noise.
 //!
-//! A block's difference is free of what its minute was like, and its variance over the blocks is that of the very cells that
-//! are asked about, whatever the other cells are like, and whichever of them drift together. That is Student's test of one
-//! sample, with Bonferroni's correction for the family.
+//! A difference within a block is free of the conditions that the block's trials share. Its variance over the blocks
+//! is that of exactly the cells in the contrast, whatever the noise of the other cells and whichever of them drift
+//! together. The test is Student's for one sample, with Bonferroni's correction for the family.
 
 use std::collections::BTreeMap;
 
 use super::{Compared, Contrast, Method, Trial};
 use crate::contrast::known_quantile;
 
-/// Fewer blocks with all cells of a contrast know its variance too badly.
+/// The number of blocks with all cells of a contrast that is needed to estimate its variance.
 const LEAST: usize = 4;
 
-/// Mean log of each cell in each block.
+/// The mean log of each cell in each block.
 pub(super) struct Paired(Vec<BTreeMap<u32, f64>>);
 
 impl Paired {
@@ -28,7 +28,8 @@ impl Paired {
         Paired(blocks.into_values().map(means).collect())
     }
 
-    /// A contrast of a family of so many; `None` where too few blocks have all of its cells.
+    /// Estimates a contrast that belongs to a family of `family` contrasts; `None` where too few blocks have all of
+    /// its cells.
     pub(super) fn compare(&self, contrast: &Contrast, family: usize, confidence: f64) -> Option<Compared> {
         let of_block = |cells: &BTreeMap<u32, f64>| {
             let parts = contrast.weights.iter().map(|(cell, weight)| Some(weight * cells.get(cell)?));

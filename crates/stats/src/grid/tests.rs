@@ -4,8 +4,8 @@ use statrs::distribution::{Continuous, Normal};
 use super::*;
 use crate::Random;
 
-/// Blocks of a split plot: the first factor has two levels and changes by plots of `sub` cells. Trials vary by 1, plots by
-/// `deviation`; no cell is better than another.
+/// Returns the trials of a split plot: the first factor has two levels and changes by plots of `sub` cells. Trials
+/// vary by 1, plots by `deviation`; all cells are equal.
 fn split_plot(blocks: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (block, plot) in (0..blocks).flat_map(|block| [(block, 0), (block, 1)]) {
@@ -24,7 +24,7 @@ fn assert_close(a: f64, b: f64, relative: f64) {
     assert!((a / b - 1.0).abs() < relative, "{a} {b}");
 }
 
-/// With one variance for all cells, as the textbooks have it.
+/// Fits the grid with one variance for all cells, as in the textbooks.
 fn common(trials: &[Trial]) -> Grid {
     let mut grid = Grid::of(trials, 0).unwrap();
     grid.noise = Noise::Alike;
@@ -51,7 +51,7 @@ fn a_balanced_split_plot_has_the_classical_errors_and_freedom() {
         let fast = alone(&grid, layout.neighbours(1)[0].clone());
         assert_close(fast.error, (2.0 * within / b).sqrt(), 1e-6);
         assert_close(fast.freedom, 2.0 * (b - 1.0) * (s - 1.0), 1e-6);
-        // Between cells of two plots: a sum of both mean squares, whose freedom is Satterthwaite's.
+        // A difference between cells of two plots has a sum of both mean squares, whose freedom is Satterthwaite's.
         let (of_plots, of_trials) = (between, (s - 1.0) * within);
         let across = alone(&grid, layout.neighbours(0)[0].clone());
         assert_close(across.error, (2.0 * (of_plots + of_trials) / (b * s)).sqrt(), 1e-6);
@@ -60,7 +60,7 @@ fn a_balanced_split_plot_has_the_classical_errors_and_freedom() {
     }
 }
 
-/// Of plots within blocks and of trials within plots.
+/// Returns the mean squares of plots within blocks and of trials within plots.
 fn mean_squares(trials: &[Trial], blocks: u32, sub: u32) -> (f64, f64) {
     let mean = |which: &dyn Fn(&Trial) -> bool| {
         let of: Vec<f64> = trials.iter().filter(|t| which(t)).map(|t| t.ln).collect();
@@ -79,11 +79,11 @@ fn mean_squares(trials: &[Trial], blocks: u32, sub: u32) -> (f64, f64) {
     (between / f64::from(blocks - 1), within / f64::from(2 * (blocks - 1) * (sub - 1)))
 }
 
-/// The formulas of Kenward and Roger's paper as they are printed, with all trials' covariance matrix, for one contrast.
+/// The formulas of Kenward and Roger's paper as printed, with the covariance matrix of all trials, for one contrast.
 struct Printed {
     x: DMatrix<f64>,
     y: DVector<f64>,
-    /// Derivatives of the trials' covariance by the variances of plots and trials.
+    /// The derivatives of the trials' covariance with respect to the variances of plots and trials.
     parts: [DMatrix<f64>; 2],
 }
 
@@ -109,7 +109,7 @@ impl Printed {
         (&self.parts[0] * variances[0] + &self.parts[1] * variances[1]).cholesky().unwrap().inverse()
     }
 
-    /// Patterson & Thompson's restricted likelihood: twice its negative logarithm.
+    /// Returns twice the negative logarithm of Patterson & Thompson's restricted likelihood.
     fn unlikely(&self, variances: [f64; 2]) -> f64 {
         let weight = self.weight(variances);
         let information = self.x.transpose() * &weight * &self.x;
@@ -119,7 +119,7 @@ impl Printed {
         information.determinant().ln() - weight.determinant().ln() + left.dot(&(&weight * &left))
     }
 
-    /// Standard error and degrees of freedom.
+    /// Returns the standard error and the degrees of freedom.
     fn kenward_roger(&self, variances: [f64; 2], row: &DVector<f64>) -> (f64, f64) {
         let (x, v) = (&self.x, self.weight(variances));
         let phi = (x.transpose() * &v * x).cholesky().unwrap().inverse();
@@ -137,7 +137,7 @@ impl Printed {
             of_variance += slope(i) * slope(j) * w[(i, j)];
         }
         let adjusted = &phi + &phi * inner * &phi * 2.0;
-        // With one contrast their F has numerator freedom 1, where their scale is 1 and their m is 2 / A1.
+        // With one contrast the paper's F has numerator freedom 1, its scale is 1 and its m is 2 / A1.
         (row.dot(&(adjusted * row)).sqrt(), 2.0 * row.dot(&(&phi * row)).powi(2) / of_variance)
     }
 }
@@ -162,9 +162,9 @@ fn unbalanced_grids_have_the_errors_and_freedom_that_the_paper_prints() {
     }
 }
 
-/// Dunnett, "A multiple comparison procedure for comparing several treatments with a control", Journal of the American
-/// Statistical Association 50, 1955: two sides, equal numbers, so that correlations are 1/2. By sums over the control's error
-/// and the deviation, given which the comparisons are independent.
+/// Dunnett, "A multiple comparison procedure for comparing several treatments with a control", Journal of the
+/// American Statistical Association 50, 1955: two sides, equal numbers, so that correlations are 1/2. The expected
+/// bound comes from sums over the control's error and the deviation, given which the comparisons are independent.
 #[test]
 fn many_comparisons_with_one_have_dunnetts_bound() {
     let normal = Normal::standard();
@@ -202,8 +202,8 @@ fn one_contrast_has_students_bound_and_independent_ones_have_sidaks() {
     assert_close(bound, student_quantile(1e6, 0.5 + 0.95_f64.powf(0.125) / 2.0), 3e-3);
 }
 
-/// Of `grids` with trials as `split_plot` makes them: how many hold the truth in all intervals together, in one between plots
-/// alone and in one within plots alone.
+/// Counts the grids, of `grids` with trials from `split_plot`, that hold the truth in all intervals together, in one
+/// between plots alone and in one within plots alone.
 fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut Trial, &mut Random)) -> [u32; 3] {
     let layout = Layout { levels: vec![2, 4] };
     let mut held = [0; 3];
@@ -221,7 +221,7 @@ fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut Trial, &mut Random)
     held
 }
 
-/// Of 400 grids 380 are expected; 362 are four deviations fewer, and 393 three more.
+/// Of 400 grids 380 are expected to hold the truth; 362 is four deviations fewer, and 393 three more.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let loud = |trial: &mut Trial, random: &mut Random| {
@@ -230,7 +230,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let held = [coverage(400, 0.0, |_, _| ()), coverage(400, 3.0, |_, _| ()), coverage(400, 1.0, loud)];
     assert!(held.iter().all(|[together, ..]| *together >= 362), "{held:?}");
     assert!(held.iter().flat_map(|held| &held[1..]).all(|held| (362..=393).contains(held)), "{held:?}");
-    // Were plots not told apart, intervals between them would hold the truth much less often, and this would show.
+    // If plots were ignored, intervals between them would hold the truth much less often, and this would show.
     let unaware = coverage(400, 3.0, |trial, _| trial.plot = 0);
     assert!(unaware[0] < 362 && unaware[1] < 362, "{unaware:?}");
 }
@@ -249,7 +249,7 @@ fn a_loud_cell_has_its_own_error_and_leaves_the_others_theirs() {
     let variance = loud.iter().map(|ln| (ln - mean).powi(2)).sum::<f64>() / 11.0;
     let errors: Vec<f64> = compared.iter().map(|one| one.error).collect();
     assert_close(errors[2], ((variance + 1.0) / 12.0).sqrt(), 0.2);
-    // sqrt(2 / 12) = 0.41, known by eleven degrees of freedom at least; a common variance would make all errors 0.95.
+    // sqrt(2 / 12) = 0.41, with at least eleven degrees of freedom; a common variance would make all errors 0.95.
     let others = [0, 1, 3, 4, 5, 6].map(|i| errors[i]);
     assert!(others.iter().all(|error| (0.2..0.7).contains(error)), "{errors:?}");
 }
@@ -362,7 +362,7 @@ fn contrasts_name_the_cells_that_differ_in_what_is_asked() {
     assert_eq!(layout.simple(0, 2).weights, [(8, 1.0), (2, -1.0)]);
 }
 
-/// Effects by hand, of a grid in which each cell's figure is known.
+/// Compares the effects with those computed by hand, for a grid in which each cell's figure is known.
 #[test]
 fn effects_of_two_valued_factors_are_those_of_their_definitions() {
     let layout = Layout { levels: vec![2, 2, 2] };

@@ -1,4 +1,4 @@
-//! What the paper found, a row a finding, in its own order of importance.
+//! The findings of the paper, one a row, in the paper's order of importance.
 
 use landspeed_record::RegionFigures;
 use landspeed_units::{BitRate, Nanos};
@@ -19,7 +19,7 @@ const FIGURE_3: &str = "section IV.A, Figure 3";
 const FIGURE_4: &str = "section IV.A, Figure 4 and Table 1";
 const FIGURE_5: &str = "section IV.A, Figure 5 and Table 1";
 
-/// How far an aggregate comes back as flows leave.
+/// The share of its former rate to which an aggregate comes back as flows leave.
 const RECOVERY: Metric = Metric {
     name: "aggregate while flows leave over that while they entered",
     more_is_better: true,
@@ -27,18 +27,18 @@ const RECOVERY: Metric = Metric {
     say: |share| format!("{share:.2}"),
 };
 const DEVIATION: Metric = Metric { name: "deviation of the round trip", ..ROUND_TRIP };
-/// An aggregate has returned where it is at least this share of what it was.
+/// The share of its former rate from which on an aggregate has returned.
 const RETURNED: f64 = 0.9;
-/// An aggregate drops where less than this share of it is left.
+/// The share of its former rate below which an aggregate has dropped.
 const DROPPED: f64 = 0.8;
-/// The TCPs that the paper has in mind where it calls UDT's stability and fairness "comparable to the better" ones.
+/// The TCPs that the paper means where it calls UDT's stability and fairness "comparable to the better" ones.
 const BETTER: Others = Others::These(&["htcp", "bic"]);
-/// How far a ratio may be from 1 for "about as": the paper's own are 1.16 (throughput, all TCPs), 1.25 (stability), 0.96 (least
-/// fairness) and 0.86 (deviation of the round trip).
+/// How far a ratio may be from 1 for "about as". The paper's own ratios are 1.16 (throughput, all TCPs), 1.25
+/// (stability), 0.96 (least fairness) and 0.86 (deviation of the round trip).
 const WITHIN_A_THIRD: (f64, f64) = (0.75, 4.0 / 3.0);
 const WITHIN_A_HALF: (f64, f64) = (2.0 / 3.0, 1.5);
 const WITHIN_A_TENTH: (f64, f64) = (0.9, 1.0 / 0.9);
-/// Deviation of the paper's processor costs by their mean.
+/// The deviation of the paper's processor costs divided by their mean.
 const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 
 #[rustfmt::skip]
@@ -139,7 +139,7 @@ const fn claim_of(
     Claim { place, claim, test, reason }
 }
 
-/// One figure, with nothing to be told beside it.
+/// Returns a single figure in place of a pair.
 fn alike(figure: f64) -> Option<[f64; 2]> {
     Some([figure; 2])
 }
@@ -150,7 +150,7 @@ fn first_and_last(run: &RunFigures, _: f64) -> Option<[f64; 2]> {
     alike(last / first).filter(|_| first > 0.0)
 }
 
-/// Means of a figure over the regions with two flows and with more.
+/// Returns the means of a figure over the regions with two flows and over those with more.
 fn two_and_more(run: &RunFigures, of: fn(&RegionFigures) -> Option<f64>) -> Option<[f64; 2]> {
     let over =
         |flows: fn(u16) -> bool| mean(run.regions.iter().filter(|region| flows(region.flows)).filter_map(of));
@@ -161,26 +161,27 @@ fn never(_: &Scene<'_>) -> String {
     String::new()
 }
 
-/// Why protocols that lose often do better than in 2004.
+/// Explains why protocols that lose often do better than in 2004.
 fn recovery(_: &Scene<'_>) -> String {
     "a loss costs a sender of today one reduction (selective acknowledgements, RACK, proportional rate reduction), where one \
      of 2004 often fell back to a timeout, and the path carries no other traffic"
         .into()
 }
 
-/// Why UDT is another one today.
+/// Explains why today's UDT behaves differently.
 fn another_version(_: &Scene<'_>) -> String {
     "this is UDT's version 4, whose rate control differs from version 2's, and the path carries no other traffic".into()
 }
 
-/// Why flows share otherwise than on a production network.
+/// Explains why flows share differently than on a production network.
 fn alone(_: &Scene<'_>) -> String {
     "the flows have the path to themselves and lose in the same queue at the same moments; the paper's carried the traffic of \
      others"
         .into()
 }
 
-/// What the paper itself has otherwise, where that shows here: the mean of `protocol` is below that of all `others`.
+/// Returns the paper's own contradicting result, `own_table`, if it shows here too: if the mean of `protocol` is
+/// below that of all `others`.
 fn unless_below(
     scene: &Scene<'_>,
     protocol: &str,
@@ -192,7 +193,8 @@ fn unless_below(
     if of(protocol).is_some_and(below) { own_table.into() } else { alone(scene) }
 }
 
-/// Time that Reno needs from a halved window back to the whole path: half a window, a segment a round trip.
+/// Explains with the time that Reno needs from a halved window back to the whole path: half a window, at a segment
+/// per round trip.
 fn reno_recovers_in(scene: &Scene<'_>) -> String {
     let path = &scene.study.path;
     let segments = path.bdp().0 / u64::from(path.mtu_bytes.max(1));
@@ -201,7 +203,7 @@ fn reno_recovers_in(scene: &Scene<'_>) -> String {
     format!("Reno regains a halved window on this path in {takes}, and a region is {region} long")
 }
 
-/// Why round trips are others.
+/// Explains why round trips differ.
 fn queue(scene: &Scene<'_>) -> String {
     let ours = scene.queue_share().map_or_else(
         || "the queue of this path is unknown".to_owned(),
@@ -210,7 +212,7 @@ fn queue(scene: &Scene<'_>) -> String {
     format!("{ours}; the paper does not tell what its routers held")
 }
 
-/// Why FAST fails to keep a queue short.
+/// Explains why FAST fails to keep a queue short.
 fn fasts_queue(scene: &Scene<'_>) -> String {
     let room = scene.queue_share().map(|share| format!(", which here holds {share:.2} of a round trip"));
     let room = room.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a finding is judged: by a margin in each repeat.
+//! Judges a finding of the paper by a margin in each repeat.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use super::tables::{TABLE_1, UDT};
 
 type Names = &'static [&'static str];
 
-/// A finding of the paper.
+/// A finding of the paper, with its test.
 pub(super) struct Claim {
     pub(super) place: &'static str,
     pub(super) claim: &'static str,
     pub(super) test: Test,
-    /// The likely reason where it does not show.
+    /// The likely reason where the study does not reproduce it.
     pub(super) reason: fn(&Scene<'_>) -> String,
 }
 
@@ -31,17 +31,18 @@ pub(super) enum Test {
     Ascending(Names, &'static Metric),
     Below(Figure, f64),
     Above(Figure, f64),
-    /// Between two values of the paper's path and size: elsewhere nothing of ours may stand beside them.
+    /// The figure is between two values of the paper's path and size. It is judged only in a study of that path and
+    /// size.
     Value(Figure, (f64, f64)),
-    /// This protocol's figure over the mean of others' lies between the two.
+    /// The ratio of this protocol's figure to the mean of others' is between the two values.
     Ratio(&'static str, Others, &'static Metric, (f64, f64)),
-    /// What a bit costs with the paper's TCPs deviates from its mean by no more than this share of it.
+    /// The cost of a bit deviates between the paper's TCPs by no more than this share of its mean.
     CostAlike(f64),
-    /// Why no study like this can tell.
+    /// No study like this can judge the finding. Holds the reason.
     Cannot(&'static str),
 }
 
-/// What a protocol is compared with.
+/// The protocols with which one is compared.
 #[derive(Clone, Copy)]
 pub(super) enum Others {
     /// All of the paper's TCPs that are in the study.
@@ -53,7 +54,8 @@ pub(super) enum Others {
 #[derive(Clone, Copy)]
 pub(super) struct Figure {
     pub(super) protocol: &'static str,
-    /// The figure, and another that is told with it; of a run on a path whose idle round trip has so many seconds.
+    /// Computes the figure, and a second one that is printed with it, from a run and the path's idle round trip in
+    /// seconds.
     pub(super) of: fn(&RunFigures, f64) -> Option<[f64; 2]>,
     pub(super) say: fn([Interval; 2]) -> String,
 }
@@ -62,12 +64,12 @@ pub(super) struct Figure {
 pub(super) struct Scene<'a> {
     pub(super) study: &'a Study,
     pub(super) entries: &'a [&'a Entry<'a>],
-    /// Whether our figures may stand beside the paper's.
+    /// True if our figures are comparable with the paper's.
     pub(super) is_papers: bool,
 }
 
 impl Scene<'_> {
-    /// A figure by repeat; nothing where the protocol is not in the study or no run of it counts.
+    /// Returns a figure by repeat; empty where the protocol is not in the study or none of its runs counts.
     fn each(&self, protocol: &str, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
         let entry = self.entries.iter().find(|entry| entry.protocol() == protocol);
         entry.map(|entry| entry.each(of)).unwrap_or_default()
@@ -77,13 +79,13 @@ impl Scene<'_> {
         self.entries.iter().any(|entry| entry.protocol() == protocol && !entry.runs.is_empty())
     }
 
-    /// The paper's TCPs that this study has.
+    /// Returns the paper's TCPs that this study has.
     fn papers_own(&self) -> impl Iterator<Item = &'static str> {
         let all = TABLE_1.iter().map(|(protocol, _)| *protocol);
         all.filter(|protocol| *protocol != UDT && self.has(protocol))
     }
 
-    /// Why no run has a figure of this.
+    /// Returns the judgement for a metric of which no run has a figure.
     fn no_figure(&self, metric: &Metric) -> Judged {
         match self.study.engine {
             Engine::Simulator if metric.name == COST.name => cannot("the simulator counts no processor time"),
@@ -95,14 +97,14 @@ impl Scene<'_> {
         mean(self.each(protocol, metric.of).into_values())
     }
 
-    /// What the queue can add to a round trip, as a share of it; `None` where it is unknown.
+    /// Returns the most that the queue can add to a round trip, as a share of it; `None` where it is unknown.
     pub(super) fn queue_share(&self) -> Option<f64> {
         let path = &self.study.path;
         path.queue_bytes.map(|queue| queue.0 as f64 / path.bdp().0.max(1) as f64)
     }
 }
 
-/// Whether it shows, `None` where the study cannot tell; and the evidence.
+/// Whether the finding is reproduced (`None` where the study cannot tell), and the evidence.
 type Judged = (Option<bool>, String);
 
 fn cannot(why: impl Into<String>) -> Judged {
@@ -114,8 +116,8 @@ fn without(protocols: &[&str]) -> Judged {
     cannot(format!("not in this study, or no run counts: {}", names.join(", ")))
 }
 
-/// By a margin in each repeat, which is above zero where the finding shows: what its interval leaves open, the study
-/// cannot tell, and neither can a single repeat.
+/// Judges by a margin in each repeat, which is above zero where the finding is reproduced. If the interval of the
+/// mean includes zero, or with a single repeat, the study cannot tell.
 fn by_margin(margins: &[f64], evidence: String) -> Judged {
     let (low, high) = mean_interval(margins, CONFIDENCE).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
     match margins.len() {
@@ -185,7 +187,7 @@ fn group<'a>(scene: &Scene<'_>, protocols: &[&'a str], metric: &Metric) -> Group
     protocols.iter().map(|protocol| (*protocol, scene.each(protocol, metric.of))).collect()
 }
 
-/// Whether the figures of `named` lie above (or below) those of all others of the paper's TCPs.
+/// Judges whether the figures of `named` are above (or below) those of all others of the paper's TCPs.
 fn set_apart(scene: &Scene<'_>, named: Names, (metric, above): (&Metric, bool)) -> Judged {
     let others: Vec<&str> = scene.papers_own().filter(|name| !named.contains(name)).collect();
     let sign = if above { 1.0 } else { -1.0 };
@@ -207,7 +209,7 @@ fn set_apart(scene: &Scene<'_>, named: Names, (metric, above): (&Metric, bool)) 
     }
 }
 
-/// Whether a protocol's figure is so many times the mean of others', repeat by repeat.
+/// Judges whether the ratio of a protocol's figure to the mean of others' is within the range, by repeat.
 fn ratio(
     scene: &Scene<'_>,
     (name, others): (&'static str, Others),
@@ -231,7 +233,7 @@ fn ratio(
     by_margin(&margins, format!("{}: {one}, {:.2} times the mean of {all}", metric.name, told.mean))
 }
 
-/// The mean over protocols in one repeat; nothing where one of them has no figure there.
+/// Returns the mean over protocols in one repeat; `None` where one of them has no figure there.
 fn mean_at(group: &Group<'_>, repeat: u32) -> Option<f64> {
     let values: Option<Vec<f64>> = group.iter().map(|(_, values)| values.get(&repeat).copied()).collect();
     values.and_then(mean)
@@ -251,8 +253,8 @@ fn missing(scene: &Scene<'_>, named: &[&str]) -> Option<Judged> {
     (!missing.is_empty()).then(|| without(&missing))
 }
 
-/// How far each group lies above the next (below it where `sign` is negative), repeat by repeat: by the nearest two. A
-/// repeat in which a protocol has no figure has no margin.
+/// Returns, for each repeat, by how much each group is above the next (below it where `sign` is negative): the least
+/// distance between members of successive groups. A repeat in which a protocol has no figure has no margin.
 fn margins(groups: &[Group<'_>], sign: f64) -> Vec<f64> {
     let nearest = |group: &Group<'_>, repeat, pick: fn(f64, f64) -> f64| {
         let values = group.iter().map(|(_, values)| Some(sign * values.get(repeat)?));

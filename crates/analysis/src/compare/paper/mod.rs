@@ -1,10 +1,10 @@
-//! Cottrell et al., "Characterization and Evaluation of TCP and UDP-based Transport on Real Networks" (2005): its own
-//! values and findings beside ours.
+//! Cottrell et al., "Characterization and Evaluation of TCP and UDP-based Transport on Real Networks" (2005): the
+//! paper's own values and findings beside ours.
 //!
 //! | file | is |
 //! |---|---|
 //! | `tables` | Tables 1 and 2 as printed, SLAC to CERN |
-//! | `findings` | what the paper found, a row each |
+//! | `findings` | the findings of the paper, one a row |
 //! | `judge` | how a row is judged |
 
 mod findings;
@@ -17,10 +17,10 @@ use super::contests::Entry;
 use judge::Scene;
 use tables::{TABLE_1, TABLE_2};
 
-/// How far a path may be from the paper's and still be called the same.
+/// The relative difference up to which a path counts as the paper's.
 const SAME_PATH: f64 = 0.1;
 
-/// A figure's name, and ours in the unit of the paper's.
+/// A figure's name, the conversion of the paper's value to our unit, and our value.
 type Column = (&'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
 /// The columns of Table 1, with the paper's values in our units.
 const COLUMNS: [Column; 7] = [
@@ -33,8 +33,8 @@ const COLUMNS: [Column; 7] = [
     ("rtt_sd_s", |ms| ms / 1e3, |ours| ours.rtt_sd_s),
 ];
 
-/// Why the figures of `study` may not stand beside the paper's values; `None` where they may: at full size, over a path of
-/// 1 Gb/s and 164 ms, each within a tenth.
+/// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` where they are:
+/// at full size, over a path of 1 Gb/s and 164 ms, each within a tenth.
 pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     let paper = Study::paper();
     let near = |ours: f64, theirs: f64| (ours - theirs).abs() <= SAME_PATH * theirs;
@@ -50,8 +50,9 @@ pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     (!same).then(|| format!("the path is not the paper's (1 Gb/s, 164 ms): {}", path.told()))
 }
 
-/// Every value that the paper's two tables print of our protocols, with ours; nothing where they may not stand side by side.
-/// The processor's utilisation is left out: the paper's is that of one flow on a processor of 2004.
+/// Returns every value that the paper's two tables print for our protocols, with ours; empty where they are not
+/// comparable. The processor's utilisation is left out, because the paper's is that of one flow on a processor of
+/// 2004.
 pub(super) fn values(study: &Study, protocols: &[ContestFigures]) -> Vec<PaperValue> {
     if why_not_beside(study).is_some() {
         return Vec::new();
@@ -80,8 +81,8 @@ fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
     overall.chain(regions).filter_map(value).collect()
 }
 
-/// Every finding of the paper that a study like this could bear out, and whether it does. All are about flows that come and
-/// go: none where only other questions were asked.
+/// Returns every finding of the paper that a study like this could reproduce, with its judgement. All are about flows
+/// that come and go, so there are none where only other questions were studied.
 pub(super) fn findings(study: &Study, regions: &[&Entry<'_>]) -> Vec<PaperFinding> {
     if regions.is_empty() {
         return Vec::new();

@@ -1,13 +1,13 @@
 //! The paper's tables as printed, for its longest path (SLAC to CERN, 1 Gb/s, 164 ms).
 
-/// The one of its nine that is no TCP.
+/// The one of the paper's nine protocols that is not a TCP.
 pub(super) const UDT: &str = "udt";
 
-/// Table 1, "aggregate over all seven regions", by our names: mean and deviation in Mb/s, stability, the least and the
-/// greatest fairness of regions 2 to 6, MHz per Mb/s, and the round trip's deviation in ms.
+/// Table 1, "aggregate over all seven regions", by our names: mean and deviation in Mb/s, stability, the least and
+/// the greatest fairness of regions 2 to 6, MHz per Mb/s, and the round trip's deviation in ms.
 ///
-/// The last row is UDTv2's, which is no TCP: ours is version 4. BICTCP's greatest fairness is printed as "99" and read as 0.99; those of HSTCP,
-/// Scalable and LTCP differ by 0.01 from what Table 2 gives.
+/// The last row is that of UDTv2, which is not a TCP; ours is version 4. BICTCP's greatest fairness is printed as
+/// "99" and read as 0.99; those of HSTCP, Scalable and LTCP differ by 0.01 from the values in Table 2.
 #[rustfmt::skip]
 pub(super) const TABLE_1: [(&str, [f64; 7]); 9] = [
     ("reno",      [248.0, 163.0, 0.66, 0.60, 0.99, 0.63, 22.0]),
@@ -21,7 +21,7 @@ pub(super) const TABLE_1: [(&str, [f64; 7]); 9] = [
     (UDT,         [390.0, 136.0, 0.35, 0.95, 1.00, 1.20, 49.0]),
 ];
 
-/// Table 2, in the order of [`TABLE_1`]: stability and fairness by region. Regions 1 and 7 hold one flow.
+/// Table 2, in the order of [`TABLE_1`]: stability and fairness by region. Regions 1 and 7 have one flow.
 #[rustfmt::skip]
 pub(super) const TABLE_2: [[[f64; 7]; 2]; 9] = [
     [[0.70, 0.46, 0.24, 0.49, 0.46, 0.23, 0.40], [1.0, 0.70, 0.60, 0.85, 0.98, 0.99, 1.0]],

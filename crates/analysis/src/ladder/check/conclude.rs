@@ -1,4 +1,4 @@
-//! From the check's trials to findings.
+//! The conclusions of the final check: its trials turned into findings.
 
 use landspeed_record::{Estimate, Gain};
 
@@ -9,7 +9,7 @@ use super::{Check, Role, square};
 use crate::Metric;
 use crate::series::Series;
 
-/// Closes the run: kept steps get what they are worth, dropped and overwritten ones are marked.
+/// Closes the run: kept steps get what they are worth, and dropped and overwritten ones are marked.
 pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     square::report(&check, run);
     revise_steps(&check, run);
@@ -36,13 +36,13 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     }
 }
 
-/// The ratios of a comparison.
+/// Returns the ratios of all figures of a comparison.
 pub(crate) fn gain(series: &Series) -> Gain {
     let [rate, cost, latency] = Metric::ALL.map(|metric| series.estimate(metric));
     Gain { rate, cost, latency, loaded_latency: series.loaded_estimate() }
 }
 
-/// Writes down what a step was worth when it was dropped.
+/// Records what a step was worth when it was dropped.
 pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, run: &mut RunState) {
     let id = &check.standing.kept[at].id;
     if let Some(line) = run.lines.iter_mut().find(|l| l.summary.id == *id) {
@@ -50,7 +50,7 @@ pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, run: &
     }
 }
 
-/// Decides all kept steps again with what the check knows.
+/// Decides all kept steps again with the trials of the final check.
 fn revise_steps(check: &Check, run: &mut RunState) {
     let standing = check.standing.steps();
     for (i, kept) in check.standing.kept.iter().enumerate() {
@@ -80,7 +80,7 @@ fn revise_steps(check: &Check, run: &mut RunState) {
     }
 }
 
-/// What the trials say against the run; said once each.
+/// Returns the doubts that the run's trials raise, and notes each once.
 fn doubts(check: &Check, run: &mut RunState) -> Vec<String> {
     check.left_out.comparisons().for_each(|comparison| run.learn(&comparison.series));
     let mut doubts = Doubts::default();

@@ -1,4 +1,4 @@
-//! Steps that add one thing and are worth another: the 2x2 of a pair.
+//! The 2x2 of two steps, measured where what a step added and what it is worth in the end differ.
 
 use super::super::comparison::Comparison;
 use super::super::run_state::RunState;
@@ -8,9 +8,9 @@ use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
 use landspeed_stats::Opinions;
 
-/// Adds the missing side of the 2x2 of the first step whose two figures have disjoint intervals: what
-/// it adds where its partner is missing. (What it adds where the partner stands is its left-out figure.)
-/// One pair a run: time is better spent on the gain.
+/// Adds the missing side of the 2x2 for the first step whose two figures have disjoint intervals: what it adds
+/// without its partner. (What it adds with its partner is its left-out figure.) A run measures one pair only: the
+/// time is better spent on the gain.
 pub(super) fn propose(check: &mut Check, run: &RunState) {
     let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
     if !has_the_least || check.slots.iter().any(|s| matches!(s.role, Role::Square(..))) {
@@ -33,7 +33,7 @@ pub(super) fn propose(check: &mut Check, run: &RunState) {
     check.slots.push(Slot { role: Role::Square(step, partner), comparison, cap: SQUARE_BLOCKS });
 }
 
-/// Says what the 2x2 found.
+/// Notes the result of the 2x2.
 pub(super) fn report(check: &Check, run: &mut RunState) {
     for slot in &check.slots {
         let Role::Square(step, partner) = slot.role else { continue };
@@ -52,8 +52,8 @@ pub(super) fn report(check: &Check, run: &mut RunState) {
     }
 }
 
-/// The step that most likely changes what step `i` is worth: the latest kept one that the knob table
-/// says it interacts with, else the one kept right after it, else the one before.
+/// Returns the step that most likely changes what step `i` is worth: the latest kept one that the knob table lists as
+/// interacting with it, else the one kept right after it, else the one before.
 fn partner(check: &Check, i: usize) -> Option<usize> {
     let others: Vec<usize> = check.standing.steps().into_iter().filter(|&j| j != i).collect();
     let known = others.iter().rev().find(|&&j| check.standing.kept[i].interacts(&check.standing.kept[j]));

@@ -1,4 +1,4 @@
-//! Datagrams that are too large, and datagrams that nobody has room for.
+//! Judges of datagrams that are too large, and of datagrams that find a full receive buffer.
 
 use landspeed_record::{Cause, Finding, Protocol};
 
@@ -7,7 +7,7 @@ use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{EndView, View, counter, settings};
 use crate::verdict::words::{percent, share};
 
-/// A counter of IPv4 and its like of IPv6, as the kernel names them.
+/// Returns the sum of a counter of IPv4 and its counterpart of IPv6, by their kernel names.
 fn both(end: &EndView<'_>, v4: &str, v6: &str) -> f64 {
     counter(end.host, v4) as f64 + counter(end.host, v6) as f64
 }
@@ -20,11 +20,11 @@ pub(super) fn fragmentation(view: &View<'_>) -> Option<Finding> {
     let failed = view.receiver.as_ref().map_or(0.0, |end| both(end, "Ip.ReasmFails", "Ip6.ReasmFails"));
     let (fragments, datagrams) = if made > 0.0 { (made, sent.min(made)) } else { (came, whole) };
     let each = if datagrams > 0.0 { fragments / datagrams } else { fragments };
-    // A few large answers of a name server are no cause.
+    // A few large answers of a name server are not a cause.
     if fragments < 100.0 || each < 1.5 {
         return None;
     }
-    // A datagram in one piece costs about what a fragment does (jin-yoo-2007 section 3.1).
+    // A datagram in one piece costs about as much as a fragment (jin-yoo-2007 section 3.1).
     let weight = share(1.0 - 1.0 / each).max(share(failed / (whole + failed).max(1.0)));
     let summary = format!("datagrams are cut into {each:.1} fragments each");
     let at = view.ends().next().map_or_else(String::new, EndView::name);
@@ -65,7 +65,7 @@ pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
     });
     let fullest = fullest.fold(0.0, f64::max);
     let summary = format!("{} of the datagrams find their socket's receive buffer full", percent(weight));
-    // A datagram that is lost costs more than its own time: nobody sends it again.
+    // A lost datagram costs more than its own time, because nothing sends it again.
     let finding = found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary)
         .at(end.name())
         .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
@@ -77,7 +77,7 @@ pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
             end.wanted_cpu()
                 .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
         );
-    // What is full most of the time is no place for bursts: its reader does not keep up.
+    // A buffer that is full most of the time cannot absorb bursts: its reader does not keep up.
     let remedied = if fullest > 0.5 { roomier(quicker(finding)) } else { quicker(roomier(finding)) };
     Some(remedied.expect(Some(1.0 / (1.0 - weight.min(0.9)))))
 }

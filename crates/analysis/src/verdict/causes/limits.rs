@@ -1,4 +1,4 @@
-//! What is left when nothing is wrong: a processor, a link, memory, a bus.
+//! Judges of the limits that remain when nothing is wrong: a processor, a link, memory, a bus.
 
 use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_units::BitRate;
@@ -8,7 +8,7 @@ use crate::verdict::thresholds::AT_LINK;
 use crate::verdict::view::{EndView, HeldBy, View, settings};
 use crate::verdict::words::percent;
 
-/// Times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
+/// The number of times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
 const CROSSINGS: f64 = 3.0;
 
 pub(super) fn cpu(view: &View<'_>) -> Option<Finding> {
@@ -44,17 +44,17 @@ fn processor(view: &View<'_>, confidence: f64) -> Finding {
         .try_knob("write-size", "", "larger writes and reads: fewer calls for a byte")
 }
 
-/// What link, bus and loopback carry over the flow.
+/// Describes what link, bus and loopback would carry, relative to the flow.
 fn above(room: f64) -> String {
     if room > 1.05 {
         return format!("link, bus and loopback would carry {room:.1} times as much");
     }
-    // What was measured before the flow began was measured on a busier machine, or with other settings.
+    // The limits were measured before the flow began, on a busier machine or with other settings.
     "link, bus or loopback, measured alone, carried no more than this flow does: they do not tell how much more there is"
         .to_owned()
 }
 
-/// The slower of the ends' links, where one tells its speed.
+/// Returns the slower of the ends' links, where their speeds are known.
 pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, BitRate)> {
     let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
     speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
@@ -78,7 +78,7 @@ fn speed(end: &EndView<'_>) -> Option<BitRate> {
     measured.or_else(stated).filter(|speed| speed.0 > 0.0)
 }
 
-/// The narrowest link of the path, which is none of the hosts': the sender fills a queue there.
+/// Judges the narrowest link of the path, which is not a link of either host: the sender fills a queue there.
 fn path(view: &View<'_>) -> Option<Finding> {
     let queued = view.standing_queue()?;
     let flow = view.sender.as_ref()?.main()?;
@@ -89,11 +89,11 @@ fn path(view: &View<'_>) -> Option<Finding> {
     {
         return None;
     }
-    // A queue in front of a busy processor lengthens the round trip as well, but leaves the window unused. A
-    // sender with a model of the path (BBR) never fills its window.
+    // A queue in front of a busy processor lengthens the round trip too, but leaves the window unused. A sender with
+    // a model of the path (BBR) never fills its window.
     let full = flow.congestion_full();
     if flow.all_sent() >= 0.5 {
-        return None; // What TCP had, it had sent: whoever gave it no more is the limit.
+        return None; // TCP had sent everything that it was given, so the application is the limit.
     }
     if full < 0.5 && !flow.watch.congestion.starts_with("bbr") {
         return None;
@@ -164,7 +164,7 @@ pub(super) fn bus(view: &View<'_>) -> Option<Finding> {
     }))
 }
 
-/// Where nothing is at its end, what is nearest to it.
+/// Returns the limit that is nearest, where none is reached.
 pub(in crate::verdict) fn nearest(view: &View<'_>) -> Finding {
     let link = view.ends().filter_map(speed).map(|speed| view.goodput.0 / speed.0).fold(0.0, f64::max);
     if link > view.cpu.busiest {

@@ -1,4 +1,4 @@
-//! The path: losses, order, sizes, and the windows and queues in front of it.
+//! Judges of the path: losses, order, packet sizes, and the windows and queues in front of it.
 
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -11,7 +11,8 @@ use crate::verdict::thresholds::{
 use crate::verdict::view::{EndView, FlowView, Queue, View, counter, queues, settings};
 use crate::verdict::words::{percent, share, shown};
 
-/// The flow and its congestion window in segments, where losses matter that fall `in_bursts`, or not.
+/// Returns the flow and its congestion window in segments, if losses matter and fall in bursts or singly, as
+/// `in_bursts` says.
 fn loses<'v, 'a>(view: &'v View<'a>, in_bursts: bool) -> Option<(&'v FlowView<'a>, f64)> {
     let flow = view.sender.as_ref()?.main()?;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
@@ -30,7 +31,7 @@ pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
         return Some(standstill(view, flow));
     }
     let (flow, window) = loses(view, in_bursts)?;
-    // Losses cost what the window costs that they keep small: on a path that a processor fills, nothing.
+    // Losses cost what the small window costs that they cause: on a path that a processor fills, nothing.
     let weight = view.network_time() * flow.congestion_held() * 0.97;
     let what = if in_bursts { "runs of packets" } else { "packets here and there" };
     let summary = format!("the path loses {what}, and each loss makes the sender slow down");
@@ -45,7 +46,7 @@ pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     })
 }
 
-/// Losses that the flow does not feel yet, because something else keeps it slow.
+/// Judges losses that do not cost the flow anything yet, because something else keeps it slow.
 pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     let (flow, window) = loses(view, in_bursts)?;
     let summary = format!("the path loses {} of the segments", percent(view.loss.rate()));
@@ -53,7 +54,7 @@ pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     Some(loss_evidence(view, flow, window, finding))
 }
 
-/// A flow that stands still: each retransmission of a window that was lost is lost too.
+/// Reports a flow that makes no progress, because each retransmission of a lost window is lost too.
 fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
     let timed_out = flow.when(|t| t.retransmit_timeouts > 0);
     let summary = "the path lost a whole window and what was sent again: the flow waits for its timer";
@@ -71,7 +72,7 @@ fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
         .ask("look for a path that was cut, short buffers on the way, policers")
 }
 
-/// How many were lost, how they fell, and what that allows.
+/// Adds the number of losses, their pattern, and the rate that they allow as evidence.
 fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Finding) -> Finding {
     let loss = &view.loss;
     finding
@@ -110,25 +111,25 @@ fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Fin
         )
 }
 
-/// Whether losses cost anything: there are some, they are real, a queue that fills does not explain them,
-/// and no processor is the limit.
+/// Returns true if losses cost anything: there are some, they are real, a queue that fills does not explain them, and
+/// no processor is the limit.
 fn matters(view: &View<'_>) -> bool {
     let loss = &view.loss;
-    // Two that were mended apart are two events.
+    // Two losses that were repaired in separate recoveries are two events.
     let several = loss.on_path() >= FEW_LOSSES || loss.on_path().min(loss.recoveries) >= 2.0;
     let real = several && loss.spurious < (1.0 - SPURIOUS) * loss.retransmitted;
     let rare = if view.cpu.saturated() { COMMON_LOSS } else { RARE_LOSS };
-    // A visible shaper makes a queue of its own, whose drops are taken off already.
+    // A visible shaper makes its own queue, whose drops are already subtracted.
     let congestive = view.standing_queue().is_some() && view.shaped.is_none();
     real && loss.rate() >= rare && !congestive
 }
 
-/// What losses allow a sender with CUBIC: its own window (RFC 9438 section 5.1, C = 0.4, beta = 0.7) or the Reno-like
-/// one, whichever is larger.
+/// Returns the rate that losses allow a sender with CUBIC: its own window (RFC 9438 section 5.1, C = 0.4, beta = 0.7)
+/// or the Reno-like one, whichever is larger.
 fn allowed(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
     let mss = flow.last()?.send_mss_bytes;
     let rtt = view.rtt.filter(|rtt| rtt.0 > 0)?;
-    // One event a recovery: a burst is answered once.
+    // Each recovery counts as one event, because the sender responds to a burst once.
     let (loss, events) = (&view.loss, view.loss.recoveries);
     let p = share(if events > 0.0 { events / loss.sent.max(1.0) } else { loss.rate() });
     let segments = 1.054 * (rtt.as_secs_f64() / p).powf(0.75);
@@ -136,7 +137,7 @@ fn allowed(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
     (p > 0.0).then(|| BitRate(mss.per(rtt).0 * segments.max(reno)))
 }
 
-/// The rate of Mathis, Semke, Mahdavi & Ott (1997), equation 3: MSS / RTT * sqrt(3/2) / sqrt(p).
+/// Returns the rate of Mathis, Semke, Mahdavi & Ott (1997), equation 3: MSS / RTT * sqrt(3/2) / sqrt(p).
 fn mathis(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
     let mss = flow.last()?.send_mss_bytes;
     let rtt = flow.median_tcp(|t| t.rtt_ns.0).filter(|rtt| *rtt > 0.0)?;
@@ -157,7 +158,7 @@ pub(super) fn reordering(view: &View<'_>) -> Option<Finding> {
         let segments = flow.delta(|t| t.data_segments_received) as f64;
         (segments > 0.0).then(|| flow.delta(|t| t.out_of_order_segments) as f64 / segments)
     });
-    // TCP that was told of reordering waits it out: then it costs little, but still what it costs is its.
+    // TCP that has learnt of reordering waits it out. That costs little, but the cost is still that of reordering.
     let common = out_of_order.is_some_and(|share| share >= COMMON_REORDERING);
     if needless < SPURIOUS && !common {
         return None;
@@ -189,21 +190,23 @@ pub(super) fn reordering(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// Whether the connection carried full-sized segments before: then a standstill is not their size's doing.
+/// Returns true if the connection carried full-sized segments before: then their size is not the reason of a
+/// standstill.
 pub(super) fn carried(flow: &FlowView<'_>) -> bool {
     flow.last().is_some_and(|t| t.acked_bytes.0 > t.send_mss_bytes.0.saturating_mul(CARRIED_SEGMENTS))
 }
 
-/// Whether nothing gets through: data is in flight, its timer ran out, and nothing was acknowledged.
+/// Returns true if nothing gets through: data is in flight, its timer ran out, and nothing was acknowledged.
 pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
     let waiting = flow.when(|t| t.unacked_segments > 0 && t.retransmit_timeouts > 0);
-    // A window that opens while the first segments are sent sees those that are small get through.
+    // A watch that begins while the first segments are sent sees the small ones get through.
     let mss = flow.last().map_or(0, |t| t.send_mss_bytes.0);
     let through = flow.delta(|t| t.acked_bytes.0);
     waiting >= 0.3 && through <= mss
 }
 
-/// Packets that were sent to find out say more than the flow that stalled.
+/// Judges an MTU black hole, from a probe of the path if there is one: its packets are better evidence than the
+/// stalled flow.
 pub(super) fn mtu_black_hole(view: &View<'_>) -> Option<Finding> {
     view.probe.map_or_else(|| of_flow(view), super::stall::black_hole)
 }
@@ -214,7 +217,7 @@ fn of_flow(view: &View<'_>) -> Option<Finding> {
     let stall = flow.is_some_and(|flow| stalled(flow) && !carried(flow));
     let probes = view.sender.as_ref().map_or(0, |end| counter(end.host, "TcpExt.TCPMTUPFail"));
     let lost_time = flow.map_or(0.0, |flow| flow.when(|t| t.retransmit_timeouts > 0));
-    // The peer's own MTU bounds what TCP sends it: ends that differ cost something only where packets die.
+    // The peer's own MTU bounds what TCP sends to it: different MTUs cost something only where packets vanish.
     let differ = mtus.is_some_and(|(a, b)| a != b);
     let (weight, confidence) = match (stall, probes > 0) {
         (true, _) => (0.99, if differ || probes > 0 { 0.95 } else { 0.85 }),
@@ -255,7 +258,7 @@ fn mtu_evidence(view: &View<'_>, flow: Option<&FlowView<'_>>, finding: Finding, 
         .ask("let ICMP 'fragmentation needed' and 'packet too big' through firewalls on the way")
 }
 
-/// MTUs of the links of sender and receiver.
+/// Returns the MTUs of the links of sender and receiver.
 fn mtus(view: &View<'_>) -> Option<(Bytes, Bytes)> {
     let of = |end: &EndView<'_>| settings(end.host).map(|s| s.mtu_bytes).filter(|mtu| mtu.0 > 0);
     view.sender.as_ref().and_then(of).zip(view.receiver.as_ref().and_then(of))
@@ -278,7 +281,7 @@ pub(super) fn congestion_control(view: &View<'_>) -> Option<Finding> {
         full
     };
     let weight = held * view.network_time();
-    // A sender on its way to a busy processor needs no more window than it has.
+    // A sender that is close to filling its processor needs no larger window.
     let hurried = view.ends().filter_map(|end| end.wanted_cpu()).any(|wanted| wanted >= SATURATED);
     if weight < NOTABLE || hurried {
         return None;
@@ -323,7 +326,7 @@ fn congestion_evidence(
     finding.expect(view.headroom())
 }
 
-/// A window below the ten segments that every connection begins with (RFC 6928), though nothing was lost.
+/// Judges a window below the ten segments with which every connection begins (RFC 6928), though nothing was lost.
 pub(super) fn congestion_control_next(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
@@ -343,9 +346,9 @@ pub(super) fn congestion_control_next(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// The pacing rate, where something other than the window set it: the kernel's own is 1.2 to 2 times the
-/// window a round trip. A congestion control with a model of the path (BBR) sets its rate itself, which is
-/// then what it found.
+/// Returns the pacing rate if something other than the window set it: the kernel's own is 1.2 to 2 times the window
+/// per round trip. A congestion control with a model of the path (BBR) sets the rate to its own estimate, which does
+/// not count.
 fn paced_below(flow: &FlowView<'_>) -> Option<BitRate> {
     let own_rate = flow.watch.congestion.starts_with("bbr");
     let below = flow.when(|t| {
@@ -357,7 +360,7 @@ fn paced_below(flow: &FlowView<'_>) -> Option<BitRate> {
     (!own_rate && below >= 0.5).then_some(rate)
 }
 
-/// Whether the window was still growing at the end.
+/// Returns true if the window was still growing at the end.
 fn grows(flow: &FlowView<'_>) -> bool {
     let windows: Vec<f64> = flow.states().map(|t| f64::from(t.cwnd_segments)).collect();
     let half = windows.len() / 2;
@@ -369,7 +372,8 @@ pub(super) fn rate_limit(view: &View<'_>) -> Option<Finding> {
     let shaped = view.shaped.as_ref()?;
     let watch = shaped.queue.watch;
     let rate = watch.rate_bps?;
-    // Where its queue is too short for a burst, the drops are what costs, and the rate only what is left.
+    // Where its queue is too short for a burst, most of the cost is that of the drops, and the rate is only what
+    // remains.
     let weight = if shaped.queue.is_short() { 0.5 } else { 1.0 } * shaped.used.min(0.98);
     let (kind, link) = (shown(&watch.kind), shown(&watch.link));
     let summary = format!("a {kind} on {link} lets {rate} through, and that is what leaves it");
@@ -390,7 +394,7 @@ pub(super) fn rate_limit(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// A shaper that is far from its rate, or so it is where something else holds the flow.
+/// Judges a shaper that is far from its rate, if something else holds the flow.
 pub(super) fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
     let shapers = view.ends().flat_map(|end| queues(end).map(move |queue| (end, queue.watch)));
     let rated = shapers.filter_map(|(end, watch)| Some((end, watch, watch.rate_bps?)));
@@ -411,9 +415,8 @@ pub(super) fn qdisc_drops(view: &View<'_>) -> Option<Finding> {
     found.max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
 
-/// A queue that fills and drops what is too much does its work; it is a fault where it is too short to
-/// hold what a sender hands over at once, or where its losses keep the window small without a shaper at
-/// its rate.
+/// Judges the drops of one queue. A queue that fills and drops the excess works as intended. It is a fault if it is
+/// too short for a burst of the sender, or if its losses keep the window small without a shaper at its rate.
 fn dropped(view: &View<'_>, end: &EndView<'_>, queue: Queue<'_>) -> Option<Finding> {
     let watch = queue.watch;
     let at_rate = view.shaped.is_some();

@@ -1,4 +1,4 @@
-//! Processors: what they are asked to do, and who else has them.
+//! Judges of the processors: the work that the flow gives them, and the other programs that use them.
 
 use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
 use landspeed_units::{BitRate, CpuNanos};
@@ -10,7 +10,7 @@ use crate::verdict::thresholds::{
 use crate::verdict::view::{Core, EndView, Role, View, settings};
 use crate::verdict::words::{percent, share, shown};
 
-/// Classes of cost that grow with packets and not with bytes.
+/// The classes of cost that grow with packets and not with bytes.
 const PER_PACKET: [CostClass; 7] = [
     CostClass::Tcp,
     CostClass::Udp,
@@ -21,11 +21,10 @@ const PER_PACKET: [CostClass; 7] = [
     CostClass::Lock,
 ];
 
-/// Share of a full processor that packets cost where no profile tells: the lab's own ladder of hand
-/// measurements, 2.4 to 10 Gb/s a processor second for packets of 1,500 and 9,000 bytes at the same cost
-/// per byte.
+/// The share of a full processor that packets cost where there is no profile. It is from the lab's hand measurements:
+/// 2.4 to 10 Gb/s per processor second for packets of 1,500 and 9,000 bytes at the same cost per byte.
 const UNPROFILED: f64 = 0.6;
-/// Large packets still cost something.
+/// The part of the packets' cost that offloads save: large packets still cost something.
 const SAVED: f64 = 0.85;
 
 pub(super) struct Missing {
@@ -33,8 +32,8 @@ pub(super) struct Missing {
     pub(super) host: String,
 }
 
-/// The segmentation offload of the sender; receive offload of the receiver, where packets reach it one by
-/// one. A device that carries whole large packets to the peer has nothing to join.
+/// Returns the offloads that are off: the sender's segmentation offload, and the receiver's receive offload if
+/// packets reach it one by one. A receiver whose device delivers whole large packets has nothing to join.
 pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
     let off = |end: &EndView<'_>, feature: &str| {
         let settings = settings(end.host);
@@ -47,7 +46,7 @@ pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
         if off(end, "tx-tcp-segmentation") {
             add(end, "tso");
         }
-        // Where the device cuts TCP's large packets nothing is left for this one.
+        // Where the device cuts TCP's large packets, generic segmentation has nothing left to do.
         let cut = settings(end.host).is_some_and(|s| s.features.get("tx-tcp-segmentation") == Some(&true));
         if off(end, "tx-generic-segmentation") && !cut {
             add(end, "gso");
@@ -59,7 +58,7 @@ pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
     missing
 }
 
-/// Whether packets of full size reach the host one by one: smaller ones could not be joined.
+/// Returns true if packets of full size reach the host one by one: smaller ones could not be joined.
 fn one_by_one(end: &EndView<'_>) -> bool {
     let mtu = settings(end.host).map_or(0, |s| s.mtu_bytes.0) as f64;
     let links = end.host.links().iter().filter(|link| link.rx_packets > 0);
@@ -67,7 +66,7 @@ fn one_by_one(end: &EndView<'_>) -> bool {
     (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
 }
 
-/// Share of the host's time that goes with packets.
+/// Returns the largest share of a host's sampled time that is spent on packets.
 fn per_packet(view: &View<'_>) -> Option<f64> {
     let of = |end: &EndView<'_>| {
         let known: Vec<f64> = PER_PACKET.iter().filter_map(|class| end.cost_share(*class)).collect();
@@ -83,8 +82,8 @@ pub(super) fn offloads_off(view: &View<'_>) -> Option<Finding> {
     }
     let packets = per_packet(view);
     let cost = SAVED * packets.unwrap_or(UNPROFILED);
-    // They cannot be on before checksums are left to the device; and where all packets are steered to one
-    // core while others idle, spreading them comes first.
+    // Segmentation offload depends on checksum offload; and where all packets are steered to one core while others
+    // idle, spreading them comes first.
     let behind = summing(view).is_some() || packets_bound(view);
     let weight = share(cost * view.cpu.busiest) * if behind { 0.5 } else { 1.0 };
     let names: Vec<&str> = missing.iter().map(|m| m.knob).collect();
@@ -105,8 +104,8 @@ pub(super) fn offloads_off(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(weight)))
 }
 
-/// What a core carries of packets of the path's size one by one, at what they cost the lab without offloads: 2.4
-/// Gb/s a processor second at 1,500 bytes.
+/// Returns the rate at which a core carries packets of the path's size one by one, at their cost in the lab without
+/// offloads: 2.4 Gb/s per processor second at 1,500 bytes.
 pub(super) fn one_by_one_rate(view: &View<'_>) -> Option<BitRate> {
     const PACKET_SECONDS: f64 = 4.8e-6;
     let payload = view.sender.as_ref()?.main()?.last()?.send_mss_bytes;
@@ -114,7 +113,7 @@ pub(super) fn one_by_one_rate(view: &View<'_>) -> Option<BitRate> {
 }
 
 pub(super) fn offloads_off_next(view: &View<'_>) -> Option<Finding> {
-    // Where checksums are the processor's, these depend on that.
+    // Where the processor computes checksums, segmentation offload depends on that.
     let missing = if summing(view).is_some() { Vec::new() } else { offloads_missing(view) };
     let first = missing.first()?;
     let names: Vec<&str> = missing.iter().map(|m| m.knob).collect();
@@ -128,13 +127,13 @@ pub(super) fn offloads_off_next(view: &View<'_>) -> Option<Finding> {
 
 /// The sender's checksum offloads by their ethtool names: one of them is enough.
 const TRANSMIT: [&str; 3] = ["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"];
-/// Gain of checksum offload alone: 44 % (jin-yoo-2007 section 3.2), so that it costs 1 - 1/1.44.
+/// The cost of missing checksum offload alone: it gains 44 % (jin-yoo-2007 section 3.2), so it costs 1 - 1/1.44.
 const CHECKSUM_ALONE: f64 = 0.31;
-/// Without it the kernel also turns scatter-gather and segmentation offload off (netdev_fix_features), so
-/// packets are small as well.
+/// The cost of missing checksum offload at a sender: without it the kernel also turns scatter-gather and segmentation
+/// offload off (netdev_fix_features), so packets are small as well.
 const WITH_SEGMENTATION: f64 = 0.75;
 
-/// The end whose checksums are computed in software though its device could, with the knob.
+/// Returns the end whose checksums are computed in software though its device could do it, with the knob.
 pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
     let off = |end: &EndView<'_>, names: &[&str]| {
         let Some(settings) = settings(end.host) else { return false };
@@ -144,7 +143,7 @@ pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, &'
         !known.is_empty() && known.iter().all(|on| !on)
     };
     let sends = view.sender.as_ref().filter(|end| off(end, &TRANSMIT)).map(|end| (end, "tx-checksum"));
-    // A receiver's own sums matter only where they are seen to cost something: virtual links skip them.
+    // A receiver's checksums matter only if the profile shows that they cost something: virtual links skip them.
     let receives = || view.receiver.as_ref().filter(|end| off(end, &["rx-checksum"]) && summed(end) > 0.02);
     sends.or_else(|| receives().map(|end| (end, "rx-checksum")))
 }
@@ -197,7 +196,7 @@ pub(super) fn software_checksum_next(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// A core that packets fill, or that packets and threads fill together while another one idles.
+/// Returns a core that packets fill, or that packets and threads fill together while another one idles.
 pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
     let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
     let packets = full.filter(|core| {
@@ -207,8 +206,8 @@ pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
     packets.max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))
 }
 
-/// Whether packets fill one core alone, or together with threads of the flow that are bound to it. The scheduler
-/// moves free threads elsewhere.
+/// Returns true if packets fill one core alone, or together with threads of the flow that are bound to it. The
+/// scheduler moves free threads elsewhere.
 pub(super) fn packets_bound(view: &View<'_>) -> bool {
     let Some(core) = full_core(view) else { return false };
     let here = |end: &&EndView<'_>| end.process.is_some_and(|p| p.core == core.number);
@@ -223,11 +222,11 @@ pub(super) fn softirq_core(view: &View<'_>) -> Option<Finding> {
         return None; // The flow's packets explain less than half of it.
     }
     let spare = view.cpu.idle_beside(core);
-    // What could move: all the interrupts, or as much as evens out the two cores.
+    // The work that could move: all the interrupts, or as much as evens out the two cores.
     let moved = 1.0 - 1.0 / (1.0 + spare);
     let weight = if core.interrupts >= PACKETS_ALONE { core.interrupts } else { core.interrupts.max(moved) };
-    // On a virtual link packets are handled where they are sent: a sender that is free to move has them with
-    // it wherever it goes, and fewer packets would help there too.
+    // On a virtual link packets are handled on the core that sends them, so they follow a sender that is free to
+    // move, and fewer packets would help there too.
     let by_chance = !packets_bound(view) && !offloads_missing(view).is_empty();
     let weight = share(if by_chance { weight / 2.0 } else { weight });
     let summary =
@@ -261,8 +260,8 @@ fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
     (!names.is_empty()).then(|| format!("the flow's thread of {} runs on it as well", names.join(" and ")))
 }
 
-/// Time that others ran on the end's machine, in cores: what is not the flow's processes, nor interrupts,
-/// nor ksoftirqd, which work for the flow.
+/// Returns the time that other programs ran on the end's machine, in cores: everything but the flow's processes,
+/// interrupts and ksoftirqd, which work for the flow.
 fn others(view: &View<'_>, end: &EndView<'_>) -> f64 {
     let usage = end.host.cpu();
     let ran: CpuNanos = usage.cores.iter().map(|core| core.user_ns + core.system_ns).sum();
@@ -273,8 +272,8 @@ fn others(view: &View<'_>, end: &EndView<'_>) -> f64 {
     if window == 0.0 { 0.0 } else { (ran - own - usage.ksoftirqd_ns).0 as f64 / window }
 }
 
-/// Time that the end's thread waited for others: not for the flow's other end on the same core, nor for
-/// its own brothers, nor longer than others ran at all.
+/// Returns the share of time that the end's thread waited for other programs: not for the flow's other end on the
+/// same core, nor for ksoftirqd, nor longer than other programs ran at all.
 fn waited_for_others(view: &View<'_>, end: &EndView<'_>) -> Option<f64> {
     let process = end.process?;
     let same_core = |other: &&EndView<'_>| {
@@ -321,8 +320,8 @@ pub(super) fn placement(view: &View<'_>) -> Option<Finding> {
     pinned.into_iter().chain(far).max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
 
-/// A thread that may not leave a full core while others idle. Two ends that share a core of their own
-/// accord are no fault: what they save in caches is worth more than a second core (feng-2003 3.3.1).
+/// Judges a thread that may not leave a full core while others idle. Two ends that the scheduler puts on one core are
+/// not a fault: what they save in caches is worth more than a second core (feng-2003 3.3.1).
 fn confined(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     let process = end.process?;
     let cores = end.host.cpu().cores.len();
@@ -337,7 +336,7 @@ fn confined(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     if !few || core.busy < FULL_CORE || idle < IDLE_CORE || waited < NOTABLE {
         return None;
     }
-    // Mending it wins back what the competing load costs, no more.
+    // Freeing the thread wins back at most what the competing load costs.
     let weight = 0.9 * waited.min(idle);
     let summary = format!("the flow's thread is bound to {}, which is full, while others idle", core.name());
     Some(
@@ -350,7 +349,7 @@ fn confined(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     )
 }
 
-/// A thread on another NUMA node than the link, where a processor is full.
+/// Judges a thread on another NUMA node than the link, where a processor is full.
 fn remote_node(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     let (process, link) = (end.process?, end.link_facts()?);
     let far = !link.local_cpus.is_empty() && !link.local_cpus.contains(&process.core);
@@ -358,7 +357,7 @@ fn remote_node(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("the flow's thread of {} runs on another NUMA node than its link", end.name());
-    // Memory of another node is reached 1.5 to 2 times as slowly; about a third of the work waits for it.
+    // Memory of another node is 1.5 to 2 times as slow; about a third of the work waits for it.
     let finding =
         found(Cause::Placement, 0.25, 0.6, summary).at(format!("{} core {}", end.name(), process.core));
     let node = link.numa_node.map(|node| format!("the link's device is on node {node}"));

@@ -1,4 +1,4 @@
-//! Programs: how they read, write and accept.
+//! Judges of the programs: how they read, write and accept.
 
 use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
 
@@ -37,9 +37,9 @@ pub(super) fn slow_writer(view: &View<'_>) -> Option<Finding> {
     let time = view.time?;
     let kept_out = flow.when(|t| t.unacked_segments > 0) > 0.0 || backlog_overflows(view);
     if flow.delta(|t| t.sent_bytes.0) == 0 && kept_out {
-        return None; // Nothing gets through: that the writer waits is no wonder.
+        return None; // Nothing gets through, so that the writer waits is no evidence.
     }
-    // On a long path data is always in flight; then it is the sender's own word that counts.
+    // On a long path data is always in flight; then the sender's own state is the evidence.
     let starved = flow.when(|t| t.app_limited && t.not_sent_bytes.0 == 0) * time.rest;
     let mut weight = time.idle.max(starved);
     let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= SATURATED) && !end.computes();
@@ -72,7 +72,7 @@ pub(super) fn slow_writer(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// "iperf3 (pid 4711)", or "the program".
+/// Returns the name of an end's program, such as "iperf3 (pid 4711)", or "the program".
 fn program(end: &EndView<'_>) -> String {
     match end.process {
         Some(process) if process.pid > 0 => format!("{} (pid {})", shown(&process.name), process.pid),
@@ -80,7 +80,7 @@ fn program(end: &EndView<'_>) -> String {
     }
 }
 
-/// What its busiest thread does.
+/// Describes what the program's busiest thread does.
 fn instead(end: &EndView<'_>) -> Option<String> {
     let ran = end.ran()?;
     let seen = end.mostly_in().map(|(place, share)| {
@@ -108,7 +108,7 @@ pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
 
 type Signs = (f64, f64, Vec<String>);
 
-/// Bytes per segment with data, over the MSS; `None` where none was sent.
+/// Returns the bytes per segment with data, also as a share of the MSS; `None` where none was sent.
 pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
     let flow = end.main()?;
     let segments = flow.delta(|t| t.data_segments_sent) as f64;
@@ -117,7 +117,7 @@ pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
     (segments > 0.0 && mss > 0.0).then_some((each, each / mss))
 }
 
-/// Without Nagle's algorithm each write is a segment.
+/// Returns the signs of tiny writes in the segments: without Nagle's algorithm each write is a segment.
 fn by_segments(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
     let (each, fill) = fill(end)?;
     let time = view.time?;
@@ -129,7 +129,8 @@ fn by_segments(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
     Some(((1.0 - fill) * (1.0 - time.idle).max(end.wanted_cpu()?), 0.85, vec![line]))
 }
 
-/// With it segments are full, and the profile shows calls instead of copying.
+/// Returns the signs of tiny writes in the profile: with Nagle's algorithm segments are full, and the profile shows
+/// calls instead of copying.
 fn by_calls(end: &EndView<'_>) -> Option<Signs> {
     let (calls, copying) = (end.cost_share(CostClass::SystemCall)?, end.cost_share(CostClass::Copy)?);
     if end.wanted_cpu()? < SATURATED || calls < CALLS || copying >= calls {
@@ -143,7 +144,8 @@ fn by_calls(end: &EndView<'_>) -> Option<Signs> {
     Some((1.0 - copying / COPYING, 0.85, vec![line]))
 }
 
-/// A byte is dear though the sender's offloads are on, and the receiver has time to spare.
+/// Returns the signs of tiny writes in the cost: a byte is expensive though the sender's offloads are on, and the
+/// receiver has time to spare.
 fn by_price(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
     let reader_waits = view.receiver.as_ref().and_then(|end| end.ran()).is_some_and(|ran| ran < SATURATED);
     let bytes = end.main()?.moved(end.role).0 as f64;
@@ -159,8 +161,8 @@ fn by_price(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
     Some((1.0 - 0.5 / price, 0.5, vec![line]))
 }
 
-/// Share of the samples in which less than a segment waited for something in flight to be acknowledged:
-/// nothing but Nagle's algorithm holds that back.
+/// Returns the share of the samples in which less than a segment waited for something in flight to be acknowledged:
+/// only Nagle's algorithm holds that back.
 pub(super) fn nagle_waits(end: &EndView<'_>) -> f64 {
     end.main().map_or(0.0, |flow| {
         flow.when(|t| {
@@ -178,7 +180,7 @@ pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
     let small = view.main().is_some_and(small_segments);
     let (weight, confidence) = match (held, view.receiver.is_some()) {
         (Some(held), true) if held.min(by_timer) >= NOTABLE => (held.max(by_timer), 0.95),
-        // A round trip that lasts as long as the timer, in place of the receiver's count.
+        // Without the receiver's count, a round trip as long as the timer is the evidence.
         (Some(held), false) if slow_answers(view) => (held, 0.7),
         (None, true) if small => (by_timer, 0.5),
         _ => return None,
@@ -200,14 +202,14 @@ pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
         .ask("or write each request in one call (writev), so that nothing is left to wait").expect(view.won_back(weight)))
 }
 
-/// The receiver's delayed-acknowledgement timer, in nanoseconds.
+/// Returns the receiver's delayed-acknowledgement timer, in nanoseconds.
 fn delay(view: &View<'_>) -> f64 {
     let flow = view.receiver.as_ref().and_then(EndView::main);
     let timer = flow.and_then(|flow| flow.median_tcp(|t| t.ato_ns.0)).filter(|timer| *timer > 0.0);
     timer.map_or(DELAYED_ACK_NS, |timer| timer.min(5.0 * DELAYED_ACK_NS))
 }
 
-/// Whether segments are small: a stream that fills its segments is acknowledged at once.
+/// Returns true if segments are small: a stream that fills its segments is acknowledged immediately.
 fn small_segments(flow: &FlowView<'_>) -> bool {
     let Some(last) = flow.last() else { return false };
     let sent = (flow.delta(|t| t.sent_bytes.0), flow.delta(|t| t.data_segments_sent), last.send_mss_bytes.0);
@@ -227,10 +229,10 @@ fn slow_answers(view: &View<'_>) -> bool {
     answered >= 0.5 * DELAYED_ACK_NS && answered >= 4.0 * idle
 }
 
-/// One connection that was dropped may be chance.
+/// The least number of dropped connections that counts: one may be chance.
 const FEW: u64 = 2;
 
-/// Whether connections wait for a full backlog on either host.
+/// Returns true if either host drops connections because a backlog is full.
 pub(in crate::verdict) fn backlog_overflows(view: &View<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
@@ -250,7 +252,7 @@ pub(super) fn listen_backlog(view: &View<'_>) -> Option<Finding> {
     if dropped < FEW {
         return None;
     }
-    // Each dropped connection stands still until its client tries again, a second later at the earliest.
+    // Each dropped connection waits until its client tries again, a second later at the earliest.
     let stalls = dropped as f64 * SYN_RETRY_NS / (view.window.0 as f64).max(1.0);
     let accepted = counter(end.host, "Tcp.PassiveOpens");
     let fullest = listeners(end).iter().max_by_key(|listener| listener.drops);

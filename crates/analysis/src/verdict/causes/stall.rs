@@ -1,4 +1,4 @@
-//! Why a path carried nothing, from packets of several sizes that were sent over it afterwards.
+//! Judges why a path carried nothing, from packets of several sizes that were sent over it afterwards.
 
 use landspeed_record::{Cause, Cut, Finding, PathProbe, ProbedSize};
 use landspeed_units::Bytes;
@@ -6,25 +6,27 @@ use landspeed_units::Bytes;
 use crate::verdict::judge::{Telling, found};
 use crate::verdict::words::percent;
 
-/// What such packets tell; no cause excludes another one's evidence, so there is one at most.
+/// The rules for what a probe shows. The last one applies where no packet passes, or where packets pass and no other
+/// rule applies.
 const RULES: [fn(&PathProbe) -> Option<Finding>; 5] =
     [black_hole, icmp_blocked, fragments_dropped, lossy, path_down];
 
-/// From this share of lost packets on, and this many, a path that carries all sizes loses them at random.
+/// The least share of lost packets from which a path that carries all sizes loses them at random; [`FEW`] is the
+/// least number.
 const LOSSY: f64 = 0.03;
 const FEW: u64 = 3;
 
-/// The causes that a probe alone shows.
+/// Returns the causes that a probe alone shows.
 pub fn stalls(probe: &PathProbe) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| rule(probe)).collect()
 }
 
-/// The largest packet that arrives whole and the smallest that does not, where small ones do.
+/// Returns the largest packet that arrives whole and the smallest that does not, if small ones do.
 fn hole(probe: &PathProbe) -> Option<(Bytes, Bytes)> {
     probe.largest(Cut::Never).zip(probe.smallest_lost(Cut::Never))
 }
 
-/// Whether routers may cut what vanishes whole, and its pieces arrive.
+/// Returns true if packets that vanish whole arrive in pieces when routers may cut them.
 fn passes_in_pieces(probe: &PathProbe, lost: Bytes) -> bool {
     probe.largest(Cut::OnTheWay).is_some_and(|bytes| bytes >= lost)
 }
@@ -61,7 +63,7 @@ fn remedied(finding: Finding, most: Bytes) -> Finding {
 
 pub(super) fn fragments_dropped(probe: &PathProbe) -> Option<Finding> {
     let lost = probe.smallest_lost(Cut::AtOnce)?;
-    // Where whole packets vanish too, their fragments may be no worse off.
+    // Where whole packets vanish too, fragments may vanish for the same reason.
     let whole = probe.largest(Cut::Never)?;
     if hole(probe).is_some() || probe.largest(Cut::AtOnce).is_some() {
         return None;
@@ -79,7 +81,7 @@ pub(super) fn fragments_dropped(probe: &PathProbe) -> Option<Finding> {
     )
 }
 
-/// A path that carries packets of all sizes, and loses some of each.
+/// Judges a path that carries packets of all sizes, and loses some of each.
 pub(super) fn lossy(probe: &PathProbe) -> Option<Finding> {
     let whole = || probe.sizes.iter().filter(|size| size.cut == Cut::Never);
     let (sent, arrived) = whole().fold((0, 0), |(sent, arrived), s| (sent + s.sent, arrived + s.arrived));
@@ -114,7 +116,7 @@ pub(super) fn path_down(probe: &PathProbe) -> Option<Finding> {
     Some(evidence(probe, finding).ask("look at the links, routes and firewalls between the hosts"))
 }
 
-/// What arrived, and how the flow stood.
+/// Adds the arrivals by size and the state of the stalled flow as evidence.
 fn evidence(probe: &PathProbe, finding: Finding) -> Finding {
     let stalled = &probe.stalled;
     let row = |size: &ProbedSize| format!("{} B {} of {}", size.packet_bytes.0, size.arrived, size.sent);
@@ -191,7 +193,7 @@ mod tests {
             "it was, and is back"
         );
         assert_eq!(of(&[]), [Cause::PathDown]);
-        // A size of which all were lost among larger ones that arrive was unlucky.
+        // A size of which all were lost although larger ones arrive was lost by chance.
         assert_eq!(of(&[(128, Never, 5), (1400, Never, 0), (1500, Never, 1)]), [Cause::RandomLoss]);
     }
 }

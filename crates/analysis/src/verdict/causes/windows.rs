@@ -1,4 +1,4 @@
-//! Windows and buffers: those that something waits for, and those that are small all the same.
+//! Judges of windows and buffers: those that something waits for, and those that are small but do not limit yet.
 
 use landspeed_record::{Cause, Finding, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -37,7 +37,7 @@ pub(super) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// Whether the receive buffer kept one size over the samples, as one that SO_RCVBUF set does.
+/// Returns true if the receive buffer kept one size over the samples, as one set with SO_RCVBUF does.
 fn fixed_buffer(view: &View<'_>) -> bool {
     let flow = view.receiver.as_ref().and_then(EndView::main);
     flow.is_some_and(|flow| one_size(flow, |sample| sample.receive_buffer_bytes).is_some())
@@ -114,13 +114,13 @@ pub(super) fn send_buffer(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// The share of time that the send buffer limited, and its largest size, where that is its size's doing:
-/// on a path that a processor or a queue fills, a buffer is full without being small.
+/// Returns the share of time that the send buffer limited, and its largest size, if its size is the reason: on a path
+/// that a processor or a queue fills, a buffer is full without being small.
 fn blocked_buffer(view: &View<'_>) -> Option<(f64, f64)> {
     let flow = view.sender.as_ref()?.main()?;
     let share = view.time?.buffer.max(flow.buffer_full());
     let buffer = flow.watch.samples.iter().map(|s| s.send_buffer_bytes.0).max().unwrap_or(0) as f64;
-    // Half of it holds payload: the kernel counts its overhead in.
+    // Half of the buffer holds payload, because the kernel counts its overhead in.
     let ample = view.held_by_path().is_some_and(|path| buffer / 2.0 >= AMPLE * path);
     (share >= NOTABLE && buffer > 0.0 && !ample && !view.cpu.saturated()).then_some((share, buffer))
 }
@@ -159,9 +159,9 @@ fn path(view: &View<'_>) -> Option<String> {
     Some(format!("{} over a round trip of {rtt} are {} in flight", view.goodput, Bytes(held as u64)))
 }
 
-/// The largest window that has no scale (RFC 9293 section 3.1).
+/// The largest window without window scaling (RFC 9293 section 3.1).
 const UNSCALED: Bytes = Bytes(65_535);
-/// Unless a program fixed it, the kernel keeps a send buffer at twice the congestion window or more
+/// The factor by which the kernel's send buffer exceeds the congestion window, at least, unless a program fixed it
 /// (tcp_sndbuf_expand in net/ipv4/tcp_input.c).
 const KERNELS_OWN: u64 = 2;
 
@@ -170,7 +170,7 @@ fn rate(view: &View<'_>, window: Bytes) -> Option<BitRate> {
     Some(window.per(rtt))
 }
 
-/// A send buffer that the program fixed at less than the kernel would have given it.
+/// Judges a send buffer that the program fixed at less than the kernel would have given it.
 pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
@@ -178,12 +178,12 @@ pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
     let mss = flow.last()?.send_mss_bytes.0;
     let segments = flow.most(|t| u64::from(t.cwnd_segments))? as u64;
     let own = segments.saturating_mul(mss).saturating_mul(KERNELS_OWN);
-    // The kernel enlarges a buffer when a writer has found it full, and one at the end of what the system allows is as
+    // The kernel enlarges a buffer only after a writer has found it full, and a buffer at the system's limit is as
     // large as it can be.
     if !flow.ever_filled() || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
         return None;
     }
-    // What it did hold: how much the kernel's overhead takes depends on how the program writes.
+    // The data that it held: the kernel's overhead depends on how the program writes.
     let in_flight = |t: &TcpState| u64::from(t.unacked_segments).saturating_mul(t.send_mss_bytes.0);
     let held = flow.states().map(|t| in_flight(t).saturating_add(t.not_sent_bytes.0));
     let window = Bytes(held.max().unwrap_or(0).max(mss).min(buffer.0));
@@ -197,11 +197,11 @@ pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// A receive window that never grew beyond a part of what the kernel begins with.
+/// Judges a receive window that never grew beyond a part of the kernel's initial window.
 pub(super) fn receive_buffer_next(view: &View<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
     let fixed = view.receiver.as_ref().and_then(EndView::main).is_none_or(|flow| {
-        // Where the receiver was watched its buffer must have kept its size.
+        // Where the receiver was watched, its buffer must have kept its size.
         one_size(flow, |sample| sample.receive_buffer_bytes).is_some()
     });
     let few = window < TOO_FEW_SEGMENTS * mss;
@@ -219,7 +219,7 @@ pub(super) fn receive_buffer_next(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// A connection without window scaling.
+/// Judges a connection without window scaling.
 pub(super) fn unscaled_next(view: &View<'_>) -> Option<Finding> {
     let state = view.main()?.last()?;
     if state.options & SCALED != 0 {
@@ -235,7 +235,7 @@ pub(super) fn unscaled_next(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// A window of so few segments that rounding takes much of it.
+/// Judges a window of so few segments that rounding takes much of it.
 pub(super) fn alignment_next(view: &View<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
     if window >= TOO_FEW_SEGMENTS * mss {
@@ -248,7 +248,7 @@ pub(super) fn alignment_next(view: &View<'_>) -> Option<Finding> {
     Some(finding.try_knob("tcp-rmem", "", "a window of many segments loses little to rounding"))
 }
 
-/// The largest window that the receiver offered, and the segment that fills it.
+/// Returns the largest window that the receiver offered, and the segment size that fills it.
 fn largest(view: &View<'_>) -> Option<(f64, f64)> {
     let flow = view.sender.as_ref().and_then(EndView::main)?;
     let mss = flow.last()?.send_mss_bytes.0 as f64;
@@ -256,7 +256,7 @@ fn largest(view: &View<'_>) -> Option<(f64, f64)> {
     (window > 0.0 && mss > 0.0).then_some((window, mss))
 }
 
-/// The size of a buffer that kept it over all samples.
+/// Returns the size of a buffer that kept it over all samples.
 fn one_size(flow: &FlowView<'_>, of: fn(&SocketState) -> Bytes) -> Option<Bytes> {
     let mut sizes = flow.watch.samples.iter().map(of);
     let first = sizes.next()?;

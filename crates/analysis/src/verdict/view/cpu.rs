@@ -10,19 +10,19 @@ use crate::verdict::words::share;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Core {
-    /// "host B", or "the machine" that both hosts are.
+    /// The host's name, "host B", or "the machine's" where both hosts are one machine.
     pub(crate) host: String,
     pub(crate) number: u32,
-    /// Everything but idle and stolen time, of the time that it was not stolen.
+    /// The busy share of the time that was not stolen: everything but idle and stolen time.
     pub(crate) busy: f64,
-    /// Hard and soft interrupts.
+    /// The share of hard and soft interrupts.
     pub(crate) interrupts: f64,
-    /// Whether it handles the flow's packets.
+    /// True if the core handles the flow's packets.
     pub(crate) carries: bool,
 }
 
 impl Core {
-    /// "host B core 3".
+    /// Returns the core's name, such as "host B core 3".
     pub(crate) fn name(&self) -> String {
         format!("{} core {}", self.host, self.number)
     }
@@ -44,10 +44,10 @@ impl Core {
 pub(crate) struct Cpu {
     /// All cores, those of one machine once.
     pub(crate) cores: Vec<Core>,
-    /// Share of time that the busiest thread of the flow ran or was ready to, or that the busiest core was
-    /// busy that handles its packets; zero where nothing is known.
+    /// The larger of two shares of time: in which the flow's busiest thread ran or was ready to run, and in which the
+    /// busiest core that handles its packets was busy. Zero where neither is known.
     pub(crate) busiest: f64,
-    /// Which that is: "host B core 3".
+    /// The thread's or core's place, such as "host B core 3".
     pub(crate) at: String,
 }
 
@@ -68,33 +68,33 @@ impl Cpu {
             Some((end.wanted_cpu()?, format!("{} core {}", end.name(), process.core)))
         });
         let carrying = cores.iter().filter(|core| core.carries).map(|core| (core.busy, core.name()));
-        // A thread says whose core it is, a core only how busy: threads go first where they are as busy.
+        // A thread is preferred to a core that is about as busy, because its core is known to serve the flow.
         let busiest = threads
             .chain(carrying)
             .fold((0.0, String::new()), |best, next| if next.0 > best.0 + 0.02 { next } else { best });
         Cpu { cores, busiest: busiest.0, at: busiest.1 }
     }
 
-    /// Whether a thread or core that carries the flow has nothing left.
+    /// Returns true if a thread or core that carries the flow has no time left.
     pub(crate) fn saturated(&self) -> bool {
         self.busiest >= SATURATED
     }
 
-    /// Whether what a byte costs is what limits the flow.
+    /// Returns true if the processor's cost of a byte limits the flow.
     pub(crate) fn hurried(&self) -> bool {
         self.busiest >= HURRIED
     }
 
-    /// Idle time of the idlest core of the machine of `core`, other than it.
+    /// Returns the idle share of the idlest other core of `core`'s machine.
     pub(crate) fn idle_beside(&self, core: &Core) -> f64 {
         let others = self.cores.iter().filter(|c| c.host == core.host && c.number != core.number);
         others.map(|other| 1.0 - other.busy).fold(0.0, f64::max)
     }
 }
 
-/// The cores that take the link's interrupts; all where no process is known, for any of them may carry the
-/// flow. A core that the flow's thread ran on is none for that: what others do there is not the flow's,
-/// and whether the thread had to wait for them it says itself.
+/// Returns the cores that take the link's interrupts; all cores where no process is known, because any of them may
+/// carry the flow. A core is not included for running the flow's thread: other programs there are not the flow's
+/// work, and the thread's own wait shows whether it had to wait for them.
 fn carriers(ends: &[&EndView<'_>]) -> BTreeSet<u32> {
     let mut cores = BTreeSet::new();
     for end in ends {

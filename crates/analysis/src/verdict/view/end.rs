@@ -1,4 +1,5 @@
-//! Which host sends, found from what moved, and what the flow's process did with its time there.
+//! The two ends of the flow: which host sends, from the bytes that moved, and how the flow's process spent its time
+//! there.
 
 use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatch, Protocol, SnmpCounts};
 use landspeed_units::{Bytes, Nanos};
@@ -10,18 +11,18 @@ use crate::verdict::words::{called, share};
 /// Functions in which a thread waits for data to arrive (/proc/TID/wchan).
 const FOR_DATA: &[&str] =
     &["recv", "wait_data", "wait_woken", "poll", "select", "skb_wait", "cqring", "accept"];
-/// Functions in which a thread waits for room to write. Polling is not among them: on an idle flow it is not
-/// room that a poller waits for, and elsewhere polling for room shows in the flow's own clocks.
+/// Functions in which a thread waits for room to write. Polling is not among them: on an idle flow a poller does not
+/// wait for room, and elsewhere polling for room shows in the flow's own clocks.
 const FOR_ROOM: &[&str] = &["wait_memory", "wait_woken", "sendmsg", "alloc_send"];
-/// What a running thread is seen in.
+/// The place of a running thread.
 const RUNNING: &str = "running";
-/// What one is seen in whose place the kernel hides.
+/// The place of a thread whose real place the kernel hides.
 const HIDDEN: &str = "asleep";
 
-/// From this share of the window on, what a core did is what the thread did that ran on it.
+/// The share of the window from which the core's time is attributed to the thread that ran on it.
 const ALONE: f64 = 0.7;
 
-/// Which way data goes at an end.
+/// The direction of the data at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Sender,
@@ -31,7 +32,7 @@ pub(crate) enum Role {
 pub(crate) struct EndView<'a> {
     pub(crate) role: Role,
     pub(crate) host: &'a HostView<'a>,
-    /// Flows by what they moved in the path's direction, most first.
+    /// The flows by what they moved in the path's direction, most first.
     pub(crate) flows: Vec<FlowView<'a>>,
     pub(crate) process: Option<&'a ProcessWatch>,
 }
@@ -48,17 +49,17 @@ impl<'a> EndView<'a> {
         EndView { role, host, flows, process }
     }
 
-    /// The flow that moved most.
+    /// Returns the flow that moved most.
     pub(crate) fn main(&self) -> Option<&FlowView<'a>> {
         self.flows.first()
     }
 
-    /// "host B", "this host".
+    /// Returns the host's name in a sentence, such as "host B" or "this host".
     pub(crate) fn name(&self) -> String {
         called(self.host.name)
     }
 
-    /// What the host's links moved in the path's direction.
+    /// Returns the bytes that the host's links moved in the path's direction.
     pub(crate) fn link_bytes(&self) -> Bytes {
         link_bytes(self.host, self.role)
     }
@@ -74,7 +75,7 @@ impl<'a> EndView<'a> {
     }
 }
 
-/// What ranks flows: payload moved, or, where none came through, payload that was tried.
+/// Returns the key that ranks flows: payload moved, or, where none came through, payload sent.
 fn weight(flow: &FlowView<'_>, role: Role) -> (Bytes, u64) {
     (flow.moved(role), flow.delta(|t| t.sent_bytes.0))
 }
@@ -91,15 +92,15 @@ pub(super) fn roles<'a>(scene: &'a Scene<'a>) -> (Option<EndView<'a>>, Option<En
     let a_sends = sends(&scene.a).or_else(|| scene.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
     let end = |role, host| Some(EndView::new(role, host));
     let other = |role| scene.b.as_ref().map(|host| EndView::new(role, host));
-    // Where nothing moved, the order is all there is.
+    // Where nothing moved, the hosts' order decides.
     match a_sends.unwrap_or(true) {
         true => (end(Role::Sender, &scene.a), other(Role::Receiver)),
         false => (other(Role::Sender), end(Role::Receiver, &scene.a)),
     }
 }
 
-/// Whether more leaves a host than reaches it; `None` where nothing moved. Flows know best; datagrams are
-/// counted by the namespace; the link also carries what is not the flow's.
+/// Returns true if more leaves a host than reaches it; `None` where nothing moved. Flows are the best evidence, then
+/// the namespace's counts of datagrams, then the link, which also carries other traffic.
 fn sends(host: &HostView<'_>) -> Option<bool> {
     let flows: Vec<FlowView<'_>> = host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
     let sum = |role| flows.iter().map(|flow| flow.moved(role)).sum::<Bytes>().0;
@@ -128,8 +129,8 @@ impl EndView<'_> {
         self.process.filter(|_| window > 0.0).map(|process| time(process) as f64 / window)
     }
 
-    /// Whether anything moved, or waited to. Sockets of datagrams count nothing, their namespace does; where its counters
-    /// were not read, they are taken to carry.
+    /// Returns true if anything moved, or waited to. Sockets of datagrams have no counts, their namespace has; where
+    /// its counters were not read, the flows are taken to carry data.
     pub(crate) fn carries(&self) -> bool {
         const DATAGRAMS: [&str; 5] = [
             "Udp.InDatagrams",
@@ -143,23 +144,23 @@ impl EndView<'_> {
         self.flows.iter().any(|flow| if flow.last().is_some() { flow.carries() } else { datagrams })
     }
 
-    /// Share of the window that the busiest thread ran.
+    /// Returns the share of the window in which the busiest thread ran.
     pub(crate) fn ran(&self) -> Option<f64> {
         self.of_window(|process| process.busiest_thread_ns.0).map(share)
     }
 
-    /// Share of the window that the busiest thread was ready and had no processor.
+    /// Returns the share of the window in which the busiest thread was ready and had no processor.
     pub(crate) fn waited_for_cpu(&self) -> Option<f64> {
         self.of_window(|process| process.waited_for_cpu_ns.0).map(share)
     }
 
-    /// Share of the window that the busiest thread ran or wanted to.
+    /// Returns the share of the window in which the busiest thread ran or was ready to run.
     pub(crate) fn wanted_cpu(&self) -> Option<f64> {
         self.ran().zip(self.waited_for_cpu()).map(|(ran, waited)| share(ran + waited))
     }
 
-    /// Share of the samples that found the busiest thread asleep in something that is neither waiting for
-    /// the flow nor for a processor: a timer, a disk, a lock. `None` where nothing was sampled.
+    /// Returns the share of the samples in which the busiest thread slept for something other than the flow or a
+    /// processor: a timer, a disk, a lock. `None` where nothing was sampled.
     pub(crate) fn elsewhere(&self) -> Option<f64> {
         let process = self.process?;
         let for_flow = match self.role {
@@ -174,11 +175,11 @@ impl EndView<'_> {
         let away = sum(&|place| place != RUNNING && place != HIDDEN && !waits_for_flow(place));
         let hidden = sum(&|place| place == HIDDEN);
         let known = sum(&|place| place != HIDDEN);
-        // Where places are hidden, those that are known are those of a thread that runs.
+        // Where places are hidden, the known samples are mostly those of a running thread.
         (known > 0.0 && hidden <= known).then(|| away / known)
     }
 
-    /// The place that the busiest thread was found in most often, with its share.
+    /// Returns the most frequent place of the busiest thread, with its share of the samples.
     pub(crate) fn mostly_in(&self) -> Option<(&str, f64)> {
         let waits = &self.process?.waiting_in;
         let all: f64 = waits.values().map(|n| f64::from(*n)).sum();
@@ -186,7 +187,7 @@ impl EndView<'_> {
         (all > 0.0).then(|| (place.as_str(), f64::from(*most) / all))
     }
 
-    /// Share of the host's sampled time in one class.
+    /// Returns the share of the host's sampled time in one class.
     pub(crate) fn cost_share(&self, class: CostClass) -> Option<f64> {
         let profile = self.host.seen.get::<Option<CostProfile>>().as_ref()?;
         let all: f64 = profile.classes.iter().map(|c| c.samples as f64).sum();
@@ -194,10 +195,10 @@ impl EndView<'_> {
         (all > 0.0).then(|| of / all)
     }
 
-    /// Whether the busiest thread spends its time in code of the application, not of the kernel: by the
-    /// cost profile, else by the classes of the core that it ran on, where it had that core for itself.
+    /// Returns true if the busiest thread spends its time in code of the application and not of the kernel: by the
+    /// cost profile, else by the classes of the core that it ran on, if it had that core for itself.
     pub(crate) fn computes(&self) -> bool {
-        // A profile of the whole machine has other programs in it.
+        // A profile of the whole machine includes other programs.
         let scope =
             self.host.seen.get::<Option<CostProfile>>().as_ref().map_or("", |profile| profile.scope.as_str());
         let own = ["tasks", "process"].contains(&scope);

@@ -1,4 +1,4 @@
-//! One flow's samples as differences, shares and levels.
+//! The samples of one flow as differences, shares and levels.
 
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_stats::median;
@@ -11,7 +11,7 @@ use crate::verdict::words::share;
 #[derive(Clone, Copy)]
 pub(crate) struct FlowView<'a> {
     pub(crate) watch: &'a FlowWatch,
-    /// From the first sample to the last.
+    /// The time from the first sample to the last.
     pub(crate) span: Nanos,
 }
 
@@ -21,7 +21,7 @@ impl<'a> FlowView<'a> {
         FlowView { watch, span: at(watch.samples.last()) - at(watch.samples.first()) }
     }
 
-    /// TCP's states, oldest first.
+    /// Returns the TCP states, oldest first.
     pub(crate) fn states(&self) -> impl Iterator<Item = &'a TcpState> + use<'a> {
         self.watch.samples.iter().filter_map(|sample| sample.tcp.as_deref())
     }
@@ -30,26 +30,26 @@ impl<'a> FlowView<'a> {
         self.watch.samples.iter().rev().find_map(|sample| sample.tcp.as_deref())
     }
 
-    /// How far a count went over the window.
+    /// Returns the increase of a counter over the window.
     pub(crate) fn delta(&self, of: fn(&TcpState) -> u64) -> u64 {
         let first = self.states().next().map_or(0, of);
         self.last().map_or(0, of).saturating_sub(first)
     }
 
-    /// How far a count went in each interval.
+    /// Returns the increase of a counter in each interval.
     pub(crate) fn steps(&self, of: fn(&TcpState) -> u64) -> Vec<f64> {
         let values: Vec<u64> = self.states().map(of).collect();
         values.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect()
     }
 
-    /// A time that runs, as a share of the span.
+    /// Returns the increase of one of TCP's clocks, as a share of the span.
     pub(crate) fn clock(&self, of: fn(&TcpState) -> Nanos) -> f64 {
         let first = self.states().next().map_or(Nanos(0), of);
         let ran = self.last().map_or(Nanos(0), of) - first;
         if self.span.0 == 0 { 0.0 } else { share(ran.0 as f64 / self.span.0 as f64) }
     }
 
-    /// Payload that reached the peer (seen from the sender) or came from it.
+    /// Returns the payload that reached the peer (for the sender) or came from it.
     pub(crate) fn moved(&self, role: Role) -> Bytes {
         match role {
             Role::Sender => Bytes(self.delta(|t| t.acked_bytes.0)),
@@ -57,7 +57,7 @@ impl<'a> FlowView<'a> {
         }
     }
 
-    /// Whether payload moved in either direction, or waited to.
+    /// Returns true if payload moved in either direction, or waited to.
     pub(crate) fn carries(&self) -> bool {
         let moved = [
             self.delta(|t| t.sent_bytes.0),
@@ -71,12 +71,12 @@ impl<'a> FlowView<'a> {
             || self.watch.samples.iter().any(queued)
     }
 
-    /// Median over the samples of TCP's state; `None` without any.
+    /// Returns the median over the samples of the TCP state; `None` without any.
     pub(crate) fn median_tcp(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         median(self.states().map(|state| of(state) as f64))
     }
 
-    /// Largest over the samples.
+    /// Returns the largest value over the samples.
     pub(crate) fn most(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         self.states().map(of).max().map(|most| most as f64)
     }
@@ -86,7 +86,7 @@ impl<'a> FlowView<'a> {
         if samples.is_empty() { 0.0 } else { samples.iter().map(of).sum::<f64>() / samples.len() as f64 }
     }
 
-    /// Share of the samples of TCP's state of which something holds.
+    /// Returns the share of the samples of the TCP state in which a condition holds.
     pub(crate) fn when(&self, holds: impl Fn(&TcpState) -> bool) -> f64 {
         let (mut all, mut held) = (0u32, 0u32);
         for state in self.states() {
@@ -96,19 +96,19 @@ impl<'a> FlowView<'a> {
         if all == 0 { 0.0 } else { f64::from(held) / f64::from(all) }
     }
 
-    /// Share of the samples in which the congestion window held the sender: it was full, or something was
+    /// Returns the share of the samples in which the congestion window held the sender: it was full, or data was
     /// missing.
     pub(crate) fn congestion_held(&self) -> f64 {
         self.when(|t| t.ca_state > 0 || window_full(t))
     }
 
-    /// Share of the samples in which the congestion window was full.
+    /// Returns the share of the samples in which the congestion window was full.
     pub(crate) fn congestion_full(&self) -> f64 {
         self.when(window_full)
     }
 
-    /// Share of the samples in which the send buffer had no room left though all of it had been sent: more
-    /// could have been in flight. The kernel's own clock of this (sndbuf_limited) stands still while the
+    /// Returns the share of the samples in which the send buffer had no room left though all of its data had been
+    /// sent: more could have been in flight. The kernel's own clock for this (sndbuf_limited) does not run while the
     /// congestion window is not used up (tcp_cwnd_validate in net/ipv4/tcp_output.c).
     pub(crate) fn buffer_full(&self) -> f64 {
         let full = |sample: &&SocketState| {
@@ -119,23 +119,23 @@ impl<'a> FlowView<'a> {
         self.watch.samples.iter().filter(full).count() as f64 / all
     }
 
-    /// Whether the send buffer was ever seen full.
+    /// Returns true if the send buffer was full in any sample.
     pub(crate) fn ever_filled(&self) -> bool {
         self.watch.samples.iter().any(no_room)
     }
 
-    /// Share of the samples in which TCP had sent all that it was given.
+    /// Returns the share of the samples in which TCP had sent everything that it was given.
     pub(crate) fn all_sent(&self) -> f64 {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }
 
-    /// Lowest round trip that TCP saw.
+    /// Returns the lowest round trip that TCP saw.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         self.states().flat_map(|t| [t.min_rtt_ns, t.receive_rtt_ns]).flatten().min()
     }
 
-    /// How full the receive queue is: what waits over what waits and what may still come, or, where the
-    /// kernel does not tell its window (before Linux 6.2), memory in use over its limit.
+    /// Returns how full the receive queue is, 0 to 1: the waiting bytes over these plus the open window, or, where
+    /// the kernel does not report its window (before Linux 6.2), memory in use over its limit.
     pub(crate) fn receive_queue(&self) -> f64 {
         self.mean(|sample| {
             let waiting = sample.receive_queue_bytes.0 as f64;
@@ -150,7 +150,7 @@ impl<'a> FlowView<'a> {
     }
 }
 
-/// Whether the send buffer has no room left.
+/// Returns true if the send buffer has no room left.
 fn no_room(sample: &SocketState) -> bool {
     let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
     room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
@@ -160,11 +160,11 @@ fn window_full(t: &TcpState) -> bool {
     t.unacked_segments > 0 && f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments)
 }
 
-/// Share of the samples in which a sender that rests between short bursts is seen to.
+/// The share of the samples in which a sender must have sent everything to count as resting between short bursts.
 const MOSTLY: f64 = 0.9;
 
-/// Where a sender's time went: the four sum to 1. TCP's clocks (`tcp_chrono` in net/ipv4/tcp.c) run one at
-/// a time, and "busy" covers the two that limit.
+/// The use of a sender's time: four shares that sum to 1. Only one of TCP's clocks (`tcp_chrono` in net/ipv4/tcp.c)
+/// runs at a time, and "busy" includes the two that limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TimeShares {
     /// Nothing was in flight and nothing waited: the application had not written.
@@ -173,13 +173,14 @@ pub(crate) struct TimeShares {
     pub(crate) window: f64,
     /// Everything written was sent, more was wanted, and the send buffer was full.
     pub(crate) buffer: f64,
-    /// The rest: in flight, limited by congestion window, pacing, queues below, or by nothing but time.
+    /// The remaining time: data in flight, limited by congestion window, pacing, queues below, or by nothing but
+    /// time.
     pub(crate) rest: f64,
 }
 
 impl TimeShares {
-    /// Over all flows, each by its span. `None` where the kernel does not keep these clocks (before Linux
-    /// 4.10), which shows as data that moved in no busy time.
+    /// Returns the shares over all flows, weighted by their spans. `None` where the kernel does not keep these clocks
+    /// (before Linux 4.10), which shows as data that moved in no busy time.
     pub(crate) fn of(flows: &[FlowView<'_>]) -> Option<Self> {
         let moved: u64 = flows.iter().map(|flow| flow.delta(|t| t.sent_bytes.0)).fold(0, u64::saturating_add);
         let span: f64 = flows.iter().map(|flow| flow.span.0 as f64).sum();
@@ -190,8 +191,8 @@ impl TimeShares {
             return None;
         }
         let busy = mean(|t| t.busy_ns);
-        // Nor do these clocks run for bursts shorter than a tick of the kernel (they count jiffies); then the
-        // sender says itself that it has nothing to send.
+        // These clocks do not run either for bursts shorter than a tick of the kernel (they count jiffies); then the
+        // sender's own state shows that it has nothing to send.
         let resting = flows.iter().all(|flow| flow.all_sent() >= MOSTLY);
         if busy == 0.0 && moved > 0 && !resting {
             return None;

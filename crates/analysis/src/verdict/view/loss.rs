@@ -1,31 +1,31 @@
-//! Losses and reordering, from the sender's sockets and counters, and the queueing disciplines of the ends.
+//! Losses and reordering, from the sender's sockets and counters and from the queueing disciplines of the ends.
 
 use landspeed_record::{QdiscWatch, TcpState};
 
 use super::{EndView, FlowView, counter};
 use crate::verdict::thresholds::{AT_RATE, SHORT_QUEUE_BYTES};
 
-/// What the sender knows of losses over the window, all its flows together.
+/// The losses that the sender knows of over the window, all its flows together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Loss {
-    /// Segments with data, retransmissions included.
+    /// The segments with data, retransmissions included.
     pub(crate) sent: f64,
     pub(crate) retransmitted: f64,
-    /// Retransmissions that the peer had already (DSACK).
+    /// The retransmissions that the peer already had (DSACK).
     pub(crate) spurious: f64,
-    /// Segments that the sender's own queueing disciplines dropped.
+    /// The segments that the sender's own queueing disciplines dropped.
     pub(crate) dropped_here: f64,
-    /// Times that the sender went into recovery, time-outs included.
+    /// The number of times that the sender entered recovery, time-outs included.
     pub(crate) recoveries: f64,
-    /// Retransmission time-outs.
+    /// The number of retransmission time-outs.
     pub(crate) timeouts: f64,
-    /// Retransmissions that were lost as well.
+    /// The number of retransmissions that were lost as well.
     pub(crate) lost_again: f64,
-    /// Losses per interval: variance over mean, 1 where they fall independently.
+    /// The dispersion of losses over the intervals: variance over mean, 1 where they fall independently.
     pub(crate) dispersion: f64,
-    /// Times that reordering was seen.
+    /// The number of times that reordering was detected.
     pub(crate) reorderings: u64,
-    /// Share of samples in another congestion state than open: something was missing.
+    /// The share of samples in a congestion state other than open, in which data was missing.
     pub(crate) disordered: f64,
 }
 
@@ -54,7 +54,7 @@ impl Loss {
         }
     }
 
-    /// Losses on the path: retransmissions that were needed and that no queue of the sender explains.
+    /// Returns the losses on the path: necessary retransmissions that no queue of the sender explains.
     pub(crate) fn on_path(&self) -> f64 {
         (self.retransmitted - self.spurious - self.dropped_here).max(0.0)
     }
@@ -63,18 +63,19 @@ impl Loss {
         if self.sent > 0.0 { self.on_path() / self.sent } else { 0.0 }
     }
 
-    /// Losses per recovery: by the sender's counters, else by how unevenly they fall over the samples.
+    /// Returns the losses per recovery: by the sender's counters, else by how unevenly they fall over the samples.
     pub(crate) fn run(&self) -> f64 {
         if self.recoveries > 0.0 { self.on_path() / self.recoveries } else { self.dispersion }
     }
 
-    /// Whether retransmissions are lost far more often than segments are: what is sent after a loss meets it still.
+    /// Returns true if retransmissions are lost far more often than segments are, which means that the loss outlasts
+    /// them.
     pub(crate) fn goes_on(&self) -> bool {
         self.lost_again >= 2.0 && self.lost_again > 3.0 * self.rate() * self.retransmitted
     }
 
-    /// Losses that one recovery covers where they fall independently: the first, and those among the other
-    /// segments of its window.
+    /// Returns the losses that one recovery covers where they fall independently: the first, and those among the
+    /// other segments of its window.
     pub(crate) fn run_at_random(&self, window_segments: f64) -> f64 {
         1.0 + self.rate() * window_segments
     }
@@ -89,20 +90,20 @@ fn dispersion(flow: &FlowView<'_>) -> f64 {
     steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / (steps.len() - 1) as f64 / mean
 }
 
-/// A queueing discipline with what judges ask of it.
+/// A queueing discipline, with the properties that judges need.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue<'a> {
     pub(crate) watch: &'a QdiscWatch,
 }
 
 impl Queue<'_> {
-    /// Dropped packets over all that came.
+    /// Returns dropped packets over all that arrived.
     pub(crate) fn drop_share(&self) -> f64 {
         let came = self.watch.sent_packets as f64 + self.watch.drops as f64;
         if came > 0.0 { self.watch.drops as f64 / came } else { 0.0 }
     }
 
-    /// Whether it drops because it is too short for one large packet: a queue that is full of traffic for
+    /// Returns true if it drops packets because it is too short for one large packet: a queue that is full because of
     /// its rate holds more.
     pub(crate) fn is_short(&self) -> bool {
         self.watch.drops > 0 && self.watch.most_waiting_bytes.0 <= SHORT_QUEUE_BYTES
@@ -113,16 +114,16 @@ impl Queue<'_> {
 pub(crate) struct Shaped<'a> {
     pub(crate) queue: Queue<'a>,
     pub(crate) host: String,
-    /// What left it over what it lets through.
+    /// The rate that left it over its configured rate.
     pub(crate) used: f64,
 }
 
-/// Queues of an end that can hold data back: what has no queue cannot.
+/// Returns the queues of an end that can hold data back; "noqueue" cannot.
 pub(crate) fn queues<'a>(end: &EndView<'a>) -> impl Iterator<Item = Queue<'a>> {
     end.host.seen.get::<Vec<QdiscWatch>>().iter().filter(|q| q.kind != "noqueue").map(|watch| Queue { watch })
 }
 
-/// The shaper of either end that is nearest to its rate, where one is at it.
+/// Returns the shaper of either end that is nearest to its rate, if one is at it.
 pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView<'a>>) -> Option<Shaped<'a>> {
     let ends = sender.into_iter().chain(receiver);
     let all = ends.flat_map(|end| {
@@ -135,7 +136,7 @@ pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView
             Some(Shaped { queue, host: end.name(), used })
         })
     });
-    // A class that borrows goes beyond its rate: that is no limit. A bucket adds a little to a short window.
+    // A class that borrows exceeds its rate, which is then not a limit. A bucket adds a little to a short window.
     let at_rate = all.filter(|shaped| (AT_RATE..1.5).contains(&shaped.used));
     let held = at_rate.filter(|shaped| {
         let watch = shaped.queue.watch;
@@ -144,8 +145,8 @@ pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView
     held.max_by(|a, b| a.used.total_cmp(&b.used))
 }
 
-/// Segments that the queues of an end dropped: a queue counts packets, and with segmentation offload each
-/// holds several segments. Root and child of one link count the same drop: the larger stands.
+/// Returns the segments that the queues of an end dropped. A queue counts packets, and with segmentation offload each
+/// has several segments. Root and child of one link count the same drop, so the largest count is used.
 fn drops_of(end: &EndView<'_>) -> f64 {
     let mss = end.main().and_then(|flow| flow.last()).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
     let segments = |queue: Queue<'_>| {

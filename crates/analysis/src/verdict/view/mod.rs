@@ -1,4 +1,4 @@
-//! What follows from the observations, worked out once and shared by all judges.
+//! The quantities that follow from the observations, computed once and shared by all judges.
 
 mod cpu;
 mod end;
@@ -33,20 +33,20 @@ pub struct View<'a> {
     /// The end that data reaches, where its host was watched.
     pub(super) receiver: Option<EndView<'a>>,
     pub(super) goodput: BitRate,
-    /// Round trip of the idle path.
+    /// The round trip of the idle path.
     pub(super) rtt: Option<Nanos>,
     pub(super) window: Nanos,
-    /// Where the sender's time went, over all its flows.
+    /// The use of the sender's time, over all its flows.
     pub(super) time: Option<TimeShares>,
     /// Losses and reordering as the sender saw them.
     pub(super) loss: Loss,
     pub(super) cpu: Cpu,
     pub(super) shaped: Option<Shaped<'a>>,
-    /// Who keeps the receive window closed, where it limits.
+    /// The reason why the receive window is closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
-    /// Both hosts are one machine, whose processor time is counted once.
+    /// True if both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
-    /// What was sent over a path that had carried nothing.
+    /// The probe of a path that had carried nothing.
     pub(super) probe: Option<&'a PathProbe>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
         view
     }
 
-    /// Time that the packets of the path's links may have taken at most, as a share of the window.
+    /// Returns the most time that the packets of the path's links may have taken, as a share of the window.
     pub(super) fn packet_time(&self) -> f64 {
         let links = |end: &EndView<'_>| {
             let packets = end.host.links().iter().map(|link| link.rx_packets.saturating_add(link.tx_packets));
@@ -86,12 +86,12 @@ impl<'a> View<'a> {
         if self.window.0 == 0 { 0.0 } else { packets * PACKET_NS / self.window.0 as f64 }
     }
 
-    /// Both ends that were watched, the sender first.
+    /// Returns the ends that were watched, the sender first.
     pub(super) fn ends(&self) -> impl Iterator<Item = &EndView<'a>> {
         self.sender.iter().chain(&self.receiver)
     }
 
-    /// The sender's name, empty where it was not watched.
+    /// Returns the sender's name, empty where it was not watched.
     pub(super) fn sending(&self) -> String {
         self.sender.as_ref().map_or_else(String::new, EndView::name)
     }
@@ -100,47 +100,47 @@ impl<'a> View<'a> {
         self.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), EndView::name)
     }
 
-    /// The largest flow at the sender, or at the receiver where only that was watched.
+    /// Returns the largest flow at the sender, or at the receiver where only that was watched.
     pub(super) fn main(&self) -> Option<&FlowView<'a>> {
         self.ends().find_map(EndView::main)
     }
 
-    /// Whether the flow is made of datagrams.
+    /// Returns true if the flow consists of datagrams.
     pub(super) fn is_udp(&self) -> bool {
         self.main().is_some_and(|flow| flow.watch.key.protocol == Protocol::UDP)
     }
 
-    /// What the path holds at the rate seen over its idle round trip, in bytes.
+    /// Returns the bytes that the path holds: its goodput times its idle round trip.
     pub(super) fn held_by_path(&self) -> Option<f64> {
         self.rtt.map(|rtt| self.goodput.0 * rtt.as_secs_f64() / 8.0)
     }
 
-    /// Round trip under load over the idle one, where a queue stands somewhere on the path.
+    /// Returns the round trip under load over the idle one, if there is a standing queue somewhere on the path.
     pub(super) fn standing_queue(&self) -> Option<f64> {
         let (flow, idle) = (self.sender.as_ref()?.main()?, self.rtt?.0 as f64);
         let loaded = flow.median_tcp(|t| t.rtt_ns.0)?;
-        // A segment by itself is acknowledged when the receiver's timer says so (RFC 1122 section 4.2.3.2), and
-        // makes no queue.
+        // A single segment is acknowledged only when the receiver's timer expires (RFC 1122 section 4.2.3.2), which
+        // is not a queue.
         if flow.median_tcp(|t| u64::from(t.unacked_segments))? == 1.0 {
             return None;
         }
         (loaded >= STANDING_RATIO * idle && loaded - idle >= STANDING_NS).then(|| loaded / idle)
     }
 
-    /// Share of the sender's time in which neither application nor buffers held it: the network or the
-    /// processor did. All of it where TCP does not tell.
+    /// Returns the share of the sender's time in which neither application nor buffers held it: the network or the
+    /// processor did. 1 where TCP does not report it.
     pub(super) fn network_time(&self) -> f64 {
         self.time.map_or(1.0, |time| time.rest)
     }
 
-    /// What limits allow over today's goodput, where they were measured.
+    /// Returns the rate that the measured limits allow over today's goodput.
     pub(super) fn headroom(&self) -> Option<f64> {
         let hosts = self.ends().filter_map(|end| end.host.limits);
         let lowest = hosts.filter_map(ceiling).map(|rate| rate.0).min_by(f64::total_cmp)?;
         (self.goodput.0 > 0.0).then(|| lowest / self.goodput.0)
     }
 
-    /// Goodput over today's when a share of time is won back, as far as limits allow.
+    /// Returns the goodput over today's if the share `weight` of the time is won back, as far as limits allow.
     pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
         let ratio = 1.0 / (1.0 - share(weight).min(0.99));
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
@@ -170,7 +170,7 @@ fn one_machine(scene: &Scene<'_>) -> bool {
     scene.b.is_some_and(|b| same(scene.a.facts, b.facts))
 }
 
-/// The window that counters cover: the observers', else the longest flow's.
+/// Returns the window that counters cover: the observers', else the longest flow's.
 fn window_of(scene: &Scene<'_>) -> Nanos {
     let hosts = || [Some(scene.a), scene.b].into_iter().flatten();
     let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();
@@ -192,17 +192,17 @@ fn goodput(scene: &Scene<'_>, sender: Option<&EndView<'_>>, receiver: Option<&En
     rates.into_iter().find(sane).unwrap_or_default()
 }
 
-/// A counter of the namespace over the window, zero where it did not move.
+/// Returns a counter of the namespace over the window, zero where it did not move.
 pub(super) fn counter(host: &HostView<'_>, name: &str) -> u64 {
     host.seen.get::<SnmpCounts>().0.get(name).copied().unwrap_or(0)
 }
 
-/// The settings of the link that the flow takes: the one whose counters moved most.
+/// Returns the settings of the link that the flow takes: the one whose counters moved most.
 pub(super) fn settings<'a>(host: &HostView<'a>) -> Option<&'a LinkSettings> {
     let moved = |link: &str| {
         let counters = host.links().iter().find(|counters| counters.link == link);
         counters.map_or(Bytes(0), |counters| counters.rx_bytes + counters.tx_bytes)
     };
-    // The first of several that moved alike.
+    // The first of several that moved equally.
     host.seen.get::<Vec<LinkSettings>>().iter().rev().max_by_key(|settings| moved(&settings.link))
 }

@@ -1,4 +1,4 @@
-//! Who keeps the receive window closed.
+//! The reason why the receive window is closed.
 
 use super::{EndView, FlowView, View};
 use crate::verdict::thresholds::{
@@ -8,15 +8,15 @@ use crate::verdict::thresholds::{
 use crate::window::lost_to_rounding;
 use landspeed_units::Bytes;
 
-/// TCPI_OPT_WSCALE (include/uapi/linux/tcp.h).
+/// The flag TCPI_OPT_WSCALE (include/uapi/linux/tcp.h).
 pub(crate) const SCALED: u8 = 4;
 
-/// Whose doing a closed window is.
+/// The reason of a closed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeldBy {
-    /// The application does not read what waits.
+    /// The application does not read the waiting data.
     Reader,
-    /// Sender or receiver have no more processor time: the window only shows it.
+    /// Sender or receiver has no more processor time: the window is only a symptom.
     Processor,
     /// Whole segments leave much of the window unused.
     Alignment,
@@ -30,20 +30,20 @@ pub(crate) enum HeldBy {
 pub(crate) struct WindowLimit {
     pub(crate) share: f64,
     pub(crate) by: HeldBy,
-    /// Largest window seen, in bytes.
+    /// The largest window of the samples, in bytes.
     pub(crate) window: f64,
-    /// Segments that it holds, with what is left over.
+    /// The number of segments that the window holds, as a fraction.
     pub(crate) segments: f64,
-    /// Share of it that whole segments cannot use.
+    /// The share of the window that whole segments cannot use.
     pub(crate) rounding: f64,
-    /// How full the receive queue was; `None` where the receiver was not watched.
+    /// How full the receive queue was, 0 to 1; `None` where the receiver was not watched.
     pub(crate) queue: Option<f64>,
     pub(crate) scaled: bool,
-    /// Whether the share is the sender's own clock (else it is concluded from the receiver).
+    /// True if the share is from the sender's own clock; otherwise it is concluded from the receiver.
     pub(crate) timed: bool,
 }
 
-/// The limit, where the window limits for a notable time.
+/// Returns the limit, if the window limits for a notable time.
 pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
     let receiver = view.receiver.as_ref().filter(|end| end.main().is_some_and(|flow| flow.last().is_some()));
     let sender = view.sender.as_ref().and_then(EndView::main);
@@ -69,13 +69,13 @@ pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
     Some(limit)
 }
 
-/// The order is that of causes: a reader that does not read fills any buffer, a full processor makes any
-/// reader late, and only then is the size of the window the cause.
+/// Returns the reason of a closed window. The order is that of causation: a reader that does not read fills any
+/// buffer, a full processor makes any reader late, and only then is the size of the window the cause.
 fn held_by(view: &View<'_>, receiver: Option<&EndView<'_>>, limit: &WindowLimit) -> HeldBy {
     if receiver.is_some_and(|end| leaves_data(end, limit)) {
         return HeldBy::Reader;
     }
-    // A short window is a limit whoever is busy beside it: what is busy is busy with waiting and waking.
+    // A short window is a limit even if a processor is busy, because it is busy with waiting and waking.
     let small = limit.window < SMALL_WINDOW;
     let ample = view.held_by_path().is_some_and(|path| limit.window >= AMPLE * path);
     let hurried = receiver.and_then(EndView::wanted_cpu).is_some_and(|wanted| wanted >= SATURATED);
@@ -93,9 +93,8 @@ fn held_by(view: &View<'_>, receiver: Option<&EndView<'_>>, limit: &WindowLimit)
     }
 }
 
-/// Whether the reader leaves data in the queue of its own accord: it sleeps in something else, computes, or
-/// has much time left over. A reader that is woken for each small window is none: its queue is full while
-/// it wakes.
+/// Returns true if the reader itself leaves data in the queue: it sleeps for something else, computes, or has much
+/// time left over. A reader that is woken for each small window does not: its queue is full while it wakes.
 fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     if limit.queue.is_none_or(|queue| queue < FULL_QUEUE) {
         return false;
@@ -109,22 +108,23 @@ fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     away || computes
 }
 
-/// The largest window of the samples: what the receiver can offer, not what a moment left of it.
+/// Returns the largest window of the samples, which the receiver can offer, as opposed to what was left of it at one
+/// time.
 fn largest(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Option<f64> {
     let seen = sender.and_then(|flow| flow.most(|t| t.peer_window_bytes.0));
     let own = receiver.and_then(|flow| flow.most(|t| t.receive_window_bytes.unwrap_or_default().0));
     [seen, own].into_iter().flatten().find(|window| *window > 0.0)
 }
 
-/// Options and the segment size that fills the window.
+/// Returns the TCP options and the segment size that fills the window.
 fn segment(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Option<(u8, f64)> {
     let own = sender.and_then(FlowView::last).map(|t| (t.options, t.send_mss_bytes.0 as f64));
     let estimated = receiver.and_then(FlowView::last).map(|t| (t.options, t.receive_mss_bytes.0 as f64));
     [own, estimated].into_iter().flatten().find(|(_, mss)| *mss > 0.0)
 }
 
-/// Without the sender's clock: the window limits where the queue behind it is full, or where the rate is a
-/// window a round trip.
+/// Returns the share for which the window limits, without the sender's clock: it limits if the queue behind it is
+/// full, or if the rate is about a window per round trip.
 fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
     if view.sender.as_ref().and_then(EndView::main).is_some() {
         return 0.0;
@@ -136,6 +136,6 @@ fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
     }
     let round_trip = flow.median_tcp(|t| t.receive_rtt_ns.unwrap_or_default().0).filter(|rtt| *rtt > 0.0);
     let carried = round_trip.map_or(0.0, |rtt| view.goodput.0 * rtt / 8e9);
-    // Half of a window is what a receiver that acknowledges every other segment sees in flight at least.
+    // A receiver that acknowledges every other segment sees at least half of a window in flight.
     if carried >= 0.5 * window { (carried / window).min(1.0) } else { 0.0 }
 }
