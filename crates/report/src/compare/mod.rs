@@ -25,8 +25,9 @@ pub use progress::{about, compare_progress};
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("compare.css");
-/// Invalid runs that are listed at most. They are unfolded at first if there are no more than `OPEN`.
+/// Invalid runs that are listed at most.
 const LISTED: usize = 200;
+/// Invalid runs up to which their list is unfolded at first.
 const OPEN: usize = 6;
 
 /// Returns the report of a study as a document. `record` is the record behind the report; its runs are drawn over
