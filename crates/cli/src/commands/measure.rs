@@ -50,7 +50,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     Ok(report.partial.map_or(Exit::Done, |_| Exit::Failed).into())
 }
 
-/// Between two lines on a terminal.
+/// Time between two lines on a terminal by default.
 const USUAL: Nanos = Nanos::secs(1);
 
 fn lock(intervals: &Mutex<Intervals>) -> MutexGuard<'_, Intervals> {
