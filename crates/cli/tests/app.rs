@@ -41,12 +41,12 @@ const CLIENT: &str = "echo answers: 42";
 fn measured(place: &Place, file: &Path) -> Output {
     let app = format!("app:{}", file.display());
     let mut landspeed = place.landspeed(&["measure", &app, "--json"]);
-    // SAFETY: the closure below makes no other call.
+    // SAFETY: dup2(2) takes numbers only.
     let open = || match unsafe { libc::dup2(libc::STDERR_FILENO, 77) } {
         77 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     };
-    // SAFETY: dup2(2) is async-signal-safe (signal-safety(7)) and takes numbers.
+    // SAFETY: dup2(2) is async-signal-safe (signal-safety(7)).
     unsafe { landspeed.pre_exec(open) };
     landspeed.output().expect("landspeed runs")
 }
