@@ -172,7 +172,8 @@ impl Drop for Program {
     }
 }
 
-/// Tests that there is no verdict without data, and that advice to another program uses settings that it has.
+/// Tests that there is no verdict without data, and that remedies for another program's flow name no settings of
+/// landspeed's flows.
 #[test]
 fn another_programs_flow_is_judged_by_what_it_does() {
     let _alone = alone();

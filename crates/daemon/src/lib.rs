@@ -1,7 +1,7 @@
 //! Processes that outlive their parent: the guardian of an agent, and the keeper of a lab.
 //!
 //! The parent calls [`spawn`]. The new process then takes the descriptor that it inherited with [`inherited`] and
-//! calls [`daemonize`]. [`Process`] identifies a process even after its id has been reused.
+//! calls [`daemonize`]. [`Process`] distinguishes a process from a later one with the same id.
 
 mod daemonize;
 mod process;

@@ -1,4 +1,4 @@
-//! The result of `landspeed measure`.
+//! The report of `landspeed measure`.
 
 use landspeed_analysis::verdict;
 use landspeed_record::{

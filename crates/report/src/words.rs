@@ -17,7 +17,7 @@ pub(crate) struct Called {
     pub(crate) short: &'static str,
     /// After "12× the".
     pub(crate) phrase: &'static str,
-    /// On an axis, before its unit.
+    /// On a chart's axis, before the unit.
     pub(crate) axis: &'static str,
     pub(crate) heading: &'static str,
     pub(crate) card: &'static str,

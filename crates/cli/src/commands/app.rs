@@ -1,4 +1,4 @@
-//! `landspeed app`.
+//! `landspeed app`: lists, shows and checks applications, with helpers that they start.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `landspeed cc`.
+//! `landspeed cc`: lists, loads and unloads congestion controls.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `landspeed compare`.
+//! `landspeed compare`: studies congestion controls over one path, in the simulator or on hosts.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

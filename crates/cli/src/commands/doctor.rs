@@ -1,4 +1,4 @@
-//! `landspeed doctor`.
+//! `landspeed doctor`: reports unusual settings of this host, and changes nothing.
 
 use std::collections::HashSet;
 use std::process::ExitCode;

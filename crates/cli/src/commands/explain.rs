@@ -1,4 +1,4 @@
-//! `landspeed explain`.
+//! `landspeed explain`: explains what holds a path or a flow back.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `landspeed knobs`.
+//! `landspeed knobs`: lists settings with their values on this host.
 
 use std::process::ExitCode;
 

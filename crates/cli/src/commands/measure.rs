@@ -1,4 +1,4 @@
-//! `landspeed measure`.
+//! `landspeed measure`: measures a path with one workload.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! `landspeed persist`.
+//! `landspeed persist`: writes the settings that a run kept as files that apply at boot.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `landspeed tune --record-run`.
+//! `landspeed tune --record-run`: repeats the Land Speed Record of SC'03.
 
 use std::process::ExitCode;
 

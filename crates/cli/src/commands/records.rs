@@ -1,4 +1,4 @@
-//! `landspeed records`.
+//! `landspeed records`: lists the records of runs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

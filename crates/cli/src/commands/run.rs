@@ -1,4 +1,4 @@
-//! `landspeed run FILE` and `landspeed experiments`.
+//! `landspeed run FILE`, which measures an experiment, and `landspeed experiments`, which lists those that ship.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

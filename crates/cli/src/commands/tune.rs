@@ -1,4 +1,4 @@
-//! `landspeed tune`.
+//! `landspeed tune`: tunes a path, keeps what is proven to help, and restores everything.
 
 use std::collections::BTreeSet;
 use std::io::Write;

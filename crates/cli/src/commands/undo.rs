@@ -1,4 +1,4 @@
-//! `landspeed undo`.
+//! `landspeed undo`: restores what an interrupted run left changed.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

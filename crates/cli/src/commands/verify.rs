@@ -1,4 +1,4 @@
-//! `landspeed verify`.
+//! `landspeed verify`: compares this host with the settings that a run kept.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -210,7 +210,7 @@ impl Pen {
         lines
     }
 
-    /// Lays out a table for the width, with the reasons that have no column below it.
+    /// Lays out a table for the width, and prints reasons below it if their column does not fit.
     fn table(self, table: &Table) -> Vec<String> {
         // One row left is printed: the line that counts it would take the same room.
         let is_cut = |row: &&Row| row.seen == Seen::InFull && !self.full;

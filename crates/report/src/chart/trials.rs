@@ -14,8 +14,7 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     })
 }
 
-/// Returns a figure of all trials by step, as [incumbent's, candidate's]. Trials that did not measure it are left
-/// out.
+/// Returns a figure of all trials by step, the incumbent's first, without trials that did not measure it.
 pub(crate) fn by_step(record: &Record, figure: Primary) -> BTreeMap<&str, [Vec<f64>; 2]> {
     let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
     for trial in trials(record) {

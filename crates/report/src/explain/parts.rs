@@ -79,8 +79,8 @@ fn parts(limits: &HostLimits) -> Vec<Pair> {
     pairs
 }
 
-/// Formats a packet rate, alone and beside a load, which shows how much processor time it leaves (SC'03, section
-/// 3.5.2).
+/// Formats a packet rate, and the rate beside a load: if it does not fall, the processor is not the limit (SC'03,
+/// section 3.5.2).
 fn packets(rate: &PacketRate) -> Pair {
     let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
     let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));

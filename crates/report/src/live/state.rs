@@ -66,7 +66,7 @@ pub(super) struct State {
     primary: Primary,
     /// Time for the run, including the confirmation of its result.
     budget: Nanos,
-    /// When the run's clock started.
+    /// Time at which the run's clock started.
     began: Option<Instant>,
     /// The step of the last trial, and all steps tried: their blocks alternate.
     step: String,
