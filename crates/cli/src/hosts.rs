@@ -100,8 +100,8 @@ impl NamedHosts {
         Ok(Joined { pairs, hosts })
     }
 
-    /// Joins the first host with each other one, as programs need it. Without words, a lab of `least` hosts is
-    /// created.
+    /// Joins the first host with each other one, as programs need it. If none are named
+    /// and it needs more than two, a lab of `least` hosts is created.
     pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<Joined> {
         let words = if self.words.is_empty() && least > 2 {
             vec![format!("lab:switch:{least}")]

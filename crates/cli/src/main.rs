@@ -30,8 +30,7 @@ fn main() -> ExitCode {
     };
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        // A reader that has closed the pipe (`landspeed --help
-        // head -1`) is not an error.
+        // A reader that has closed the pipe (`landspeed --help | head -1`) is not an error.
         Err(text) => {
             let _ = text.print();
             return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));

@@ -301,7 +301,7 @@ impl Recorder {
 }
 
 impl Progress {
-    /// Returns "36 runs of 1 min 20 s: about 48 min".
+    /// Returns the size of the study: "36 runs of 1 min 20 s: about 48 min".
     fn total(&self) -> String {
         let runs = match (self.made, self.planned) {
             (0, planned) => format!("{planned} runs"),

@@ -24,7 +24,8 @@ pub(crate) fn section(wan: &WanReport) -> Section {
         .with(Block::aside(shared(wan)))
 }
 
-/// Returns "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in its queue".
+/// Returns the link's title: "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in
+/// its queue".
 fn title(wan: &WanReport) -> String {
     let (spec, link) = (safe(&wan.link.spec), &wan.link);
     let packets = link.queue_packets.map(|packets| format!("{} packets", grouped(packets)));

@@ -108,7 +108,7 @@ impl Primary {
     }
 }
 
-/// Returns "5 steps kept", with the number of unconfirmed ones.
+/// Returns the number of kept steps, "5 steps kept", and of unconfirmed ones.
 pub(crate) fn kept(summary: &TuneSummary) -> String {
     let outcomes = || summary.steps.iter().map(Outcome::of);
     let (all, open) = (
@@ -122,12 +122,12 @@ pub(crate) fn kept(summary: &TuneSummary) -> String {
     }
 }
 
-/// Returns "1 step", "2 steps".
+/// Returns a count with its noun: "1 step", "2 steps".
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
+/// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
 pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
@@ -180,7 +180,7 @@ pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }
 
-/// Returns "[1.38, 1.50]", or "[0, any]" if too little was measured for an interval.
+/// Formats an interval: "[1.38, 1.50]", or "[0, any]" if too little was measured for an interval.
 pub(crate) fn interval(e: &Estimate) -> String {
     // An end beyond a factor of a thousand is not worth printing.
     let end = |x: f64| match x {
@@ -191,17 +191,17 @@ pub(crate) fn interval(e: &Estimate) -> String {
     format!("[{}, {}]", end(e.low), end(e.high))
 }
 
-/// Returns "1.44× [1.38, 1.50]".
+/// Formats an estimate: "1.44× [1.38, 1.50]".
 pub(crate) fn estimate(e: &Estimate) -> String {
     format!("{} {}", times(e.ratio), interval(e))
 }
 
-/// Returns "tso=on".
+/// Returns a step's setting: "tso=on".
 pub(crate) fn setting(step: &StepSummary) -> String {
     safe(&format!("{}={}", step.knob, step.value))
 }
 
-/// Returns "mtu 1500 -> 9000", or "mtu 1500/1400 -> 9000" if the hosts had different values.
+/// Returns a step's change: "mtu 1500 -> 9000", or "mtu 1500/1400 -> 9000" if the hosts had different values.
 pub(crate) fn change(step: &StepSummary) -> String {
     let mut from: Vec<&str> =
         [&step.from_a, &step.from_b].into_iter().flatten().map(String::as_str).collect();
@@ -214,7 +214,7 @@ pub(crate) fn change(step: &StepSummary) -> String {
     })
 }
 
-/// Returns "tso=on with tx-checksum=on, sg=on", and marks a second try.
+/// Returns a step's setting with its prerequisites, "tso=on with tx-checksum=on, sg=on", and marks a second try.
 pub(crate) fn step_words(step: &StepSummary) -> String {
     let mut words = setting(step);
     if !step.with.is_empty() {
@@ -247,7 +247,7 @@ pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Outcome, String, Vec<Str
     groups
 }
 
-/// Returns "4 min 48 s", "9 s".
+/// Formats a duration: "4 min 48 s", "9 s".
 pub fn duration(time: Nanos) -> String {
     match time.0 / 1_000_000_000 {
         s if s < 60 => format!("{s} s"),

@@ -106,7 +106,7 @@ fn path(name: &str) -> Result<&'static dyn Path> {
     find(name).context("clap takes the names of the table")
 }
 
-/// Returns "local carried 12 of 14 connections", and why the others were not carried.
+/// Returns the counts in words: "local carried 12 of 14 connections", and why the others were not carried.
 fn lines(path: &dyn Path, ended: &Ended) -> Vec<String> {
     if let Some(why) = &ended.unable {
         return vec![why.clone()];

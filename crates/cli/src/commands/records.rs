@@ -63,7 +63,7 @@ fn told(row: RecordRow, path: &Path, began: Timestamp, outline: Outline) -> Reco
     }
 }
 
-/// Formats "Nov 23 16:51", or "2025-11-23" for another year.
+/// Formats a local time: "Nov 23 16:51", or "2025-11-23" for another year.
 fn local(time: Timestamp) -> String {
     let (then, now) = (time.to_zoned(TimeZone::system()), jiff::Zoned::now());
     let format = if then.year() == now.year() { "%b %d %H:%M" } else { "%Y-%m-%d" };

@@ -69,7 +69,7 @@ fn shipped() -> Vec<(String, &'static str)> {
     all
 }
 
-/// Returns "24 cells, 3 expectations".
+/// Returns the size of an experiment: "24 cells, 3 expectations".
 fn told(experiment: &Experiment) -> String {
     let expectations = experiment.grid.expectations.len();
     format!("{} cells, {expectations} expectations", experiment.grid.cells())

@@ -113,7 +113,7 @@ fn check_file(file: &File) -> CheckedFile {
     CheckedFile { path: file.path.clone(), state }
 }
 
-/// Returns true if only some files are as written. If all are missing, another tool may keep the settings.
+/// Returns true if a file is not as written, unless all are missing: then another tool may keep the settings.
 fn is_half_written(files: &[CheckedFile]) -> bool {
     let is_missing = |file: &CheckedFile| file.state == FileState::Missing;
     !files.iter().all(is_missing) && files.iter().any(|file| file.state != FileState::AsWritten)

@@ -52,7 +52,7 @@ fn held() -> BTreeSet<String> {
     told.flat_map(|told| told.lines().filter_map(object).collect::<Vec<_>>()).collect()
 }
 
-/// Returns "prog_id 7" for a line of fdinfo that names program 7.
+/// Returns the object that a line of fdinfo names, such as "prog_id 7".
 fn object(line: &str) -> Option<String> {
     let (kind, id) = line.split_once(':')?;
     KINDS.iter().any(|(known, _)| *known == kind).then(|| format!("{kind} {}", id.trim()))

@@ -77,7 +77,7 @@ impl Scale {
     }
 }
 
-/// Returns `digits` times ten to the `power`. Division is exact for negative powers where a product is not.
+/// Returns `digits` times ten to the `power`. Negative powers divide, which is exact where a product is not.
 fn decimal(digits: f64, power: i32) -> f64 {
     if power < 0 { digits / 10f64.powi(-power) } else { digits * 10f64.powi(power) }
 }

@@ -44,7 +44,7 @@ pub(super) fn courses(report: &CompareReport, courses: &[Course]) -> Markup {
     }
 }
 
-/// Returns "402 Mb/s, S 0.28".
+/// Returns the main figures of a protocol: "402 Mb/s, S 0.28".
 fn facts(report: &CompareReport, index: usize) -> String {
     let Some(p) = report.protocols.get(index).filter(|p| p.runs > 0) else { return String::new() };
     let stability = words::shown(p.stability, words::hundredths);

@@ -139,7 +139,7 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the number of landspeed's own links in valid runs, the greatest 99th percentile of their lateness, and
-/// that of their worst frame. The kernel's emulator does not report lateness.
+/// the lateness of their worst frame. The kernel's emulator does not report lateness.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let links: Vec<&WanStats> = record
         .lines

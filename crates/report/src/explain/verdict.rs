@@ -81,7 +81,7 @@ fn facts(finding: &Finding) -> Vec<(Option<f64>, Text)> {
         .collect()
 }
 
-/// Returns the brief form: "random loss: likely, about 40 %; try congestion=bbr".
+/// Returns the brief form of a finding: "random loss: likely, about 40 %; try congestion=bbr".
 fn brief(finding: &Finding) -> Text {
     let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
     let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
@@ -90,7 +90,7 @@ fn brief(finding: &Finding) -> Text {
     format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()
 }
 
-/// Returns "try tso=on, about 2.40× expected: segments go down the stack as one".
+/// Returns a remedy: "try tso=on, about 2.40× expected: segments go down the stack as one".
 fn remedy(remedy: &Remedy) -> Text {
     let setting = words::setting(remedy);
     let mut text =

@@ -56,7 +56,7 @@ pub(super) fn allows(finding: &Finding) -> Option<String> {
     Some(format!("costs nothing now, would allow about {rate}"))
 }
 
-/// Returns "tcp-rmem=4096 131072 33554432", or `None` if no knob is the remedy.
+/// Returns a remedy's setting, "tcp-rmem=4096 131072 33554432", or `None` if no knob is the remedy.
 pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     let knob = safe(&remedy.knob);
     match (knob.is_empty(), remedy.value.is_empty()) {
@@ -66,7 +66,7 @@ pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     }
 }
 
-/// Returns "about 2.6×", if the expected ratio is plausible.
+/// Returns a remedy's expected gain, "about 2.6×", if it is plausible.
 pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     let ratio = remedy.expected_ratio.filter(|r| r.is_finite() && *r > 0.0)?;
     Some(format!("about {}", times(ratio)))

@@ -32,7 +32,8 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
     }
 }
 
-/// Returns "17 connections, 40,152 messages and 330 MB in 0.23 s, at what each path costs".
+/// Returns a program's use of its path: "17 connections, 40,152 messages and 330 MB in 0.23 s, at what each path
+/// costs".
 pub(super) fn used(used: &PathUse) -> String {
     let counted = |count: u64, of: &str| {
         format!("{} {of}{}", crate::words::grouped(count), if count == 1 { "" } else { "s" })
@@ -213,7 +214,7 @@ fn best(curves: &GridCurves) -> Option<&GridCell> {
     best.or_else(all_worse)
 }
 
-/// Returns "mtu has an effect", "tso has no effect larger than 4 %".
+/// Returns a factor's effect: "mtu has an effect", "tso has no effect larger than 4 %".
 pub(super) fn effect(effect: &FactorEffect) -> String {
     let name = safe(&effect.factor);
     match (effect.has_effect, effect.at_most) {

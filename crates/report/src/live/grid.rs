@@ -61,7 +61,7 @@ fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
 }
 
 impl Now {
-    /// Returns "24 cells, 8 blocks: about 2 min".
+    /// Returns the size of the grid: "24 cells, 8 blocks: about 2 min".
     fn total(&self) -> String {
         let cells = counted(self.grid.cells() as usize, "cell");
         match (self.blocks_are_known(), self.grid.budget_ns) {

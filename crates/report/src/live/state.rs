@@ -203,13 +203,13 @@ impl State {
     }
 }
 
-/// Formats "4:07".
+/// Formats a time in minutes and seconds: "4:07".
 pub fn clock(time: Nanos) -> String {
     let seconds = time.0 / 1_000_000_000;
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// Returns "mtu 1500 -> 9000", without the old value if both do not fit.
+/// Returns a step's change, "mtu 1500 -> 9000", without the old value if both do not fit.
 fn change(step: &StepSummary) -> String {
     let again = if step.reopened { " again" } else { "" };
     let placebo = if step.placebo { "placebo " } else { "" };
@@ -233,7 +233,8 @@ fn word(step: &StepSummary, outcome: Outcome) -> &'static str {
     }
 }
 
-/// Returns "bottleneck: the processor; software checksums (69 % of the time)", with as many causes as fit.
+/// Returns a verdict in a line, "bottleneck: the processor; software checksums (69 % of the time)", with as
+/// many causes as fit.
 fn bottleneck(verdict: &Verdict) -> String {
     let causes = verdict.findings.iter().map(|finding| {
         let share = finding.weight * 100.0;

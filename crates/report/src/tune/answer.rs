@@ -12,7 +12,7 @@ const MUCH: f64 = 0.05;
 /// Factor of additional trials from which on a longer run is no longer advised.
 const TOO_MANY: f64 = 30.0;
 
-/// Returns "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
+/// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
 pub(super) fn headline(summary: &TuneSummary) -> String {
     if let Some(gain) = proven(summary) {
         let what = match Primary::of(&summary.goal) {

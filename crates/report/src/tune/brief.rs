@@ -84,7 +84,8 @@ fn kept(summary: &TuneSummary) -> Option<Block> {
     Table::new("Kept", "", columns).rows(kept.enumerate().map(row)).some().map(Block::from)
 }
 
-/// Returns "mtu 1500 -> 9000 (both) with tso". Several accompanying settings are only counted, so that the line fits.
+/// Returns a step's change: "mtu 1500 -> 9000 (both) with tso". Several accompanying settings are only
+/// counted, so that the line fits.
 fn change(step: &StepSummary, summary: &TuneSummary) -> String {
     let with = match step.with.as_slice() {
         [] => String::new(),

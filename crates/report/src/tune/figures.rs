@@ -113,7 +113,7 @@ fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
     (values.map(said), unit.replace(" per ", "/"))
 }
 
-/// Returns "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
+/// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
 pub(super) fn span(figure: Primary, summary: &TuneSummary) -> Option<String> {
     let _measured = (known(figure, &summary.start)?, known(figure, &summary.final_)?);
     let ([before, after], unit) = both(figure, summary);

@@ -81,7 +81,7 @@ fn remarks(record: &Record) -> Vec<Text> {
     of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
 }
 
-/// Returns "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
+/// Formats gains: "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
 fn gains(gain: &Gain, of: &[Primary]) -> String {
     let said = of.iter().filter_map(|p| Some((p, p.of_gain(gain)?)));
     let said = said

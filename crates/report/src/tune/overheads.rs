@@ -80,7 +80,7 @@ fn part(at: Text, size: &SizeBudget) -> Row {
     Row::from(cells)
 }
 
-/// Returns "the start", or the kept step after which the budget was measured.
+/// Returns when a budget was measured: "the start", or after which kept step.
 fn moment(budget: &Budget, summary: &TuneSummary) -> Text {
     let step = summary.steps.iter().find(|step| step.id == budget.after);
     step.map_or_else(

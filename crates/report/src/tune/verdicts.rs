@@ -45,7 +45,7 @@ fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSumm
         .rows(verdicts.map(row))
 }
 
-/// Returns "the start", or the kept step after which the verdict was given.
+/// Returns when a verdict was given: "the start", or after which kept step.
 fn moment(line: &VerdictLine, summary: &TuneSummary) -> Text {
     let step = summary.steps.iter().find(|step| step.id == line.after);
     step.map_or_else(
