@@ -1,7 +1,7 @@
-//! An agent for the tests of this crate: the real one, whose answers are forged on their way.
+//! An agent for the tests of this crate, which forges the answers of a real agent.
 //!
-//! Wherever a host says what it or a link is called, or why something cannot be done, a sequence is appended that would
-//! clear the screen, go back to its first column and turn the writing direction.
+//! It appends a sequence to every name of a host or a link, and to every reason why something cannot be done. The
+//! sequence would clear the screen, return to the first column and reverse the writing direction.
 
 use std::io::{Read, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use serde_json::Value;
 
 const FORGED: &str = "\u{1b}[2J\r\u{202e}";
-/// Members whose text is forged, wherever they are.
+/// Members whose text is forged, wherever they occur.
 const MEMBERS: [&str; 9] =
     ["hostname", "kernel", "distribution", "name", "device", "skip", "notes", "driver", "why"];
 
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Passes frames on, each changed by `change`, until either end is gone.
+/// Forwards frames, each altered by `change`, until either end closes.
 fn relay(from: &mut impl Read, to: &mut impl Write, change: &dyn Fn(&mut Value)) {
     let mut head = [0; 4];
     while from.read_exact(&mut head).is_ok() {
@@ -72,7 +72,7 @@ fn append(value: &mut Value) {
     }
 }
 
-/// A link by its true name again, for the agent to find.
+/// Restores the true name of a link in a request, so that the agent finds the link.
 fn honest(message: &mut Value) {
     if let Some(Value::String(device)) = message.pointer_mut("/ask/request/device") {
         device.retain(|c| c.is_ascii_alphanumeric());

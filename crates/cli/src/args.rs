@@ -1,4 +1,4 @@
-//! The command line.
+//! The arguments of the command line.
 
 mod cc;
 mod compare;
@@ -175,7 +175,7 @@ pub(crate) struct HostArgs {
 }
 
 impl HostArgs {
-    /// For records: the hosts as given, but for tokens.
+    /// Returns the hosts as given, without tokens, for records.
     pub(crate) fn describe(&self) -> String {
         if self.hosts.is_empty() {
             return "lab:back-to-back".to_owned();
@@ -325,7 +325,7 @@ pub(crate) struct ShowArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// How commands name a record.
+/// How commands name a record, for their help.
 const RECORD: &str = "RECORD is `last`, an id of `landspeed records` or a part of one, or a path.";
 
 #[derive(Debug, Args)]
@@ -427,7 +427,7 @@ pub(crate) struct LabArgs {
     pub(crate) action: LabAction,
 }
 
-/// Every topology, as help lists it.
+/// Returns the list of all topologies for help.
 fn topologies() -> String {
     let lines = TOPOLOGIES.iter().map(|topology| topology.about());
     let lines: String = lines.map(|about| format!("  {}\n      {}\n", about.syntax, about.line)).collect();

@@ -1,4 +1,4 @@
-//! Where records are kept, and what they are called.
+//! The folder of records, and their names.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) enum RecordArg {
 }
 
 impl RecordArg {
-    /// What to type for the record at `path` once more, which this word found in the data folder `given`.
+    /// Returns the word for naming the record at `path` again, which this word found in the data folder `given`.
     pub(crate) fn again(&self, given: Option<&Path>, path: &Path) -> String {
         match self {
             _ if given.is_some() => quoted(&path.display().to_string()),
@@ -36,7 +36,7 @@ impl FromStr for RecordArg {
     }
 }
 
-/// The user's data folder for landspeed: `given`, or by the XDG rules.
+/// Returns the user's data folder for landspeed: `given`, or by the XDG rules.
 pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -48,13 +48,13 @@ pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
         .join("landspeed"))
 }
 
-/// A fresh record's path: kind and start, so that a listing sorts by time.
+/// Returns the path of a new record: kind and start, so that a listing sorts by time.
 pub(crate) fn fresh(folder: &Path, kind: &str, started: &str) -> PathBuf {
     let stamp: String = started.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     folder.join(format!("{kind}-{stamp}-{}.jsonl", std::process::id()))
 }
 
-/// Every record in a folder, in no order. A folder that is not there has none.
+/// Returns all records in a folder, unsorted. A missing folder has none.
 pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -64,7 +64,7 @@ pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
 }
 
-/// The record that `named` means in the data folder `given`.
+/// Returns the record that `named` refers to in the data folder `given`.
 pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
     let word = match named {
         RecordArg::Last => return newest(&folder(given)?),
@@ -105,8 +105,8 @@ pub(crate) fn modified(path: &Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
-/// What a record is called for short: when its run began, as month, day and time of day in UTC, out of the name that
-/// [`fresh`] gave it. Another file is called by its name.
+/// Returns a record's id: the month, day and time of day in UTC when its run began, from the name that [`fresh`] gave
+/// it. The id of any other file is its name.
 fn id(path: &Path) -> String {
     let stem = stem(path);
     let stamp = stem.rsplit('-').nth(1).and_then(|stamp| stamp.strip_suffix('Z')?.split_once('T'));
@@ -120,7 +120,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A record's id, or its file's name without suffix where another of `all` has the same id.
+/// Returns a record's id, or its file's name without suffix if another of `all` has the same id.
 pub(crate) fn name(path: &Path, all: &[PathBuf]) -> String {
     let id = id(path);
     let others = all.iter().filter(|other| self::id(other) == id).count();
@@ -136,7 +136,8 @@ fn matching<'a>(word: &str, all: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     if exact.is_empty() { by(&|name| name.starts_with(word) || name.ends_with(word)) } else { exact }
 }
 
-/// ", the nearest are ...": an id is a time, so what begins or ends alike is near, and not what one slip makes of it.
+/// Returns "; nearest: ...", with the names that share the longest beginning or end. Ids are times, so this is a
+/// better measure than the number of typing errors.
 fn nearest(word: &str, all: &[PathBuf]) -> String {
     let mut names: Vec<String> = all.iter().map(|path| name(path, all)).collect();
     names.sort_by_key(|name| std::cmp::Reverse(in_common(word, name)));
@@ -146,7 +147,7 @@ fn nearest(word: &str, all: &[PathBuf]) -> String {
     }
 }
 
-/// Letters that two words begin or end with alike.
+/// Returns the number of letters that two words share at the beginning or at the end.
 fn in_common(a: &str, b: &str) -> usize {
     let alike = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
         a.zip(b).take_while(|(a, b)| a == b).count()
@@ -154,7 +155,7 @@ fn in_common(a: &str, b: &str) -> usize {
     alike(&mut a.chars(), &mut b.chars()).max(alike(&mut a.chars().rev(), &mut b.chars().rev()))
 }
 
-/// The first few of `names`.
+/// Joins the first few of `names`.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     const MOST: usize = 4;
     let more = names.len().saturating_sub(MOST);
@@ -162,18 +163,18 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Now, RFC 3339 UTC, whole seconds.
+/// Returns the present time in RFC 3339, UTC, in whole seconds.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |t| t.to_string())
 }
 
-/// The command line, quoted for a shell. Tokens never appear on one: an agent's line is good for one run.
+/// Returns the command line, quoted for a shell, without tokens: an agent's line is valid for one run.
 pub(crate) fn command_line() -> String {
     let args = std::env::args().skip(1).map(|arg| again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as it is given the next time.
+/// Returns a word as it should be typed the next time.
 fn again(word: &str) -> String {
     let is_spent = word.starts_with("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }

@@ -1,8 +1,8 @@
-//! What the exit status says. docs/reference/exit-codes.md is made from this table.
+//! The exit statuses. docs/reference/exit-codes.md is generated from this table.
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Left = 5,
 }
 
-/// Each with its name, and with what it means.
+/// Each exit status with its name and its meaning.
 pub(crate) const ALL: [(Exit, &str, &str); 6] = [
     (Exit::Done, "done", "The command did what was asked. `landspeed verify` found no difference."),
     (
@@ -41,7 +41,7 @@ pub(crate) const ALL: [(Exit, &str, &str); 6] = [
     ),
 ];
 
-/// All of them in one line of help.
+/// Returns all exit statuses in one line for help.
 pub(crate) fn line() -> String {
     let each: Vec<String> = ALL.iter().map(|(exit, name, _)| format!("{} {name}", *exit as u8)).collect();
     format!("Exit status: {}", each.join(", "))

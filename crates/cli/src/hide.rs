@@ -1,4 +1,4 @@
-//! Tokens on the command line, which every user of this machine can read.
+//! Hides tokens on the command line, which every user of this machine can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Result};
@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 
 const SCHEME: &[u8] = b"landspeed://";
 
-/// Writes over the tokens of agents' lines among this process's own arguments: `ps` and records show crosses instead.
-/// Where that fails they stay readable, each until it is used.
+/// Overwrites the tokens of agents' lines in this process's own arguments, so that `ps` shows crosses. If that fails,
+/// each token stays readable until it is used.
 pub(crate) fn tokens() -> Result<()> {
     let line = std::fs::read("/proc/self/cmdline")?;
     let tokens = tokens_in(&line);
@@ -22,15 +22,15 @@ pub(crate) fn tokens() -> Result<()> {
         .try_for_each(|token| memory.write_all_at(&vec![b'x'; token.len()], start + token.start as u64))
 }
 
-/// Where this process's arguments begin: field 48 of /proc/PID/stat (proc_pid_stat(5)).
+/// Returns the address of this process's arguments: field 48 of /proc/PID/stat (proc_pid_stat(5)).
 fn arguments_start() -> Result<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The third field is the first behind the command, which may itself hold spaces and brackets.
+    // The third field follows the command, which may itself contain spaces and brackets.
     let start = stat.rsplit_once(") ").and_then(|(_, fields)| fields.split(' ').nth(48 - 3)?.parse().ok());
     start.ok_or_else(|| Error::other("no start of the arguments in /proc/self/stat"))
 }
 
-/// What stands between the scheme and the '@' of an argument.
+/// Returns the ranges between the scheme and the '@' of arguments.
 fn tokens_in(line: &[u8]) -> Vec<Range<usize>> {
     let schemes = (0..line.len()).filter(|at| line[*at..].starts_with(SCHEME));
     let token = |at: usize| {

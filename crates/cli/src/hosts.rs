@@ -1,4 +1,4 @@
-//! The hosts that a command line names, reached and joined.
+//! Connects to the hosts that a command line names, and joins them.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -26,9 +26,9 @@ pub(crate) struct NamedHosts {
     wishes: Wishes,
 }
 
-/// Joined pairs; what was made for them goes when this is dropped, after the sessions.
+/// Joined pairs. The hosts that were created for them are removed on drop, after the sessions.
 pub(crate) struct Joined {
-    /// The pairs: one, but for fan-in and fan-out.
+    /// The pairs: one, except for fans, programs and labs with several pairs.
     pub(crate) pairs: Vec<Pair>,
     hosts: Box<dyn Hosts>,
 }
@@ -39,21 +39,21 @@ impl Joined {
         Ok((pair, &*self.hosts))
     }
 
-    /// What a wide-area link between the hosts did so far, and whether it can be believed; `None` where they
-    /// are joined by something else.
+    /// Returns the statistics of an emulated wide-area link between the hosts, and whether they are valid; `None`
+    /// without such a link.
     pub(crate) fn wan(&self) -> Option<WanReport> {
         self.hosts.link().map(PathLink::stats).map(judged)
     }
 }
 
 impl NamedHosts {
-    /// Takes the arguments; wrong ones are refused before any host is reached.
+    /// Parses the arguments. Wrong ones are refused before any host is contacted.
     pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<NamedHosts> {
         topology::find(&args.hosts).map_err(usage)?;
         Ok(Self::apart(args, tune))
     }
 
-    /// The same, for hosts that need not be two, nor joined.
+    /// Parses the arguments for hosts that need not be two and are not joined.
     pub(crate) fn apart(args: &HostArgs, tune: bool) -> NamedHosts {
         let ipv6 = match (args.ipv4, args.ipv6) {
             (true, _) => Some(false),
@@ -76,13 +76,13 @@ impl NamedHosts {
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
-    /// The same, whose sessions do not wait for an answer without end once the user asked to stop.
+    /// Makes sessions stop waiting for an answer once the user has requested to stop.
     pub(crate) fn until(mut self, stop: &Stop) -> NamedHosts {
         self.reaching.options.stop = stop.flag();
         self
     }
 
-    /// Whether landspeed makes the hosts itself.
+    /// Returns true if landspeed creates the hosts itself.
     pub(crate) fn in_lab(&self) -> bool {
         labs::is_lab(&self.words)
     }
@@ -91,7 +91,7 @@ impl NamedHosts {
         self.join_others(&self.words)
     }
 
-    /// Joins the hosts of other words.
+    /// Joins the hosts that `words` name.
     pub(crate) fn join_others(&self, words: &[String]) -> Result<Joined> {
         let hosts = labs::open(words)?;
         self.only_two(&*hosts)?;
@@ -100,7 +100,8 @@ impl NamedHosts {
         Ok(Joined { pairs, hosts })
     }
 
-    /// The first host with every other: the hosts of a program. Without hosts or a lab, a lab of as many as it needs.
+    /// Joins the first host with each other one, as programs need it. If none are named
+    /// and it needs more than two, a lab of `least` hosts is created.
     pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<Joined> {
         let words = if self.words.is_empty() && least > 2 {
             vec![format!("lab:switch:{least}")]
@@ -110,7 +111,7 @@ impl NamedHosts {
         self.join_star_of(&words)
     }
 
-    /// The same of the hosts of other words, for grids.
+    /// Joins the first host that `words` name with each other one, for grids.
     pub(crate) fn join_star_of(&self, words: &[String]) -> Result<Joined> {
         let hosts = labs::open(words)?;
         let (first, others) = hosts.hosts().split_first().context("no hosts")?;
@@ -121,7 +122,7 @@ impl NamedHosts {
         Ok(Joined { pairs, hosts })
     }
 
-    /// Every pair of hosts that is meant to talk: one, but for `lab:wan:pairs=N`.
+    /// Joins the pairs that the topology defines: one, except for `lab:wan:pairs=N`.
     pub(crate) fn join_pairs(&self) -> Result<Joined> {
         let hosts = labs::open(&self.words)?;
         self.only_two(&*hosts)?;
@@ -129,7 +130,7 @@ impl NamedHosts {
         Ok(Joined { pairs, hosts })
     }
 
-    /// A host too many is a mistake, and no host to leave out.
+    /// Returns an error for more than two hosts: none of them may be left out silently.
     fn only_two(&self, hosts: &dyn Hosts) -> Result<()> {
         if !hosts.is_lab() && hosts.hosts().len() > 2 {
             bail!(
@@ -140,7 +141,7 @@ impl NamedHosts {
         Ok(())
     }
 
-    /// Every host named, each under an agent and not joined to any other; none named is this machine.
+    /// Connects to each named host without joining them; this machine if none is named.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
         let places = words.iter().map(|word| Ok(topology::Host::from(word.parse::<topology::HostSpec>()?)));
@@ -148,8 +149,8 @@ impl NamedHosts {
         places.iter().map(|place| Ok(Host::probe(self.reaching.session(place)?)?)).collect()
     }
 
-    /// The last host with every other: all others send to it where `inwards`, else it sends to all others. Each host has
-    /// one session, whatever number of pairs it is in.
+    /// Joins the last host with each other one: all others send to it if `inwards`, otherwise it sends to all others.
+    /// Each host has one session, however many pairs it is in.
     pub(crate) fn join_fan(&self, inwards: bool) -> Result<Joined> {
         let hosts = labs::open(&self.words)?;
         if hosts.hosts().len() < 3 {
@@ -158,7 +159,7 @@ impl NamedHosts {
         self.fan(hosts, inwards)
     }
 
-    /// The same of the hosts of other words, for grids: there a fan begins with one client.
+    /// Joins a fan of the hosts that `words` name, for grids, in which a fan may have a single client.
     pub(crate) fn join_fan_of(&self, words: &[String], inwards: bool) -> Result<Joined> {
         self.fan(labs::open(words)?, inwards)
     }
@@ -197,19 +198,19 @@ impl NamedHosts {
     }
 }
 
-/// A session may take the path that is measured: where no setting is turned, which a silent controller gives back soon, it
-/// outlives a silence of the path.
+/// Returns the options of sessions. A session may use the measured path, so it should survive a silence of that path.
+/// If settings change, the lease stays short, because a silent controller's settings must be restored soon.
 fn options(patience: Nanos, tune: bool) -> Options {
     let usual = Options::default();
     let lease = if tune { usual.lease } else { usual.lease.max(patience + usual.lease).min(LONGEST_LEASE) };
     Options { notices: LineSink::stderr(), lease, ..usual }
 }
 
-/// Agents take no longer one.
+/// The longest lease that agents accept.
 const LONGEST_LEASE: Nanos = Nanos::secs(120);
 
-/// Addresses of a host to try first: its own where the topology knows them, else the one in its agent's line, or the one at
-/// which ssh reached it and what its name means here.
+/// Returns addresses of a host to try first: those that the topology knows; then the one in its agent's line, or the
+/// one that ssh reached and those that its name resolves to here.
 fn hints(host: &topology::Host, b: &Host) -> Vec<IpAddr> {
     let known = host.v4.map(IpAddr::from).into_iter().chain(host.v6.map(IpAddr::from));
     let named = match &host.reach {
@@ -223,14 +224,14 @@ fn hints(host: &topology::Host, b: &Host) -> Vec<IpAddr> {
     known.chain(named).collect()
 }
 
-/// What a name means here. `getent` is asked, because a static binary cannot: its getaddrinfo(3) loads the host's NSS modules,
-/// which need another libc, and crashes (docs/decisions/0030).
+/// Resolves a name with `getent`. A static binary cannot do it, because its getaddrinfo(3) loads the host's NSS
+/// modules, which need another libc, and crashes (docs/decisions/0030).
 fn addresses(name: &str) -> Vec<IpAddr> {
     let said = Command::new("getent").args(["ahosts", name]).output().map(|output| output.stdout);
     let said = said.unwrap_or_default();
     let words = String::from_utf8_lossy(&said);
     let streams = words.lines().filter(|line| line.contains("STREAM"));
-    // The zone of a link-local address is this machine's; the hosts have their own.
+    // The zone of a link-local address is valid only on this machine.
     streams.filter_map(|line| line.split([' ', '%']).next()?.parse().ok()).collect()
 }
 
@@ -239,10 +240,10 @@ pub(crate) fn flow_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Tra
     Ok((transport, landspeed_experiment::flow(transport, &set)?))
 }
 
-/// Settings of the flow that a workload has where the user names none, as (name, value).
+/// Settings of the flow that a workload uses by default, as (name, value).
 type Usual = &'static [(&'static str, &'static str)];
 
-/// What is set of the flow by name, and its transport.
+/// Returns the transport and the settings of the flow that are set by name.
 pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Transport, Settings)> {
     let transport =
         landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
@@ -258,7 +259,7 @@ pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Tran
     Ok((transport, set))
 }
 
-/// "mtu=9000,tso=on": settings by name, each checked against its domain, and none named twice.
+/// Parses settings such as "mtu=9000,tso=on". Each is checked against its domain, and none may occur twice.
 pub(crate) fn parse_settings<'a>(texts: impl IntoIterator<Item = &'a String>) -> Result<Settings> {
     parse(texts, all_factors())
 }

@@ -1,4 +1,4 @@
-//! What a run kept of one host: the part of a record that can last.
+//! The settings that a run kept on one host, which can be made permanent.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine,
 use crate::args::{KeptArgs, SideArg};
 use crate::data;
 
-/// What of a run is to last, on either host.
+/// The settings of a run that are to be permanent, of both hosts.
 pub(crate) struct KeptSettings {
     pub(crate) path: PathBuf,
     pub(crate) summary: TuneSummary,
     record: Record,
-    /// The final setting, by default less what was not confirmed.
+    /// The final setting, by default without changes that were not confirmed.
     end: Cell,
     pub(crate) unconfirmed: Vec<LeftOut>,
 }
@@ -31,7 +31,7 @@ impl KeptSettings {
         Ok(KeptSettings { path, summary, record, end, unconfirmed })
     }
 
-    /// The host's interface on the path.
+    /// Returns the host's interface on the path.
     pub(crate) fn interface(&self, side: Side) -> Option<&str> {
         self.record.path().map(|path| path.link(side))
     }
@@ -41,12 +41,12 @@ impl KeptSettings {
         self.summary.host(side).links.iter().find(|link| link.name == name)
     }
 
-    /// Settings of the host that the run kept.
+    /// Returns the host's settings that the run kept.
     pub(crate) fn of_host(&self, side: Side) -> Vec<Change<'_>> {
         changes(self.summary.start_cell.host(side), self.end.host(side)).collect()
     }
 
-    /// Settings of the flow that the run kept: the application's.
+    /// Returns the flow's settings that the run kept, which the program must set.
     pub(crate) fn of_flow(&self) -> Vec<Change<'_>> {
         changes(&self.summary.start_cell.flow, &self.end.flow).collect()
     }
@@ -57,7 +57,7 @@ impl KeptSettings {
         Ok(persist(&Kept { start, end, side, link, origin: &origin }, all_factors())?)
     }
 
-    /// The host of the run that this host is, or the one that is asked for.
+    /// Returns the side of the run that this host is, or checks that it is the side `asked`.
     pub(crate) fn side_here(&self, asked: Option<SideArg>) -> Result<Side> {
         let here = host::probe();
         let sides = asked.map_or(Side::BOTH.to_vec(), |side| vec![side.into()]);
@@ -74,7 +74,7 @@ impl KeptSettings {
         }
     }
 
-    /// Why a host of the run cannot be this one; `None` where it looks alike.
+    /// Returns why this host cannot be that side of the run; `None` if it looks the same.
     fn differs(&self, side: Side, here: &HostFacts) -> Option<String> {
         let then = self.summary.host(side);
         if then.hostname != here.hostname {
@@ -101,7 +101,7 @@ impl From<SideArg> for Side {
     }
 }
 
-/// The setting that lasts: the final one, by default less what was not confirmed, which comes second.
+/// Returns the setting to make permanent, and the changes left out because they were not confirmed.
 fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<LeftOut>) {
     if unconfirmed {
         return (summary.final_cell.clone(), Vec::new());

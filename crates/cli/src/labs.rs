@@ -1,4 +1,4 @@
-//! Labs of this machine: made, and taken down with what journals of knobs say of their hosts.
+//! Creates and removes labs of this machine, together with the journals about their hosts' settings.
 
 use std::process::ExitCode;
 
@@ -7,13 +7,13 @@ use landspeed_knob::journal;
 use landspeed_topology::lab::{self, Removed, Which};
 use landspeed_topology::{self as topology, Hosts};
 
-/// Whether the words name hosts that landspeed makes itself.
+/// Returns true if the words name hosts that landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {
     let plan = topology::find(words).and_then(|topology| topology.plan(words));
     plan.is_ok_and(|plan| plan.is_lab())
 }
 
-/// Opens the hosts that the words name. Where these are a lab, those that a crash left behind go.
+/// Opens the hosts that the words name. Opening a lab removes the labs that a crash left behind.
 pub(crate) fn open(words: &[String]) -> Result<Box<dyn Hosts>> {
     let hosts = topology::open(words)?;
     if hosts.is_lab() {
@@ -22,7 +22,7 @@ pub(crate) fn open(words: &[String]) -> Result<Box<dyn Hosts>> {
     Ok(hosts)
 }
 
-/// Takes down labs whose owner has died; what cannot be is said, and no reason not to go on.
+/// Removes labs whose owner has died. A failure is reported and ignored.
 pub(crate) fn sweep() {
     if let Err(error) = down(&Which::Stale) {
         let line = landspeed_report::safe(&format!("{error:#}"));
@@ -30,19 +30,19 @@ pub(crate) fn sweep() {
     }
 }
 
-/// Takes labs down. The settings of their hosts went with them, and so do journals about these.
+/// Removes labs and the journals about their hosts, whose settings no longer exist.
 pub(crate) fn down(which: &Which) -> Result<Vec<Removed>> {
     let gone = lab::down(which)?;
     forget(&gone)?;
     Ok(gone)
 }
 
-/// Takes down the labs of this process, which makes no more.
+/// Removes the labs of this process, which creates no more.
 pub(crate) fn leave() -> Result<()> {
     forget(&lab::leave()?)
 }
 
-/// Plays the keeper of the process that started this one; never called by a person.
+/// Runs the keeper of the process that started this one; never called by people.
 pub(crate) fn keep() -> Result<ExitCode> {
     if !lab::outlive_owner() {
         eprintln!("landspeed keeper is started by a process that makes a lab, not by hand");

@@ -30,13 +30,13 @@ fn main() -> ExitCode {
     };
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        // A reader that has gone (`landspeed --help | head -1`) is no failure.
+        // A reader that has closed the pipe (`landspeed --help | head -1`) is not an error.
         Err(text) => {
             let _ = text.print();
             return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
         }
     };
-    // What was parsed holds them still.
+    // The parsed arguments still contain the tokens.
     let _ = hide::tokens();
     landspeed_topology::lab::keep_with(landspeed_daemon::own_command("keeper"));
     let ended = run(arguments.command);
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what went wrong.
+/// Prints an error and returns its exit code.
 fn fail(error: &anyhow::Error) -> ExitCode {
     let line = Output::stderr().spell(&safe(&line(error)));
     let _ = writeln!(std::io::stderr(), "landspeed: {line}");
@@ -60,14 +60,14 @@ fn status(error: &anyhow::Error) -> Exit {
         Some(landspeed_experiment::Error::NotRestored(_)) => Exit::NotRestored,
         Some(landspeed_experiment::Error::Left(_)) => Exit::Left,
         _ if error.is::<output::WrongUsage>() => Exit::Usage,
-        // Refused as clap refuses what cannot be.
+        // clap refuses impossible arguments with the same status.
         _ if matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. })) => Exit::Usage,
         _ => Exit::Failed,
     }
 }
 
-/// The error with its causes. Libraries' errors name what brought them about themselves, so a cause that has been
-/// said is not said again.
+/// Returns the error with its causes. Errors of libraries often include their cause, so a cause that is already part
+/// of the text is not repeated.
 fn line(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
         "" => cause,

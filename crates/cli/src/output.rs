@@ -1,4 +1,4 @@
-//! What is said to the user, and asked.
+//! Output for the user, and questions to the user.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::args::{FormArgs, ListArgs};
 
-/// Prints a list as a table or as a document, and writes it as CSV where that is asked for.
+/// Prints a list as a table or as a JSON document, and writes it as CSV if requested.
 pub(crate) fn list(
     heads: &[&str],
     rows: &[Vec<String>],
@@ -22,7 +22,7 @@ pub(crate) fn list(
     list_as(heads, rows, document, form, || landspeed_report::table(heads, rows, Output::stdout()))
 }
 
-/// The same, which a person sees as `text`.
+/// Prints a list as `text` or as a JSON document, and writes it as CSV if requested.
 pub(crate) fn list_as(
     heads: &[&str],
     rows: &[Vec<String>],
@@ -48,14 +48,14 @@ pub(crate) fn present(
     out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
 }
 
-/// Writes a file where one is asked for.
+/// Writes a file, if one is requested.
 fn save(file: Option<&Path>, text: impl Fn() -> String) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
     std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Prints on standard output, ending with one newline; a reader that has gone is an error that `main`
-/// knows.
+/// Prints text on standard output, with exactly one newline at the end. Returns an error if the reader has closed the
+/// pipe, which `main` ignores.
 pub(crate) fn out(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.trim_end().as_bytes())?;
@@ -64,7 +64,8 @@ pub(crate) fn out(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is being done, and for how long: on a line that moves, or every 30 s.
+/// A progress line with the present activity and its duration, redrawn on a terminal and printed every 30 s
+/// elsewhere.
 pub(crate) struct Doing {
     now: Arc<Mutex<(String, Instant)>>,
     moving: Moving,
@@ -83,19 +84,19 @@ impl Doing {
         Doing { now, moving: Moving::new(Output::stderr(), line) }
     }
 
-    /// This is done from now on.
+    /// Sets the present activity.
     pub(crate) fn begin(&self, what: &str) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = (safe(what), Instant::now());
         self.moving.draw();
     }
 
-    /// Says a line that stays.
+    /// Prints a permanent line.
     pub(crate) fn say(&self, line: &str) {
         self.moving.say(line);
     }
 }
 
-/// Arguments that are wrong in a way that only landspeed sees.
+/// An error in the arguments that only landspeed, and not clap, detects.
 #[derive(Debug)]
 pub(crate) struct WrongUsage(String);
 
@@ -111,7 +112,7 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     WrongUsage(error.to_string()).into()
 }
 
-/// Asks on the terminal; an error unless the answer is yes.
+/// Asks a question on the terminal. Returns an error unless the answer is yes.
 pub(crate) fn agree(question: &str) -> Result<()> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -124,7 +125,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
     err.flush()?;
     let mut answer = String::new();
     if stdin.read_line(&mut answer)? == 0 {
-        // The end of the input leaves the cursor behind the question.
+        // At the end of the input, the cursor is still after the question.
         writeln!(err)?;
     }
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { bail!("nothing was changed") }

@@ -1,20 +1,20 @@
-//! Files that are written whole or not at all.
+//! Writes files completely or not at all.
 
 use std::fs::{File, Permissions};
 use std::io::{Result, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Puts a file in place, its folders made where they are missing. Whatever interrupts this, a crash of the machine too,
-/// what stood at `path` before stands there still, or the new file does with all of its text.
+/// Puts a file in place, and creates missing folders. After any interruption, even a crash of the machine, either the
+/// previous file is at `path` or the new one with all of its text.
 ///
 /// # Errors
-/// The file system's; nothing was changed at `path` then.
+/// Returns an error if the file system does; `path` is unchanged then.
 pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     std::fs::create_dir_all(folder)?;
-    // The name, with neither suffix nor a place in an order, is one that no program reads that is left after a crash.
+    // The name has neither a suffix nor a number, so no program reads a file that a crash leaves behind.
     let mut file = tempfile::Builder::new()
         .prefix(".landspeed-")
         .permissions(Permissions::from_mode(0o600))
@@ -23,13 +23,13 @@ pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     file.persist(path)?;
-    // A name is as durable as the folder that it is in; one of a folder made just now, as that one's.
+    // A name is durable once its folder is synced, and so is that of a new folder in its parent.
     sync(folder)?;
     missing.into_iter().filter_map(Path::parent).try_for_each(sync)
 }
 
 fn sync(folder: &Path) -> Result<()> {
-    // A relative path of one component has "" for its folder.
+    // The folder of a relative path with one component is "".
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
 }

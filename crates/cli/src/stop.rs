@@ -1,9 +1,9 @@
-//! What Ctrl-C, SIGTERM and a closed terminal do.
+//! The effects of Ctrl-C, SIGTERM and a closed terminal.
 //!
-//! At first they end this process at once, with 128 and the signal's number: its labs are taken down, and nothing else
-//! was changed. Once there is something to finish, to restore or to report ([`Stop::in_order`]), the first signal asks
-//! for an orderly end and says so; a second Ctrl-C ends the process at once all the same, and agents and guardians
-//! restore what it leaves.
+//! At first they end this process immediately, with status 128 plus the signal's number. Its labs are removed;
+//! nothing else has been changed. Once there is something to finish, to restore or to report ([`Stop::in_order`]),
+//! the first signal requests an orderly end and prints a message. A second Ctrl-C still ends the process immediately,
+//! and agents and guardians restore the settings.
 
 use std::io::{self, Write};
 use std::process::exit;
@@ -19,22 +19,23 @@ use crate::labs;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// The thread that ends this process holds it.
+/// Held by the thread that ends this process.
 static ENDING: Mutex<()> = Mutex::new(());
 
-/// Set once the user asked for an orderly end.
+/// The user's request for an orderly end, which signals set.
 #[derive(Clone)]
 pub(crate) struct Stop {
     asked: Arc<AtomicBool>,
     manner: Arc<Mutex<Manner>>,
-    /// When the first signal came.
+    /// Time of the first signal.
     since: Arc<OnceLock<Instant>>,
 }
 
-/// A second signal within this time is the first one again: timeout(1) and sudo send it to a process and to its group.
+/// Time within which a second signal counts as the first one: timeout(1) and sudo send a signal to a process and to
+/// its group.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How a signal ends the process, and what is said then.
+/// How a signal ends the process, and the message that it prints.
 #[derive(Clone)]
 enum Manner {
     AtOnce(Arc<dyn Fn() -> String + Send + Sync>),
@@ -42,7 +43,7 @@ enum Manner {
 }
 
 impl Stop {
-    /// Signals end this process at once from here on.
+    /// Handles signals from here on; they end this process immediately.
     pub(crate) fn on_signals() -> io::Result<Stop> {
         let mut signals = Signals::new(SIGNALS)?;
         let stop = Stop {
@@ -56,17 +57,17 @@ impl Stop {
         Ok(stop)
     }
 
-    /// A signal ends this process at once and says `what`.
+    /// Makes a signal end this process immediately and print `what`.
     pub(crate) fn at_once(&self, what: &'static str) {
         self.at_once_saying(|| what.to_owned());
     }
 
-    /// The same, where what there is to say, or to tidy up, is known only then.
+    /// Makes a signal end this process immediately, after `what` has cleaned up and returned the message.
     pub(crate) fn at_once_saying(&self, what: impl Fn() -> String + Send + Sync + 'static) {
         *self.manner() = Manner::AtOnce(Arc::new(what));
     }
 
-    /// From here on the first signal asks for an orderly end, and says `what` is done then.
+    /// Makes the first signal from here on request an orderly end and print `what`.
     pub(crate) fn in_order(&self, what: &'static str) {
         *self.manner() = Manner::InOrder(what);
     }
@@ -88,7 +89,7 @@ impl Stop {
         }
     }
 
-    /// What is set then, for those who look by themselves.
+    /// Returns the flag that a request sets, for code that checks it directly.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.asked)
     }
@@ -104,8 +105,8 @@ impl Stop {
     }
 }
 
-/// Waits for ever where a signal is ending this process, which is then not for the caller to end: it may have
-/// failed only because its lab went.
+/// Blocks forever if a signal is already ending this process. The caller must not end it then: its error may only be
+/// due to the removal of its lab.
 pub(crate) fn unless_leaving() {
     drop(ENDING.lock().unwrap_or_else(PoisonError::into_inner));
 }

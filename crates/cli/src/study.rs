@@ -1,4 +1,4 @@
-//! What `landspeed compare` is asked to study, and how its record is written.
+//! The studies that `landspeed compare` can run, and the recording of their runs.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,27 +21,28 @@ use landspeed_units::{Bytes, Nanos, did_you_mean};
 use crate::args::{AskArg, CompareArgs, HostArgs};
 use crate::stop::Stop;
 
-/// The study's nine (cottrell-2005 section II.A), and today's two defaults.
+/// The study's nine protocols (cottrell-2005 section II.A), and the present defaults cubic and bbr.
 const PROTOCOLS: [&str; 11] =
     ["reno", "highspeed", "htcp", "scalable", "fast", "ltcp", "hstcp_lp", "bic", "udt", "cubic", "bbr"];
-/// The paper's longest path. Its queue is not told.
+/// The paper's longest path. The paper does not state its queue.
 const PATH: &str = "lab:wan:rate=1G,rtt=164ms,queue=0.5bdp";
-/// A region must be this many times as long as slow start from ten segments to the path's window, or it shows little else.
+/// Least length of a region, as a multiple of slow start from ten segments to the path's window; shorter regions show
+/// little else.
 const SLOW_STARTS: f64 = 2.0;
-/// Bytes of each short flow: a page of the web, of some size (HTTP Archive's median is 2 MB by some 70 requests).
+/// Bytes of each short flow, about the size of a web page (HTTP Archive's median is 2 MB in some 70 requests).
 const SHORT: Bytes = Bytes::kib(64);
-/// Short flows start this many times in a run.
+/// Number of short flows in a run.
 const SHORT_FLOWS: u64 = 40;
 
-/// Packets of the lab's links.
+/// MTU of the lab's links in bytes.
 const MTU: u16 = 1500;
 
-/// The hosts as given, or the paper's path in a lab.
+/// Returns the hosts as given, or the paper's path in a lab.
 pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
     if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.hosts.clone() }
 }
 
-/// The path that the words plan; `None` for hosts that landspeed does not join itself.
+/// Returns the path that the words describe; `None` for hosts that landspeed does not join itself.
 pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     let Some(path) = topology::path(words)? else { return Ok(None) };
     let words = words.join(" ");
@@ -60,7 +61,7 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     }))
 }
 
-/// Refuses a path of which the simulator would leave something out.
+/// Refuses a path with properties that the simulator does not model.
 pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     let others = topology::path(words)?.map(|path| path.others()).unwrap_or_default();
     match others.first() {
@@ -69,7 +70,7 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     }
 }
 
-/// What joined hosts tell of their path; its queue is unknown, and its rate where no link tells one.
+/// Returns the path between joined hosts. Its queue is unknown, and so is its rate if no link reports one.
 pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
     StudyPath {
         rate_bps: pair.link_rate().unwrap_or_default(),
@@ -81,7 +82,7 @@ pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
     }
 }
 
-/// Refuses what no study can have, before anything is reached.
+/// Refuses options that no study supports, before any host is contacted.
 pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
     if args.ask.contains(&AskArg::RoundTrips) && !args.simulate {
@@ -131,7 +132,7 @@ fn is_tcps(text: &str) -> bool {
     parsed(text).is_ok_and(|contestant| is_tcp(contestant.transport()))
 }
 
-/// Those of the default that `engine` can run.
+/// Returns the default protocols that `engine` can run.
 fn default_protocols(engine: Engine) -> Vec<&'static str> {
     let can_run = |name: &&str| match engine {
         Engine::Simulator => simulates(name).is_ok(),
@@ -140,8 +141,8 @@ fn default_protocols(engine: Engine) -> Vec<&'static str> {
     PROTOCOLS.into_iter().filter(can_run).collect()
 }
 
-/// Why a study that was to run on a lab's sockets is simulated instead: root may make the lab, and yet this kernel loads no
-/// congestion control. Who is not root is told to be, later.
+/// Returns why a study on a lab's sockets must be simulated instead: the user is root and may create the lab, but
+/// this kernel loads no congestion control. Other users get an error later, when the lab is created.
 pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
     let given = &args.protocols;
     let ours = |name: &String| CONTROLS.iter().any(|row| row.name == name && !row.is_kernels());
@@ -172,7 +173,7 @@ pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: Engine) -> Re
     Ok(Study { contests, ..study })
 }
 
-/// Seconds from ten segments (RFC 6928) to the path's window, doubling each round trip.
+/// Returns the seconds of slow start from ten segments (RFC 6928) to the path's window, doubling each round trip.
 fn slow_start(path: &StudyPath) -> f64 {
     let segments = path.bdp().0 as f64 / f64::from(path.mtu_bytes.max(1));
     path.rtt_ns.as_secs_f64() * (segments / 10.0).log2().max(1.0)
@@ -189,7 +190,7 @@ fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<
         AskArg::Regions => each(names, "", &Question::Regions),
         AskArg::Meetings => meetings(names),
         AskArg::ShortFlows => {
-            // The last one starts a whole interval before the end.
+            // The last flow starts a full interval before the end.
             let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
             each(names, " with short flows", &Question::ShortFlows { size_bytes: SHORT, every_ns })
         }
@@ -203,7 +204,7 @@ fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<
     }
 }
 
-/// Whether a study can bound what flows have in flight: on sockets it does so by TCP's buffers.
+/// Returns true if a study can limit the data in flight; on sockets it uses TCP's buffers for that.
 fn bounds(engine: Engine, name: &str) -> bool {
     engine == Engine::Simulator || is_tcps(name)
 }
@@ -212,7 +213,7 @@ fn contest(name: String, contestants: &[&str], question: Question) -> Contest {
     Contest { name, contestants: contestants.iter().map(|name| (*name).to_owned()).collect(), question }
 }
 
-/// A contest of each protocol for itself, named after it and `what`.
+/// Returns one contest per protocol, named after it and `what`.
 fn each(names: &[&str], what: &str, question: &Question) -> Vec<Contest> {
     names.iter().map(|name| contest(format!("{name}{what}"), &[name], question.clone())).collect()
 }
@@ -223,7 +224,8 @@ fn meetings(names: &[&str]) -> Vec<Contest> {
     pairs.map(|(one, two)| contest(format!("{one} beside {two}"), &[one, two], Question::Meeting)).collect()
 }
 
-/// 1, 2, 4 ... streams of each protocol; for each number three windows, about an even part of what path and queue hold.
+/// Returns contests of 1, 2, 4 ... streams of each protocol. Each number has three windows around an even share of
+/// the capacity of path and queue.
 fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     let counts = std::iter::successors(Some(1_u16), |n| n.checked_mul(2)).take_while(|n| *n <= most);
     let even = |streams: u16| (path.bdp().0 + path.room().0 / 2) / u64::from(streams);
@@ -252,7 +254,7 @@ pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
     )
 }
 
-/// The record's file first, then the terminal.
+/// Writes each line to the record first, then reports it on the terminal.
 pub(crate) struct Recorder {
     writer: Writer,
     stop: Stop,
@@ -260,22 +262,22 @@ pub(crate) struct Recorder {
     moving: Moving,
 }
 
-/// How far a study has come.
+/// The progress of a study.
 struct Progress {
     study: Study,
-    /// Contests and repeats of the runs that are still to be made, the next one last.
+    /// Contests and repeats of the remaining runs, the next one last.
     ahead: Vec<(String, u32)>,
     made: usize,
     planned: usize,
-    /// When the study went on, and the run at hand began.
+    /// Times when the study started or was resumed, and when the present run began.
     began: Instant,
     run_began: Instant,
-    /// Runs that were made since.
+    /// Number of runs since `began`.
     since: u32,
 }
 
 impl Recorder {
-    /// Says what the study is about to do. `done` are the runs in the record.
+    /// Announces the study. `done` are the runs that the record already has.
     pub(crate) fn new(writer: Writer, stop: Stop, study: &Study, done: &HashSet<(String, u32)>) -> Self {
         let name = |(contest, repeat): (usize, u32)| (study.contests[contest].name.clone(), repeat);
         let planned = order(study).into_iter().map(name).collect::<Vec<_>>();
@@ -299,7 +301,7 @@ impl Recorder {
 }
 
 impl Progress {
-    /// "36 runs of 1 min 20 s: about 48 min".
+    /// Returns the size of the study: "36 runs of 1 min 20 s: about 48 min".
     fn total(&self) -> String {
         let runs = match (self.made, self.planned) {
             (0, planned) => format!("{planned} runs"),
@@ -311,12 +313,13 @@ impl Progress {
         }
     }
 
-    /// What the flows of a run take; a simulated one takes what it takes.
+    /// Returns the length of a run on sockets; that of a simulated run is unknown.
     fn length(&self) -> Option<Nanos> {
         (self.study.engine == Engine::Kernel).then(|| self.study.duration())
     }
 
-    /// The time of all runs ahead: of each as long as those took that were made, or as its flows take.
+    /// Returns the estimated time of the remaining runs, from the mean of those that were made, or from the length of
+    /// their flows.
     fn left(&self) -> Nanos {
         let each = match self.since {
             0 => self.length().unwrap_or_default(),

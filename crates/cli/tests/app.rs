@@ -1,4 +1,4 @@
-//! Applications: real programs in labs, and what becomes of those that behave badly.
+//! Tests of applications: real programs in labs, and the handling of those that behave badly.
 
 mod support;
 
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use support::ours::{Place, processes, signal, within};
 use support::{LANDSPEED, needs_root, output, sh, text};
 
-/// An application of a shell's commands: a server, and a client whose output has the figure.
+/// Writes an application of two shell commands: a server, and a client whose output has the figure.
 fn application(place: &Place, server: &str, client: &str, more: &str) -> PathBuf {
     let quoted = |text: &str| serde_json::to_string(text).expect("text");
     let file = place.path().join("mine.toml");
@@ -29,29 +29,29 @@ fn application(place: &Place, server: &str, client: &str, more: &str) -> PathBuf
     file
 }
 
-/// A server that serves, by a sleep that nothing else on the machine takes.
+/// Returns a server that sleeps for a time that no other process on the machine uses.
 fn server(seconds: u32) -> String {
     format!("echo ready; exec sleep {seconds}")
 }
 
-/// A client that answers.
+/// A client that prints a figure.
 const CLIENT: &str = "echo answers: 42";
 
-/// With a descriptor that landspeed inherits, and hands on to what it starts.
+/// Measures an application, with a descriptor that landspeed inherits and passes on to its children.
 fn measured(place: &Place, file: &Path) -> Output {
     let app = format!("app:{}", file.display());
     let mut landspeed = place.landspeed(&["measure", &app, "--json"]);
-    // SAFETY: as below.
+    // SAFETY: dup2(2) takes numbers only.
     let open = || match unsafe { libc::dup2(libc::STDERR_FILENO, 77) } {
         77 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     };
-    // SAFETY: dup2(2) is async-signal-safe (signal-safety(7)) and takes numbers.
+    // SAFETY: dup2(2) is async-signal-safe (signal-safety(7)).
     unsafe { landspeed.pre_exec(open) };
     landspeed.output().expect("landspeed runs")
 }
 
-/// Runs an application that goes wrong; what is said of it.
+/// Runs an application that fails, and returns the error message.
 fn refused(server: &str, client: &str) -> String {
     let place = Place::new();
     let found = measured(&place, &application(&place, server, client, ""));
@@ -62,7 +62,8 @@ fn refused(server: &str, client: &str) -> String {
     err
 }
 
-/// No process of a role, and no directory, is there any more: neither landspeed's nor one whose command line matches.
+/// Panics unless all processes and directories of roles disappear, those of landspeed and those whose command line
+/// matches.
 fn nothing_is_left(place: &Place, programs: &str) {
     let left = || text(&output(&format!("pgrep -f '^({programs})' -a"))).0;
     let gone = || processes(place.path()).is_empty() && left().is_empty();
@@ -75,7 +76,7 @@ fn a_program_is_a_workload_and_its_figure_is_told() {
     needs_root!();
     let place = Place::new();
     let parameter = "[[role.file]]\npath = \"sub/data\"\nbytes = \"100K\"\nseed = 7\n";
-    // The client sees its files, its own directory, no process but its own, no descriptor of ours, and is not root.
+    // The client sees its files, its own directory, no process but its own, no inherited descriptor, and is not root.
     let client = "for fd in /proc/$$/fd/*; do case $(basename $fd) in 0|1|2) ;; *) test ! -e $fd || exit 4;; esac; done; \
                   test $(wc -c < sub/data) = 102400 && test $(id -un) = nobody && test $(pwd) = {dir} && \
                   test $(ls -d /proc/[0-9]* | wc -l) -lt 10 && touch {dir}/own && echo answers: 42.5";
@@ -111,7 +112,7 @@ fn what_a_program_drew_is_on_the_page_of_a_grid_once_for_each_cell() {
     let page = std::fs::read_to_string(page).expect("a page");
     assert_eq!(page.matches(&format!("data:image/png;base64,{PIXEL}\"")).count(), 2);
 
-    // What is no picture never gets that far.
+    // Output that is not a picture is refused.
     let file = application(&place, &server(1011), &drawn("PHN2Zz4="), more);
     let (_, err) = text(&measured(&place, &file));
     assert!(err.contains("what is at /drawn is no PNG file"), "{err}");
@@ -162,7 +163,7 @@ fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
 #[test]
 fn what_a_killed_run_had_started_is_gone() {
     needs_root!();
-    // `make kills` draws more of them.
+    // `make kills` runs more of these.
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     for number in 0..count {
         let (moment, all) = (200 + number * 1000 / count, number % 2 == 1);
@@ -172,7 +173,7 @@ fn what_a_killed_run_had_started_is_gone() {
         let mut run = place.landspeed(&["measure", &app]).spawn().expect("landspeed runs");
         std::thread::sleep(Duration::from_millis(moment));
         if all {
-            // The controller and its agents at once: nothing is left to clean up but the kernel.
+            // The controller and its agents die together: only the kernel is left to clean up.
             for pid in processes(place.path()) {
                 signal(pid.pid, Signal::KILL);
             }

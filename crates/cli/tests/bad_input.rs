@@ -1,5 +1,5 @@
-//! Bad input: each a one-line error that names the thing and the remedy, a non-zero exit, and nothing
-//! changed.
+//! Tests that bad input results in a one-line error that names the problem and the remedy, a non-zero exit code, and
+//! no changes.
 
 mod support;
 
@@ -17,7 +17,7 @@ fn landspeed(args: &[&str]) -> Output {
         .expect("landspeed runs")
 }
 
-/// One line on standard error that contains all of `words`, and failure.
+/// Panics unless the output is a failure with one line on standard error that contains all of `words`.
 fn refused(output: &Output, words: &[&str]) {
     let (out, err) = text(output);
     assert!(!output.status.success(), "succeeded: {out}{err}");
@@ -41,7 +41,7 @@ fn unknown_names_are_refused_by_name() {
 #[test]
 fn options_that_do_not_go_together_are_refused() {
     refused(&landspeed(&["explain", "--top", "--sizes"]), &["--sizes", "--top"]);
-    // Nothing loses a segment on purpose but a link of our own.
+    // Only an emulated link can drop a segment on purpose.
     for hosts in [&[][..], &["lab"], &["lab:switch:3"], &["a.example", "b.example"]] {
         let args = [&["tune", "--record-run", "--recovery", "--yes"], hosts].concat();
         refused(&landspeed(&args), &["--recovery", "lab:wan:"]);
@@ -99,7 +99,7 @@ impl Cabled {
         Cabled(names)
     }
 
-    /// `landspeed COMMAND netns:a netns:b REST`.
+    /// Runs `landspeed COMMAND netns:a netns:b REST`.
     fn run(&self, command: &[&str], rest: &[&str]) -> Output {
         let words = self.0.clone().map(|name| format!("netns:{name}"));
         landspeed(&[command, &words.each_ref().map(String::as_str), rest].concat())
@@ -131,7 +131,7 @@ fn what_hosts_cannot_do_is_refused_by_name() {
     let report: landspeed_record::MeasureReport =
         serde_json::from_slice(&used.stdout).expect("a measurement");
     assert_eq!(report.tcp[0].congestion, ["reno"]);
-    // A process of another namespace, and another user's.
+    // A process in another namespace, and a process of another user.
     let mut child = Command::new("ip").args(["netns", "exec", a, "sleep", "60"]).spawn().expect("ip runs");
     let pid = child.id().to_string();
     let moved =
@@ -157,7 +157,7 @@ fn one_host_twice_is_wrong_usage() {
     }
 }
 
-/// Each workload's help has its own options first, and none that it has no use for.
+/// Tests that a workload's help has its own options, and none that it does not use.
 #[test]
 fn the_help_of_a_workload_is_its_own() {
     let connect = text(&landspeed(&["measure", "connect", "-h"])).0;
@@ -176,8 +176,7 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().display().to_string();
-    // A file system of its own, so small that a few trials fill it; in a mount namespace that ends
-    // with the command.
+    // A separate file system that a few trials fill, in a mount namespace that ends with the command.
     let script = format!(
         "mount -t tmpfs -o size=64k none {dir} && {LANDSPEED} tune --budget 60s --data-dir {dir} --only mtu; code=$?; exit $code"
     );

@@ -1,5 +1,5 @@
-//! Which interfaces carry the data where routes and addresses name others, what is tuned then, and how a host with many
-//! addresses is reached.
+//! Tests of paths whose data use other interfaces than routes and addresses indicate, of the settings changed there,
+//! and of hosts with many addresses.
 
 mod support;
 
@@ -17,7 +17,7 @@ use landspeed_workload::stream;
 
 use support::{LANDSPEED, needs_root, output, sh, text};
 
-/// Two network namespaces, and a third one between them; removed when dropped.
+/// Two network namespaces, and a third one between them; removed on drop.
 struct Two(String);
 
 impl Two {
@@ -42,7 +42,7 @@ impl Two {
         sh(&format!("ip -n {} {args}", self.netns(end)));
     }
 
-    /// A cable with these interfaces and addresses; an empty address is none.
+    /// Adds a cable with these interfaces and addresses; an empty address is left out.
     fn cable(&self, [a, b]: [&str; 2], addresses: [&str; 2]) {
         let [left, right] = ["a", "b"].map(|end| self.netns(end));
         sh(&format!("ip link add {a} netns {left} type veth peer name {b} netns {right}"));
@@ -75,7 +75,7 @@ impl Two {
         command.args(args).args(self.words()).env("XDG_DATA_HOME", folder).output().expect("it runs")
     }
 
-    /// Bytes received and sent by every interface of a host.
+    /// Returns the bytes received and sent by each interface of a host.
     fn counters(&self, end: &str) -> BTreeMap<String, [u64; 2]> {
         let links: serde_json::Value =
             serde_json::from_str(&sh(&format!("ip -n {} -j -s link show", self.netns(end)))).expect("JSON");
@@ -89,7 +89,8 @@ impl Two {
             .collect()
     }
 
-    /// The interfaces by which data leave A, come in at B, and acknowledgements leave B, by the counters over a stream.
+    /// Returns the interfaces that carry a stream, by their counters: where data leave A, where they arrive at B, and
+    /// where acknowledgements leave B.
     fn carries(&self, pair: &Pair) -> [String; 3] {
         let before = ["a", "b"].map(|end| self.counters(end));
         pair.run(stream::spec(Nanos::millis(200)), &with(&[]), Nanos::millis(10)).expect("a stream");
@@ -102,13 +103,13 @@ impl Two {
         [most(0, 1), most(1, 0), most(1, 1)]
     }
 
-    /// Every setting of the hosts' interfaces that a run could leave changed.
+    /// Returns all settings of the hosts' interfaces that a run could leave changed.
     fn settings(&self) -> String {
         let of = |end| {
             let netns = self.netns(end);
             let names =
                 self.counters(end).into_keys().map(|name| self.run(end, &format!("ethtool -k {name}")));
-            // Whether there is a carrier is no setting, and takes a moment after a link is up.
+            // The carrier's state is not a setting, and it needs a moment after a link is up.
             let links = sh(&format!("ip -n {netns} -o link show"));
             names.collect::<String>() + &links.replace("NO-CARRIER,", "").replace("state DOWN", "state UP")
         };
@@ -125,7 +126,7 @@ impl Drop for Two {
     }
 }
 
-/// Holds what landspeed says of a path against the counters.
+/// Compares the reported interfaces of a path with the counters.
 fn is_right(two: &Two, pair: &Pair) -> [String; 3] {
     let carries = two.carries(pair);
     let said = [&pair.path.carrier_a.data, &pair.path.carrier_b.data, &pair.path.carrier_b.acks];
@@ -139,7 +140,7 @@ fn offload(two: &Two, end: &str, link: &str, name: &str) -> bool {
     shown.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
 }
 
-/// Two hosts with two interfaces each in one subnet: the kernel answers ARP for any of its addresses on either.
+/// Tests two hosts with two interfaces each in one subnet: the kernel answers ARP for any of its addresses on either.
 #[test]
 fn two_interfaces_in_one_subnet() {
     needs_root!();
@@ -168,8 +169,8 @@ fn two_interfaces_in_one_subnet() {
     }
 }
 
-/// Data over the first cable, acknowledgements over the second: settings of receiving go where data come in, those of sending
-/// where the acknowledgements leave.
+/// Tests data over one cable and acknowledgements over another: receive settings apply where data arrive, send
+/// settings where acknowledgements leave.
 #[test]
 fn each_direction_has_its_own_cable() {
     needs_root!();
@@ -183,7 +184,7 @@ fn each_direction_has_its_own_cable() {
     assert_eq!(pair.path.carrier_a.acks, "va2");
     assert_eq!(pair.path.carrier_b.routed, "vb2");
 
-    // Whichever it is not.
+    // The value that differs from the present one.
     let gro_was_on = offload(&two, "a", "va1", "generic-receive-offload");
     let other = [("tso", "off"), ("gro", if gro_was_on { "off" } else { "on" })];
     let [a, b] = [&pair.a, &pair.b].map(|host| changed(host, &other));
@@ -202,14 +203,14 @@ fn each_direction_has_its_own_cable() {
     assert_eq!(two.settings(), before);
 }
 
-/// What a host was found with, but for these.
+/// Returns the settings that a host was found with, except for `others`.
 fn changed(host: &Host, others: &[(&str, &str)]) -> Settings {
     let mut settings = host.found();
     settings.extend(others.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     settings
 }
 
-/// A rule for TCP alone: the route to the address is another.
+/// Tests a routing rule for TCP alone, which differs from the route to the address.
 #[test]
 fn a_policy_route_by_protocol() {
     needs_root!();
@@ -225,7 +226,7 @@ fn a_policy_route_by_protocol() {
     assert!(said.contains("Host A: data leave over va2, acknowledgements come in over va1"), "{said}");
 }
 
-/// What has the address is named, and what lies below it is listed.
+/// Tests that the interface with the address is named, and those below it are listed.
 #[test]
 fn a_macvlan_child_and_a_bridge() {
     needs_root!();
@@ -245,12 +246,12 @@ fn a_macvlan_child_and_a_bridge() {
     assert_eq!(landspeed_analysis::remarks(&pair.path), Vec::<String>::new());
 }
 
-/// Two hosts on a cable, without any address but those that the kernel makes.
+/// Tests two hosts on a cable with only the kernel's own link-local addresses.
 #[test]
 fn hosts_with_link_local_addresses_only() {
     needs_root!();
     let two = Two::new("local");
-    // A dead interface first, so that the two ends have different numbers for the cable.
+    // A dead interface first, so that the two ends of the cable have different indexes.
     two.ip("b", "link add dummy0 type bridge");
     two.ip("b", "link set dummy0 up");
     two.cable(["va1", "vb1"], ["", ""]);
@@ -260,7 +261,7 @@ fn hosts_with_link_local_addresses_only() {
         shown[0]["addr_info"][0]["local"].as_str().expect("an address").to_owned()
     };
     let at = address("vb1");
-    // The kernel still checks it for duplicates.
+    // The kernel is still checking the address for duplicates.
     assert!(agent_line(&two, &format!("[{at}%vb1]:0")).starts_with("landspeed://"));
     std::thread::sleep(Duration::from_millis(1_000));
     for asked in [None, Some(format!("{at}%va1"))] {
@@ -276,7 +277,8 @@ fn hosts_with_link_local_addresses_only() {
     assert!(err.contains("has no interface vb1") && err.contains("use one of va1"), "{err}");
 }
 
-/// The line of an agent on B that listens at `at`, which is ended then; nothing where it cannot listen.
+/// Returns the line of an agent on B that listens at `at`, then ends the agent. The line is empty if it cannot
+/// listen.
 fn agent_line(two: &Two, at: &str) -> String {
     let args = ["netns", "exec", &two.netns("b"), LANDSPEED, "agent", "--listen", at];
     let agent = Command::new("ip").args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
@@ -287,7 +289,7 @@ fn agent_line(two: &Two, at: &str) -> String {
     line
 }
 
-/// Addresses that lead nowhere stand before the one that answers, and both hosts have docker0.
+/// Tests a host with unreachable addresses before the one that answers, where both hosts have a docker0.
 #[test]
 fn dead_addresses_cost_little_and_are_told() {
     needs_root!();
@@ -307,7 +309,7 @@ fn dead_addresses_cost_little_and_are_told() {
     two.ip("a", "route add default via 10.77.0.254");
     let begun = Instant::now();
     let pair = two.joined(None);
-    // Ten seconds for a single dead address, as before, would be too long.
+    // The previous ten seconds for a single dead address would be too long.
     assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
     assert_eq!(pair.path.address_b, "10.77.0.2");
     assert_eq!(pair.path.silent.len(), 4, "{:?}", pair.path.silent);
@@ -315,7 +317,7 @@ fn dead_addresses_cost_little_and_are_told() {
     assert!(said.contains("10.99.1.2") && said.contains("reached at 10.77.0.2"), "{said}");
 }
 
-/// Names are for people: the run goes on with the interface, whatever it is called meanwhile.
+/// Tests that a run keeps to its interface even if that is renamed.
 #[test]
 fn an_interface_that_is_renamed_is_followed() {
     needs_root!();

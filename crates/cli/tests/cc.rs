@@ -1,4 +1,4 @@
-//! `landspeed cc`: controls come into the kernel and leave it with the command that holds them, however that ends.
+//! Tests of `landspeed cc`: controls are loaded into the kernel, and unloaded however the holding command ends.
 
 mod support;
 
@@ -8,19 +8,19 @@ use std::time::Duration;
 use support::ours::within;
 use support::{Holder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, output, text};
 
-/// Nothing here takes near this long; it bounds a machine that stalls.
+/// A limit for a stalled machine; no test needs nearly as long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn kernel_has(name: &str) -> bool {
     controls_in_kernel().iter().any(|known| known == name)
 }
 
-/// The kernel lets go of a dead process's things a moment after it is reaped.
+/// Waits until a control is unloaded: the kernel releases a dead process's objects shortly after it is reaped.
 fn gone(name: &str) -> bool {
     within(PATIENCE, || !kernel_has(name))
 }
 
-/// Runs a shell script in a mount namespace of its own, where a BPF file system of its own is mounted.
+/// Runs a shell script in a separate mount namespace with its own BPF file system.
 fn with_bpf_fs(script: &str) -> std::process::Output {
     let quoted = script.replace('\'', "'\\''");
     output(&format!("unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && {quoted}'"))
@@ -70,7 +70,7 @@ fn a_kept_control_stays_until_it_is_unloaded() {
 #[test]
 fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
     needs_controls!();
-    // A folder of another kind over the place.
+    // A folder of another file system in its place.
     let run = output(&format!(
         "unshare --mount sh -c 'mount -t tmpfs none /sys/fs/bpf && {LANDSPEED} cc load --keep ltcp'"
     ));
@@ -113,7 +113,8 @@ fn what_one_loss_costs_is_told_by_control() {
         let rows = all["controls"].as_array().expect("a list");
         rows.iter().find(|row| row["name"] == name).expect("it is simulated")["recovery_ns"].as_f64()
     };
-    // Half a window of 167 segments, a segment a round trip: ten seconds. Scalable loses an eighth of it.
+    // Half a window of 167 segments, one segment per round trip, takes ten seconds. Scalable loses an eighth of the
+    // window.
     let formula = all["formula_ns"].as_f64().expect("a number");
     assert!((took("reno").expect("it recovers") / formula - 1.0).abs() < 0.05, "{all}");
     assert!(took("scalable").expect("it recovers") < 0.4 * formula, "{all}");

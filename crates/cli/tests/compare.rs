@@ -1,4 +1,4 @@
-//! `landspeed compare`: a study in the simulator, and one on this kernel's sockets, down to what is left of it.
+//! Tests of `landspeed compare`: a study in the simulator, one on this kernel's sockets, and what they leave behind.
 
 mod support;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use support::ours::within;
 use support::{Holder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
 
-/// A path of seventeen packets: regions of a second are long enough for it.
+/// A path of seventeen packets, for which regions of a second are long enough.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
 
 fn compare(folder: &std::path::Path, args: &[&str]) -> Output {
@@ -82,7 +82,7 @@ fn an_interrupted_study_is_resumed() {
     let whole = std::fs::read_to_string(&record).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     assert_eq!(lines.len(), 2 + 6);
-    // Killed while it wrote the fourth run.
+    // The record of a study that was killed while it wrote the fourth run.
     let cut = format!("{}\n{}", lines[..5].join("\n"), &lines[5][..100]);
     std::fs::write(&record, &cut).unwrap();
     let shown = Command::new(LANDSPEED).args(["show", "--json"]).arg(&record).output().unwrap();
@@ -132,7 +132,8 @@ fn ours_in_kernel() -> Vec<String> {
     controls_in_kernel().into_iter().filter(|name| name.starts_with("ls_")).collect()
 }
 
-/// Without the rights that BPF takes, root gets the simulator and is told so; who is not root is told what to do.
+/// Tests a host without the capabilities for BPF: root gets the simulator and a message, other users get an error
+/// with the remedy.
 #[test]
 fn a_host_that_loads_no_control_simulates_and_says_so() {
     needs_root!();
@@ -164,7 +165,8 @@ fn a_host_that_loads_no_control_simulates_and_says_so() {
     assert!(!output.status.success() && err.contains("root") && err.contains("--simulate"), "{err}");
 }
 
-/// Transports that bring their own control, of which no TCP_INFO tells: goodput is what arrived, and no window is told.
+/// Tests transports with their own congestion control, which have no TCP_INFO: goodput is counted at the receiver,
+/// and no window is reported.
 #[test]
 fn a_transport_with_its_own_control_is_a_contestant_on_sockets() {
     needs_root!();
@@ -172,7 +174,7 @@ fn a_transport_with_its_own_control_is_a_contestant_on_sockets() {
         let folder = tempfile::tempdir().unwrap();
         let args = ["-p", name, "--scale", "0.02", "--repeats", "1", "--json", SMALL];
         let (out, err) = text(&compare(folder.path(), &args));
-        // A machine that is busy makes the link late: the run is there, and does not count.
+        // A busy machine makes the link late; the run is then recorded and invalid.
         let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
         assert_eq!(found["runs"], 1, "{err}");
         let record = records(folder.path()).pop().expect("a record");
@@ -193,16 +195,16 @@ fn a_transport_with_its_own_control_is_a_contestant_on_sockets() {
     }
 }
 
-/// One test, since both look at what is loaded on this machine.
+/// A single test, because both parts check the controls loaded on this machine.
 #[test]
 fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
     needs_controls!();
-    // What somebody else on this machine has loaded is none of ours.
+    // Controls that another program has loaded do not count.
     let before = ours_in_kernel();
     let folder = tempfile::tempdir().unwrap();
     let args = ["-p", "htcp,cubic", "--scale", "0.01", "--repeats", "1", "--json", SMALL];
     let output = compare(folder.path(), &args);
-    // A machine that is busy makes the link late: the runs are there, and do not count.
+    // A busy machine makes the link late; the runs are then recorded and invalid.
     let (out, err) = text(&output);
     let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
     assert_eq!(found["runs"], 2, "{err}");
@@ -218,7 +220,8 @@ fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
     killed(folder.path(), &before);
 }
 
-/// A control that was there before, and goes with its owner in the second run, whose flows keep it; the third has none.
+/// Tests a control that was loaded before and is unloaded with its owner during the second run, whose flows still use
+/// it. It is missing in the third run.
 fn outlives_what_others_loaded(before: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let holder = Holder::of(&["westwood"]);
@@ -231,7 +234,7 @@ fn outlives_what_others_loaded(before: &[String]) {
         texts.into_iter().any(|text| text.contains("\"line\":\"run\""))
     };
     within(Duration::from_secs(60), ran_once);
-    // By then all flows of the second run are open.
+    // All flows of the second run are open by then.
     std::thread::sleep(Duration::from_secs(4));
     drop(holder);
     let (out, err) = text(&study.wait_with_output().expect("it ends"));
@@ -253,12 +256,12 @@ fn killed(folder: &std::path::Path, before: &[String]) {
     let _ = child.wait();
     assert!(loaded.contains(&"ls_htcp".to_owned()), "{loaded:?}");
     assert_eq!(left(before), before);
-    // What is left of the lab is what a crash leaves: it can be taken down.
+    // The rest of the lab is the same as after a crash, and can be removed.
     let down = Command::new(LANDSPEED).args(["lab", "down"]).output().expect("landspeed runs");
     assert!(down.status.success(), "{:?}", text(&down));
 }
 
-/// What is still loaded once agents had time to notice that they are alone.
+/// Returns the controls still loaded after agents had time to notice that their controller is gone.
 fn left(before: &[String]) -> Vec<String> {
     within(Duration::from_secs(30), || ours_in_kernel() == before);
     ours_in_kernel()

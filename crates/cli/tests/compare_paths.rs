@@ -1,4 +1,4 @@
-//! `landspeed compare --paths`: real programs over each path, on this host and between the hosts of a lab.
+//! Tests of `landspeed compare --paths`: real programs over each path, on this host and between the hosts of a lab.
 
 mod support;
 
@@ -10,10 +10,10 @@ use landspeed_record::{PathPrediction, PathUse};
 use serde_json::Value;
 use support::{LANDSPEED, needs_root, text};
 
-/// What the test's own program does, where it is run as one.
+/// Variable that makes the test binary the compared program, with its behaviour as the value.
 const PROGRAM: &str = "LANDSPEED_COMPARED_PROGRAM";
 
-/// The program that is compared. As a test it does nothing.
+/// The compared program. Without the variable it does nothing.
 #[test]
 fn program() {
     match std::env::var(PROGRAM).as_deref() {
@@ -28,7 +28,7 @@ fn program() {
     std::process::exit(0);
 }
 
-/// A message there and back over loopback, both ends in this process.
+/// Sends a message and its echo over loopback, with both ends in this process.
 fn talks() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = listener.local_addr().expect("an address");
@@ -65,7 +65,8 @@ fn figures(report: &Value) -> Vec<&str> {
     all.map(|curves| curves["program"]["figure"].as_str().expect("a name")).collect()
 }
 
-/// All trials ran; but one may have stayed on TCP, since on a busy machine the other program may take longer to accept than a client waits.
+/// Checks that all trials ran. One may have failed by staying on TCP, because on a busy machine the other program may
+/// accept later than a client waits.
 fn ran(report: &Value, trials: u64) {
     let count = |name: &str| report[name].as_u64().expect("a count");
     assert_eq!(count("trials") + count("failed"), trials, "{report}");
@@ -143,7 +144,7 @@ fn what_a_program_does_with_its_sockets_predicts_each_path() {
         ["--app", "sockets-stream", "--with", "load-time=50ms", "--predict", "--blocks", "2", "--json"];
     let report = report(&compared(&data, &words, ""));
     let used: PathUse = serde_json::from_value(report["used"].clone()).expect("what it did");
-    // One connection of the client; landspeed's own look whether the port is ready comes before the run.
+    // The client's one connection; landspeed's own check that the port is ready comes before the run.
     assert_eq!(used.connections, 1, "{used:?}");
     assert!(used.bytes.0 > 1 << 20 && used.messages > 10, "{used:?}");
     let predicted: Vec<PathPrediction> =
@@ -153,7 +154,7 @@ fn what_a_program_does_with_its_sockets_predicts_each_path() {
         (kernel.cost.path.as_str(), kernel.predicted, local.cost.path.as_str()),
         ("kernel", 1.0, "local")
     );
-    // Which path is the faster one is a figure of docs/results/paths.md. Here the prediction follows what each was found to cost.
+    // docs/results/paths.md has which path is faster. Here the prediction must agree with the measured costs.
     let faster = local.cost.seconds(&used) < kernel.cost.seconds(&used);
     assert_eq!(local.predicted > 1.0, faster, "{report}");
     assert_eq!(report["interconnects"].as_array().map(Vec::len), Some(11));

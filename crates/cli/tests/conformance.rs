@@ -1,7 +1,8 @@
-//! Sockets over paths beside sockets over TCP: small programs whose outcome must be the same.
+//! Compares sockets over paths with sockets over TCP: small programs whose output must be the same.
 //!
-//! A check is a function that prints what it saw. It runs once over `kernel` and once over a path, each time in a process of its own.
-//! What differs must be in the table of differences in docs/reference/paths.md, and what is there must differ.
+//! A check is a function that prints what it observed. It runs once over `kernel` and once over a path, each time in
+//! a separate process. Differences must be listed in the table of docs/reference/paths.md, and listed ones must
+//! occur.
 
 #[path = "conformance/bytes.rs"]
 mod bytes;
@@ -38,16 +39,16 @@ use support::ours::signal;
 
 /// Paths that are compared with TCP.
 const PATHS: &[&str] = &["local", "mptcp"];
-/// What users read about differences.
+/// The user documentation of the differences.
 const PAGE: &str = include_str!("../../../docs/reference/paths.md");
-/// The check that this program is to be, where it is run as one.
+/// Variable that makes the test binary run the check of this name.
 const PROGRAM: &str = "LANDSPEED_CONFORMANCE";
-/// No check takes as long.
+/// Time limit of a check, longer than any needs.
 const LIMIT: Duration = Duration::from_secs(30);
-/// On a busy machine a connection may stay on TCP for once.
+/// Tries of a check: on a busy machine a connection may stay on TCP.
 const TRIES: usize = 3;
 
-/// A check, and how many ends of connections the path must carry in it.
+/// A check, and the number of connection ends that the path must carry in it.
 type Check = (&'static str, fn(), u64);
 
 const CHECKS: &[Check] = &[
@@ -174,7 +175,7 @@ const CHECKS: &[Check] = &[
     ("open-at-once", many::open_at_once, 1_000),
 ];
 
-/// The checks, each a program. As a test it does nothing.
+/// Runs a check as a program. Without the variable it does nothing.
 #[test]
 fn program() {
     let Ok(name) = std::env::var(PROGRAM) else { return };
@@ -183,7 +184,7 @@ fn program() {
     std::process::exit(0);
 }
 
-/// What a check saw, line by line, and what the path counted.
+/// The output of a check, line by line, and the counts of the path.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Outcome {
     lines: Vec<(String, String)>,
@@ -224,7 +225,7 @@ fn run(path: &str, check: &Check) -> Outcome {
     Outcome { lines, carried: counts["carried"].as_u64().unwrap_or(0), left: counts["left"].clone(), failed }
 }
 
-/// How it ended; nothing where it did not, and was told to.
+/// Returns the exit status, or `None` if the process had to be ended after the limit.
 fn ended(child: &mut Child) -> Option<ExitStatus> {
     let until = Instant::now() + LIMIT;
     while Instant::now() < until {
@@ -238,7 +239,7 @@ fn ended(child: &mut Child) -> Option<ExitStatus> {
     None
 }
 
-/// A path's outcome in which all was carried that the check asks for.
+/// Returns the outcome over a path, with retries until it carried as many ends as the check requires.
 fn carried(path: &str, check: &Check) -> Outcome {
     let mut last = Outcome::default();
     for _ in 0..TRIES {
@@ -250,7 +251,7 @@ fn carried(path: &str, check: &Check) -> Outcome {
     last
 }
 
-/// Rows of the page's table of a path: check and line, what it is over TCP and over the path.
+/// Returns the rows of the page's table for a path: check and line, then the values over TCP and over the path.
 fn differences(path: &str) -> BTreeMap<(String, String), (String, String)> {
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -260,7 +261,7 @@ fn differences(path: &str) -> BTreeMap<(String, String), (String, String)> {
     PAGE.lines().filter(|line| line.starts_with('|')).filter_map(row).collect()
 }
 
-/// Lines that differ, as rows of the table.
+/// Returns the lines that differ, as rows of the table.
 fn compared(name: &str, tcp: &Outcome, other: &Outcome) -> Vec<((String, String), (String, String))> {
     let most = tcp.lines.len().max(other.lines.len());
     let at = |of: &Outcome, line: usize| {
@@ -274,7 +275,7 @@ fn compared(name: &str, tcp: &Outcome, other: &Outcome) -> Vec<((String, String)
     (0..most).filter_map(line).collect()
 }
 
-/// What is wrong with a check over a path; nothing where all is as it must be.
+/// Returns what is wrong with a check over a path, or nothing.
 fn wrong(path: &str, check: &Check) -> Vec<String> {
     let mut found = Vec::new();
     for _ in 0..TRIES {
@@ -282,7 +283,7 @@ fn wrong(path: &str, check: &Check) -> Vec<String> {
         if found.is_empty() {
             break;
         }
-        // Where other work keeps a thread from its processor for long, an order is not what the check means.
+        // If other work delays a thread for long, events may occur in an order that the check does not intend.
         eprintln!("once more, because of:\n{}", found.join("\n"));
     }
     found
@@ -315,7 +316,7 @@ fn wrong_once(path: &str, check: &Check) -> Vec<String> {
     wrong
 }
 
-/// Whether the kernel lets programs have their calls answered by others.
+/// Returns true if the path works on this kernel; otherwise reports a skipped test.
 fn carries(path: &str) -> bool {
     let out = Command::new(LANDSPEED).args(["exec", "--path", path, "--", "true"]).output().expect("it runs");
     if !out.status.success() {
@@ -324,13 +325,14 @@ fn carries(path: &str) -> bool {
     out.status.success()
 }
 
-/// The checks hold up to ten thousand ports: root's are those of a network namespace of this thread and of what it starts, so that no
-/// other test wants one of them.
+/// Enters a new network namespace if the user is root. The checks use up to ten thousand ports, and other tests must
+/// not take one of them.
 fn in_a_namespace_of_its_own() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    // SAFETY: a number alone. Threads and processes that this thread starts from now on are in its namespace.
+    // SAFETY: the call takes a number only. Threads and processes that this thread starts from now on are in its
+    // namespace.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", std::io::Error::last_os_error());
     let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip runs");
     assert!(up.success(), "{up}");
@@ -348,7 +350,7 @@ fn sockets_over_a_path_do_what_sockets_over_tcp_do() {
                 all.lock().expect("a lock").extend(found);
             }
         };
-        // They mostly wait.
+        // The checks mostly wait, so they run in parallel.
         std::thread::scope(|threads| (0..4).for_each(|_| drop(threads.spawn(work))));
         let all = all.into_inner().expect("a lock");
         assert!(all.is_empty(), "{path}:\n{}", all.join("\n"));

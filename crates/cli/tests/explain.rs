@@ -1,5 +1,5 @@
-//! `landspeed explain` as a user runs it: on faults made in a lab, on a path where nothing is wrong, on
-//! its own stream, and without the rights that it would like to have.
+//! Tests of `landspeed explain`: on faults created in a lab, on a path without faults, on its own stream, and without
+//! root.
 
 mod support;
 
@@ -14,19 +14,19 @@ use landspeed_faults::{Scenario, Stage, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
 use support::{LANDSPEED, needs_root};
 
-/// One lab at a time: what one test keeps busy is another one's competing load.
+/// Allows one lab at a time, because the load of one test would disturb another.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a program ahead of everything else on the machine, `make disturbed`'s included. What others run is truly there and
-/// truly costs a flow time that shares the processors with it: a test of what is said of a quiet path has to have one.
-/// (Niceness does not do: it counts within a scheduling group only.)
+/// Runs a program with priority over all others on the machine, `make disturbed`'s included. Other programs really
+/// take processor time from a flow, and a test of the verdict on a quiet path needs a quiet path. Niceness is not
+/// enough, because it only applies within a scheduling group.
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
 
-/// Whether programs can be run ahead of others here; if not, says SKIP.
+/// Returns true if programs can get priority here; otherwise reports a skipped test.
 fn gets_ahead() -> bool {
     let works = Command::new(AHEAD[0]).args(&AHEAD[1..]).arg("true").output();
     let works = works.is_ok_and(|output| output.status.success());
@@ -36,7 +36,7 @@ fn gets_ahead() -> bool {
     works
 }
 
-/// A path with these faults of the table, and what is said of it.
+/// Returns the explanation of a path with the given faults.
 fn explained(names: &[&str], strength: f64) -> ExplainReport {
     let faults: Vec<(&str, f64)> = names.iter().map(|name| (*name, strength)).collect();
     let scenario = Scenario::with(&faults).unwrap();
@@ -60,8 +60,8 @@ fn explain_by(mut command: Command, args: &[&str]) -> ExplainReport {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Two faults that show in different places, so that neither is found by chance. All of them, at all
-/// strengths and in pairs: `make faults`.
+/// Tests faults that show in different places, so that a correct verdict is not chance. `make faults` tests all of
+/// them, at all strengths and in pairs.
 #[test]
 fn faults_are_named_first() {
     needs_root!();
@@ -116,12 +116,12 @@ fn a_link_in_user_space_says_what_it_did_and_was_worth() {
     let report = explain(&["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace"]);
     let wan = report.wan.expect("the hosts are joined by a link in user space");
     assert_eq!(wan.link.spec, "rate=50M,rtt=10ms,queue=1bdp");
-    // A second of 50 Mb/s are 4,000 segments; a machine that has little time for it carries some of them.
+    // A second at 50 Mb/s is about 4,000 segments; a busy machine carries some of them.
     assert!(wan.link.a_to_b.forwarded_segments > 400, "{wan:?}");
     assert_eq!(wan.unfit, landspeed_analysis::wan::unfit(&wan.link), "a saved report can be judged again");
 }
 
-/// Every part that lacks a right says so, and the rest goes on.
+/// Tests that all parts that lack a right report it, and that the rest continues.
 #[test]
 fn without_rights_it_says_what_it_lacks_and_goes_on() {
     needs_root!();
@@ -140,7 +140,7 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
     assert!(report.hosts[0].observed.get::<CpuUsage>().window_ns.0 > 0);
 }
 
-/// A program of another's: it writes 100 bytes at a time, with a pause behind each, and reads them elsewhere.
+/// Another program's flow: it writes 100 bytes at a time with a pause after each, and reads them elsewhere.
 struct Program {
     at: std::net::SocketAddr,
     stop: Arc<AtomicBool>,
@@ -172,7 +172,8 @@ impl Drop for Program {
     }
 }
 
-/// Without data there is no verdict, and what is advised to another program is in its terms.
+/// Tests that there is no verdict without data, and that remedies for another program's flow name no settings of
+/// landspeed's flows.
 #[test]
 fn another_programs_flow_is_judged_by_what_it_does() {
     let _alone = alone();
@@ -184,7 +185,7 @@ fn another_programs_flow_is_judged_by_what_it_does() {
     };
     let idle = Program::new(Duration::from_secs(60));
     let (at, gone) = (idle.at.to_string(), format!("127.0.0.9:{}", idle.at.port()));
-    // Its first write was long ago by then.
+    // Its first write is long past by then.
     std::thread::sleep(Duration::from_millis(50));
     let none = failed(&["--flow", &gone]);
     assert!(none.contains("no flow") && none.contains(&at), "the nearest flow is named: {none}");

@@ -1,4 +1,4 @@
-//! Cost over sizes, measured for real in a lab and very briefly: its shape, not its speed.
+//! Tests of costs by message size in a lab, with very short measurements: their form, not their values.
 
 mod support;
 
@@ -10,14 +10,14 @@ use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::{Bytes, Nanos};
 use support::{LANDSPEED, needs_root};
 
-/// One lab at a time.
+/// Allows one lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Two hosts of a lab, joined. The pair's agents go before the lab.
+/// Two joined hosts of a lab. The pair's agents are dropped before the lab.
 struct Lab {
     pair: Pair,
     _hosts: Box<dyn Hosts>,
@@ -47,7 +47,7 @@ fn brief(may_turn: bool) -> SizesOptions {
     let effort = Effort {
         sizes: [64, 512, 4096, 16_384].map(Bytes).to_vec(),
         steps: vec![1, 2],
-        // The median of three stands where other work had the cores for one window.
+        // The median of three is sound even if other programs disturb one window.
         rounds: 3,
         window: Nanos::millis(30),
         profiled: Nanos::millis(60),
@@ -81,12 +81,12 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
         assert!(udp.points.len() > 4, "{udp:#?}");
         for point in &udp.points {
             let counted = point.packets_counted.expect("veth counts");
-            // A window's last datagrams are counted at one end of it and not at the other.
+            // The last datagrams of a window may be counted at only one end.
             let share = counted / point.fragments as f64;
             assert!((0.6..1.6).contains(&share), "{counted} for {} at {mtu}", point.fragments);
             let cost = |layer: &str| point.layers.get(layer).map_or(0.0, |cost| cost.median_ns);
             assert!(cost("both hosts") > 0.0 && cost("link") > 0.0, "{point:#?}");
-            // Medians of parts need not add up to the median of the whole; what was least bounds it.
+            // Medians of parts need not add up to the median of the whole, but their minima bound it.
             let least = |layer: &str| point.layers.get(layer).map_or(0.0, |cost| cost.least_ns);
             assert!(least("both hosts") + 1.0 >= least("host A") + least("host B"), "{point:#?}");
         }
@@ -111,7 +111,7 @@ fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
     assert!(report.notes.iter().any(|note| note.contains("only MTU 1500")), "{:?}", report.notes);
 }
 
-/// Trials in which nothing arrived: a window of 30 ms may pass while other work has the cores.
+/// Returns the number of trials in which nothing arrived: other work may take the cores for a window of 30 ms.
 fn silent(report: &ExplainReport) -> u32 {
     let count =
         |note: &String| note.split_once("nothing arrived in ")?.1.split(' ').next()?.parse::<u32>().ok();

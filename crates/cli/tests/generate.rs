@@ -1,4 +1,4 @@
-//! `landspeed generate`: a page for each command that help lists, and completions that each shell's own file has.
+//! Tests of `landspeed generate`: it writes a page for each command that help lists, and completions for each shell.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! `landspeed measure --vary`: real trials in labs and on hosts by ssh, interrupted and continued, and each mistake told in a
-//! line.
+//! Tests of `landspeed measure --vary`: real trials in labs and on hosts by ssh, interrupted and resumed, and
+//! one-line errors for mistakes.
 
 mod support;
 
@@ -19,12 +19,12 @@ fn report(output: &Output) -> GridReport {
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"))
 }
 
-/// Trials of each cell, in the cells' order.
+/// Returns the number of trials of each cell, in the cells' order.
 fn trials(report: &GridReport) -> Vec<u32> {
     report.figures[0].cells.iter().map(|cell| cell.trials).collect()
 }
 
-/// The one record of a folder.
+/// Returns the only record of a folder.
 fn only_record(folder: &Path) -> Option<PathBuf> {
     let mut all = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     all.find(|path| path.extension().is_some())
@@ -43,15 +43,16 @@ fn every_combination_is_measured_in_every_block_and_the_lab_goes() {
     assert_eq!(found.void, None);
     let curves = &found.figures[0];
     let cell = |values: [&str; 3]| curves.cells.iter().find(|cell| cell.values == values).expect("a cell");
-    // Sixty-four times as many calls for a byte cost more than noise can hide.
+    // Sixty-four times as many calls per byte cost more than noise can hide.
     let gain = cell(["on", "65536", "tcp"]).ratio.expect("an interval");
     assert!(gain.low > 1.0, "{gain:?}");
     assert!(curves.cells[0].ratio.is_none(), "the reference has no ratio to itself");
     let alone = curves.factorial.iter().find(|one| one.factors == ["write-size"] && one.given == "alone");
     assert!(alone.expect("an effect").ratio.ratio > 1.0);
-    // What was set reached the kernel: a lab's tso is read back by whoever writes it, and processor time is told too.
+    // The settings reached the kernel, because an agent reads back each tso that it writes. Processor time is
+    // reported too.
     assert!(found.figures.len() >= 2, "cost beside goodput");
-    // A keeper looks for labs once more before it ends.
+    // A keeper checks for labs once more before it exits.
     assert!(
         within(Duration::from_secs(10), || processes(place.path()).is_empty()),
         "{:?}",
@@ -103,7 +104,7 @@ fn a_grid_that_was_stopped_is_shown_and_goes_on_where_it_was() {
     assert!(out.contains("mtu") && out.contains("to the first") && !out.contains("unfinished"), "{out}{err}");
     let listed = text(&place.landspeed(&["records"]).output().expect("landspeed runs")).0;
     assert!(listed.contains("grid") && listed.contains("4 cells of stream"), "{listed}");
-    // A grid of another workload is not gone on with by mistake.
+    // A grid of another workload is not resumed by mistake.
     let other =
         place.landspeed(&["measure", "pingpong", "--resume", "last"]).output().expect("landspeed runs");
     assert_eq!((other.status.code(), text(&other).1.contains("of stream, not of pingpong")), (Some(2), true));
@@ -117,12 +118,12 @@ fn the_labs_link_is_a_factor_too() {
     let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
     let curves = &found.figures[0];
     let medians: Vec<f64> = curves.cells.iter().filter_map(|cell| Some(cell.mean? / 1e6)).collect();
-    // The link delays by what it was told; what a machine adds to it only delays more.
+    // The link delays by the configured time, and a busy machine only adds to it.
     assert!((2.0..4.0).contains(&medians[0]) && (8.0..11.0).contains(&medians[1]), "{medians:?}");
     assert!(curves.effects[0].has_effect && found.factors[0].is_slow);
 }
 
-/// Two clients have ports of 20 Mb/s: what one host receives is what both send, and no more.
+/// Tests a fan over ports of 20 Mb/s: a single host receives no more than two clients send.
 #[test]
 fn a_fan_is_a_factor_too() {
     needs_root!();
@@ -207,7 +208,8 @@ fn without_root_it_says_what_it_lacks() {
     assert!(!output.status.success() && err.contains("root") && err.trim_end().lines().count() == 1, "{err}");
 }
 
-/// An experiment's file: what the lab lacks is told and left out, and every claim gets an answer with its figures.
+/// Tests an experiment's file: values that the lab lacks are reported and left out, and each claim gets an answer
+/// with figures.
 #[test]
 fn a_file_is_measured_and_set_beside_what_was_published() {
     needs_root!();

@@ -1,4 +1,4 @@
-//! What hostile hosts put on a terminal: nothing that it obeys. Hostile records: tests of record and report.
+//! Tests that text from hostile hosts cannot control a terminal. The crates record and report test hostile records.
 
 mod support;
 
@@ -9,20 +9,22 @@ use support::hosts::Hosts;
 use support::terminal::Terminal;
 use support::{LANDSPEED, needs_root, output, text};
 
-/// Cargo builds the examples of a package with its tests; not, however, where only this test target is asked for.
+/// Returns the hostile agent. Cargo builds the examples of a package with its tests, but not if only this test target
+/// is requested.
 fn hostile_agent() -> PathBuf {
     let agent = Path::new(LANDSPEED).with_file_name("examples").join("hostile_agent");
     assert!(agent.exists(), "build it first: cargo build -p landspeed --examples");
     agent
 }
 
-/// No control character but the line's end, and nothing that turns the direction of writing or cannot be seen.
+/// Panics on control characters other than the line's end, and on characters that are invisible or change the writing
+/// direction.
 fn check_harmless(shown: &str) {
     let bad = |c: char| (c.is_control() && c != '\n') || ('\u{200b}'..='\u{202e}').contains(&c);
     assert!(!shown.contains(bad), "{shown:?}");
 }
 
-/// `tune ARGS` between two hosts whose agents forge what they say, in a shell that may redirect it.
+/// Returns a shell command for `tune ARGS` between two hosts whose agents forge their answers.
 fn tune(hosts: &Hosts, args: &[&str]) -> String {
     let mut reach = hosts.reach();
     let path = reach.iter().position(|word| word == "--remote-path").expect("a path") + 1;
@@ -42,7 +44,7 @@ fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
     check_harmless(&out);
     check_harmless(&err);
     assert!(out.contains(r"data\u{1b}[2J\r\u{202e}") && out.contains("congestion-control"), "{out}{err}");
-    // The prompt: only standard input is a terminal, so that what is said can be read as it is.
+    // The prompt: only standard input is a terminal, so that the output can be captured.
     let said = hosts.file("said");
     let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "60s"]), said.display());
     let mut run = Command::new("bash");

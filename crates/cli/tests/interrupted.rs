@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and a closed terminal: a command that has nothing to finish takes its lab down and ends
-//! with 128 and the signal's number; one that has something to report ends in order.
+//! Tests of Ctrl-C, SIGTERM and a closed terminal. A command with nothing to finish removes its lab and exits with
+//! 128 plus the signal's number; one with something to report ends in order.
 
 mod support;
 
@@ -12,8 +12,8 @@ use support::{needs_controls, needs_root, text};
 
 const SOON: Duration = Duration::from_millis(700);
 
-/// Starts a command, signals it some time after agents run in its lab, and returns its exit status, its output and what
-/// is left the moment it has ended. A keeper may outlive it: it looks for labs once more.
+/// Starts a command, signals it some time after agents run in its lab, and returns its exit code, its output, and
+/// what is left when it has exited. Its keeper may outlive it, to check for labs once more.
 fn interrupted(args: &[&str], by: Signal, after: Duration) -> (Option<i32>, String, Vec<String>) {
     let place = Place::new();
     let mut command = place.landspeed(args);
@@ -58,7 +58,7 @@ fn measure_and_explain_take_their_lab_down_and_end() {
 fn compare_takes_its_lab_down_and_reports() {
     needs_controls!();
     let args = ["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"];
-    // Before the study begins there is nothing to report, and it ends at once.
+    // Before the study begins there is nothing to report, and it ends immediately.
     let (code, said, left) = interrupted(&args, Signal::INT, Duration::from_secs(5));
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(code.is_some(), "it ends in order: {said}");

@@ -1,4 +1,4 @@
-//! What a person meets before and during long work: questions, refusals, Ctrl-C.
+//! Tests of interaction before and during long work: questions, refusals, Ctrl-C.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::ours::{freeze, signal, within};
 use support::terminal::{CTRL_C, CTRL_D, Terminal};
 use support::{LANDSPEED, needs_root, output, sh, text};
 
-/// Two namespaces with a path between them that landspeed did not make.
+/// Two namespaces with a path between them that landspeed did not create.
 struct Pair {
     id: String,
     folder: tempfile::TempDir,
@@ -43,7 +43,7 @@ impl Pair {
         command
     }
 
-    /// A program for which landspeed's folders are this pair's own.
+    /// Returns a command for a program, with this pair's own folders for landspeed.
     fn in_its_place(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("XDG_DATA_HOME", self.folder.path()).env("TERM", "xterm");
@@ -52,7 +52,7 @@ impl Pair {
         command
     }
 
-    /// `landspeed tune` between them, as the arguments of a shell would name them.
+    /// Returns the command `landspeed tune` between the two.
     fn tune(&self, args: &[&str]) -> Command {
         let hosts = ['a', 'b'].map(|end| format!("netns:{}", self.ns(end)));
         let mut command = self.landspeed(&["tune"]);
@@ -86,7 +86,7 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
         assert!(head[0].contains("(data) -> ") && head[0].contains("RTT ") && head[0].contains("Linux "));
         assert!(head[1].contains(" settings can matter here; time for about "), "{}", head[1]);
         assert!(head.iter().all(|line| line.chars().count() <= 80), "{}", run.shown);
-        // Who asks for it first tunes here: another run is refused before it measures, and before it asks.
+        // The first run has reserved the hosts: another is refused before it measures or asks.
         let began = Instant::now();
         let second = pair.tune(&["--yes"]).stdin(Stdio::null()).output().unwrap();
         let (_, said) = text(&second);
@@ -102,7 +102,7 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
     }
 }
 
-/// Held by tests that tune: two runs at once take all cores from each other's agents.
+/// Held by tests that tune, because two simultaneous runs would take all cores from each other's agents.
 static TUNES: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -120,7 +120,7 @@ fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
     assert!(said.contains("unfinished: stopped after 0 of "), "{said}");
     assert_eq!(code, Some(1), "the run is void: {said}");
     assert_eq!(pair.records(), 1);
-    // The line that is drawn over always starts at the start of its own, and what it leaves is cleared.
+    // The progress line always starts at the start of a line, and the rest is cleared.
     for drawn in
         said.split("\r\u{1b}[J").skip(1).filter(|drawn| drawn.contains('━') && drawn.contains("left"))
     {
@@ -129,7 +129,7 @@ fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
     }
 }
 
-/// What `undo` cannot write is named and stays in the journal, for an `undo` that can.
+/// Tests that settings that `undo` cannot write are named and stay in the journal, for a later `undo`.
 #[test]
 fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     needs_root!();
@@ -140,7 +140,7 @@ fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     let mut run = pair.tune(&["--yes", "--baseline", "sc03"]);
     let mut run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let changed = within(Duration::from_secs(30), || windows() != before);
-    // The guardian too: nothing is left that restores by itself.
+    // The guardian is killed too, so that no process restores the hosts.
     freeze(pair.folder.path(), |_| true).iter().for_each(|one| signal(one.pid, Signal::KILL));
     run.wait().unwrap();
     assert!(changed, "tune never set its baseline");
@@ -174,7 +174,7 @@ fn two_names_of_one_namespace_are_refused_and_nothing_is_reserved() {
     assert_eq!((journals, pair.records()), (0, 0));
 }
 
-/// The least budget that a refusal names.
+/// Returns the least budget that an error message names.
 fn least(said: &str) -> String {
     let told = said.split("try --budget ").nth(1).unwrap_or_else(|| panic!("no budget in: {said}"));
     told.split_whitespace().next().expect("a time").to_owned()
@@ -215,7 +215,7 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     let mut command = Command::new(LANDSPEED);
     command.args(["measure", "stream", "-t", "60s", "-i", "200ms"]).env("XDG_DATA_HOME", place.path());
     let mut run = Terminal::start(&command);
-    // A machine that is busy at the start tells of fewer and longer intervals: their times are not what is promised.
+    // A machine that is busy at the start prints fewer and longer intervals, whose times are not guaranteed.
     (0..3).for_each(|_| run.await_text("b/s "));
     run.press(CTRL_C);
     let (code, said) = run.end();
@@ -223,12 +223,12 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     let told: Vec<(f64, f64)> = said.lines().filter_map(interval).collect();
     assert!(told.len() >= 3 && said.contains("retransmits"), "{said}");
     assert!(told[0].0 == 0.0 && told.windows(2).all(|two| two[0].1 == two[1].0), "no gap: {told:?}");
-    // Without -i an interval is a second.
+    // Without -i an interval would be a second.
     assert!(told[2].1 < 2.0, "{told:?}");
     assert!(said.contains("unfinished: "), "{said}");
 }
 
-/// "0.4-0.6 s" of a line that tells of an interval.
+/// Parses "0.4-0.6 s" in a line of an interval.
 fn interval(line: &str) -> Option<(f64, f64)> {
     let (times, _) = line.split_once(" s  ").filter(|_| line.contains("b/s"))?;
     let (from, to) = times.rsplit(' ').next()?.split_once('-')?;

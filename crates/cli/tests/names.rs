@@ -1,4 +1,5 @@
-//! Names on the command line: the system's, near misses and lists; and the lists that say them, for people and scripts.
+//! Tests of names on the command line: the system's names, near misses, and the lists of names, for people and
+//! scripts.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Hosts that landspeed did not make, reached by ssh and by hand-started agents.
+//! Tests of hosts that landspeed did not create, reached by ssh and by agents started by hand.
 
 mod support;
 
@@ -13,7 +13,7 @@ use support::ours::within;
 use support::terminal::{CTRL_C, Terminal};
 use support::{needs_root, text};
 
-/// A hand-started agent on a host, with the line that it printed.
+/// An agent started by hand on a host, with the line that it printed.
 struct HandStarted {
     child: Child,
     line: String,
@@ -36,7 +36,7 @@ impl HandStarted {
         HandStarted { child, line: line.trim().to_owned(), out }
     }
 
-    /// A file with the line as it is, or changed.
+    /// Writes a file with the line, which a test may have changed.
     fn token_file(&self, hosts: &Hosts, name: &str, line: &str) -> String {
         let path = hosts.file(name);
         let mut file = std::fs::File::create(&path).expect("a file");
@@ -54,15 +54,15 @@ impl HandStarted {
     }
 }
 
-/// `measure pingpong` from the controller's namespace to hand-started agents.
+/// Returns `measure pingpong` from the controller's namespace to agents started by hand.
 fn measure(hosts: &Hosts, ends: &[&str]) -> Command {
     let args = [&["measure", "pingpong", "--time", "200ms", "--sizes", "1", "--json"][..], ends].concat();
     hosts.landspeed(&args)
 }
 
-/// The address part of an agent's line: what may stand on a command line.
+/// Returns an agent's line without the token, which may be on a command line.
 fn invite(line: &str) -> String {
-    // The token is the user part; the pin is the fragment.
+    // The token is the user part of the URL; the pin is the fragment.
     match (line.split_once("://"), line.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
         _ => line.to_owned(),
@@ -87,7 +87,7 @@ fn measure_by_ssh_on_both_sides_leaves_nothing() {
     assert_eq!(hosts.differences(&before), Vec::<String>::new());
 }
 
-/// Two clients and one server, each host with one agent, over whatever network joins each pair.
+/// Tests two clients and one server, each with one agent, over whatever network joins each pair.
 #[test]
 fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
     needs_root!();
@@ -168,7 +168,7 @@ fn a_hand_started_agent_serves_who_has_its_line() {
         ends.extend(reach[2..].iter().map(String::as_str));
         text_of(&mut measure(&hosts, &ends))
     };
-    // A wrong token is told on both ends, and does not use the right one up.
+    // A wrong token is reported at both ends, and does not use up the right one.
     let line = b.line.clone();
     let (scheme, rest) = line.split_once("://").expect("a line");
     let (token, tail) = rest.split_once('@').expect("a token");
@@ -176,14 +176,14 @@ fn a_hand_started_agent_serves_who_has_its_line() {
     let wrong = b.token_file(&hosts, "wrong", &format!("{scheme}://{flipped}@{tail}"));
     let (ok, _, err) = with(&wrong, &at);
     assert!(!ok && err.contains("wrong token"), "{err}");
-    // A wrong pin is refused before the token is shown.
+    // A wrong pin is refused before the token is sent.
     let (address, pin) = line.split_once('#').expect("a pin");
     let other: String = pin.chars().map(|c| if c == 'a' { 'b' } else { 'a' }).collect();
     let mispinned = format!("{address}#{other}");
     let wrong_pin = b.token_file(&hosts, "pin", &mispinned);
     let (ok, _, err) = with(&wrong_pin, &invite(&mispinned));
     assert!(!ok && err.contains("certificate"), "{err}");
-    // The line as it was printed works, whole and as pasting leaves it; no other user reads its token meanwhile.
+    // The printed line works in one piece, even as pasting leaves it. No other user can read its token while it runs.
     let pasted = format!("'{}'\n", b.line);
     let ends = [&[reach[0].as_str(), &pasted], &reach.iter().map(String::as_str).collect::<Vec<_>>()[2..]];
     let mut run = measure(&hosts, &ends.concat()).stdout(Stdio::piped()).spawn().expect("it runs");
@@ -229,7 +229,7 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
     b.end();
 }
 
-/// `tune` with host A by `user`, up to the question whether to go on.
+/// Returns `tune` with `user` on host A, which stops at the question whether to continue.
 fn plan(hosts: &Hosts, user: &str) -> Command {
     let reach = hosts.reach_bare([user, "root"]);
     hosts.sending(
@@ -241,17 +241,17 @@ fn plan(hosts: &Hosts, user: &str) -> Command {
 fn users_tune_as_far_as_sudo_lets_them() {
     needs_root!();
     let hosts = Hosts::new();
-    // A login shell that reads no POSIX scripts, where there is fish.
+    // The user `free` has fish if it is installed, a login shell that reads no POSIX scripts.
     let (ok, _, err) = text_of(&mut plan(&hosts, "free"));
     assert!(!ok && err.contains("there is no terminal to ask at") && !err.contains("not root"), "{err}");
     assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
-    // Without a terminal to ask at.
+    // There is no terminal to ask for a password.
     let (ok, _, err) = text_of(&mut plan(&hosts, "asked"));
     assert!(
         !ok && err.contains("a password is required") && err.contains("NOPASSWD") && err.contains("root"),
         "{err}"
     );
-    // Who may not tune may measure.
+    // A user who may not tune may measure.
     let reach = hosts.reach_bare(["barred", "root"]);
     let ends: Vec<&str> = reach.iter().map(String::as_str).collect();
     let args = [&["measure", "pingpong", "--time", "200ms", "--sizes", "1", "--json"][..], &ends].concat();
@@ -283,7 +283,7 @@ fn a_password_for_sudo_is_asked_for_at_the_terminal() {
     assert!(!said.contains(PASSWORD) && !said.contains("wrong horse"), "{said}");
     let (ok, said) = typed("asked", &["wrong", "wrong"]);
     assert!(!ok && said.contains("asked@10.99.0.2: sudo: 2 incorrect password attempts"), "{said}");
-    // Ctrl-C there ends it, and leaves a terminal that shows what is typed.
+    // Ctrl-C at the password prompt ends it, and leaves a terminal with echo.
     let (ok, said) = typed("asked", &[CTRL_C]);
     assert!(!ok, "{said}");
     let (ok, said) = typed("barred", &[PASSWORD]);
@@ -296,7 +296,7 @@ fn an_alias_behind_a_jump_host_works() {
     needs_root!();
     let hosts = Hosts::new();
     let config = hosts.ssh_options().join("\n");
-    // The second host's address is one that only the first reaches.
+    // Only the first host can reach the second one's address.
     let aliases =
         "Host near\nHostName 10.99.0.2\nHost behind\nHostName 192.0.2.2\nProxyJump near\nHost *\nUser root\n";
     std::fs::write(hosts.file("ssh/config"), format!("{aliases}{config}\n")).expect("written");
@@ -311,7 +311,7 @@ fn text_of(command: &mut Command) -> (bool, String, String) {
     (output.status.success(), out, err)
 }
 
-/// An application of two shells; the file's path.
+/// Writes an application of two shells, and returns the file's path.
 fn application(hosts: &Hosts) -> PathBuf {
     let file = hosts.file("mine.toml");
     let text = "title = \"two shells\"\n\
@@ -350,7 +350,7 @@ fn an_agent_runs_only_the_programs_that_its_owner_allows() {
     let (code, (_, err)) = run(&allow, 4803);
     assert!(code == Some(1) && err.contains("differs from the controller's file"), "{err}");
     std::fs::copy(&file, &own).expect("a copy");
-    // Whoever may write the file could have root run anything.
+    // A user who may write the file could have root run anything.
     std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o666)).expect("a mode");
     let (code, (_, err)) = run(&allow, 4805);
     assert!(code == Some(1) && err.contains("other users may write"), "{err}");

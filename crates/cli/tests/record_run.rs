@@ -1,4 +1,4 @@
-//! `landspeed tune --record-run`: both runs and one loss on purpose, over a small path.
+//! Tests of `landspeed tune --record-run`: both runs, and one loss on purpose, over a small path.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn a_capped_stream_loses_nothing_and_one_loss_takes_as_long_as_the_formula_says(
     if counts(&run["capped"]) {
         assert_eq!(run["capped"]["retransmits_in_all"], 0, "the window overran the queue: {run:#}");
     }
-    // A machine too busy to carry the path says so.
+    // A machine too busy to emulate the path reports it.
     if counts(lab) {
         assert_eq!(lab["retransmits"], 2, "{lab}");
         let share = number(&lab["least_segments"]) / number(&lab["window_segments"]);

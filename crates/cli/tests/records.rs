@@ -1,4 +1,5 @@
-//! Records after their run: named, listed, compared, made to last, and checked against the host.
+//! Tests of records after their run: naming, listing, comparing and persisting them, and verifying the host against
+//! them.
 
 mod support;
 
@@ -8,14 +9,14 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use support::{LANDSPEED, needs_root, sh, text};
 
-/// Records in a data folder of a test's own.
+/// Records in a test's own data folder.
 struct Folder(tempfile::TempDir);
 
 const TUNE: &str = "tune-20261123T093729Z-4711";
 const STUDY: &str = "compare-20261122T101112Z-4712";
 
 impl Folder {
-    /// A tuning run and a study, as landspeed left them.
+    /// Creates a folder with a tuning run and a study, as landspeed recorded them.
     fn new() -> Folder {
         let folder = Folder(tempfile::tempdir().expect("a folder"));
         for (name, of) in [(TUNE, "tune"), (STUDY, "compare")] {
@@ -24,7 +25,7 @@ impl Folder {
         folder
     }
 
-    /// The run began when the file's name says.
+    /// Writes a record whose run began at the time in the file's name.
     fn write(&self, name: &str, text: &str) -> PathBuf {
         let stamp = name.split('-').nth(1).expect("a stamp");
         let started = [0..4, 4..6, 6..11, 11..13, 13..16].map(|part| &stamp[part]);
@@ -41,7 +42,7 @@ impl Folder {
         path
     }
 
-    /// Exit status and both outputs.
+    /// Runs landspeed, and returns the exit code and both outputs.
     fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
         let output = Command::new(LANDSPEED)
             .args(args)
@@ -72,7 +73,7 @@ fn recorded(name: &str) -> String {
     std::fs::read_to_string(path).expect("a record")
 }
 
-/// The recorded run without its lines from the first of this kind on.
+/// Returns the recorded run up to its first line of this kind.
 fn until(kind: &str) -> String {
     let start = format!("{{\"line\":\"{kind}\"");
     recorded("tune")
@@ -119,7 +120,7 @@ fn every_record_is_listed_whatever_became_of_it() {
     let (code, out, _) = folder.run(&["records"]);
     assert_eq!(code, Some(0));
     assert!(!out.contains('\u{1b}'), "{out}");
-    // As many as a year leaves: only the ends of each are read.
+    // As many records as a year may leave: only the beginning and the end of each are read.
     for second in 0..300 {
         let text = format!("{}{}", until("host"), "x".repeat(100_000));
         folder.write(&format!("tune-20250101T00{:02}{:02}Z-1", second / 60, second % 60), &text);
@@ -172,7 +173,7 @@ fn a_labs_record_lasts_only_where_that_is_asked_for() {
     assert_eq!((code, out.lines().next()), (Some(0), Some("nothing to persist: the run kept no setting")));
 }
 
-/// The recorded run as one of real hosts, in which this host was A and its interface `link`, and nothing was kept but
+/// Returns the recorded run as one of real hosts, in which this host was A with the interface `link`. It kept only
 /// tcp_sack and the interface's MTU.
 fn of_this_host(link: &str) -> String {
     let mut lines = Vec::new();
@@ -207,7 +208,7 @@ fn cell(sack: &str, mtu: &str) -> Value {
     serde_json::json!({"a": host, "b": {}, "flow": {}})
 }
 
-/// Persist and verify on a host of its own: a network namespace, and an /etc that goes with its mount namespace.
+/// Tests persist and verify in a separate network namespace, with an /etc that is removed with its mount namespace.
 #[test]
 fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
     needs_root!();

@@ -1,4 +1,4 @@
-//! Flows that cannot be set up as asked: what is said, and what is not measured under a name that is not theirs.
+//! Tests of flows that cannot be set up as requested: the errors, and that nothing is measured under a wrong name.
 //!
 //! ```text
 //!   [a] 10.98.0.1 ------ 10.98.0.2 [b]      a firewall on b, or few ports and files on a
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{LANDSPEED, needs_root, sh, skip, text};
 
-/// The port that every firewall here lets in.
+/// The port that all firewalls here let in.
 const OPEN: &str = "4712";
-/// The longest that an error takes.
+/// Time limit of an error.
 const SOON: Duration = Duration::from_secs(30);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -34,7 +34,7 @@ impl Joined {
         sh(&format!("ip netns add {a} && ip netns add {b}"));
         sh(&format!("ip link add data netns {a} type veth peer name data netns {b}"));
         for (ns, address) in [(a, "10.98.0.1/24"), (b, "10.98.0.2/24")] {
-            // Without IPv6: one address to be reached at.
+            // Without IPv6 there is only one address at which a host can be reached.
             sh(&format!("ip netns exec {ns} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
             sh(&format!("ip -n {ns} link set lo up && ip -n {ns} link set data up"));
             sh(&format!("ip -n {ns} addr add {address} dev data"));
@@ -46,13 +46,13 @@ impl Joined {
         format!("{}{host}", self.id)
     }
 
-    /// Has the firewall of host b do this to what comes in.
+    /// Adds a firewall on host b with these rules.
     fn filter(&self, hook: &str, rules: &str) {
         let table = format!("table inet f {{ chain c {{ type filter hook {hook}; {rules} }}; }}");
         sh(&format!("ip netns exec {} nft '{table}'", self.ns("b")));
     }
 
-    /// What landspeed says to `args` between the hosts, run behind `before`.
+    /// Runs landspeed with `args` and both hosts, started by the command `before`.
     fn landspeed(&self, before: &[&str], args: &[&str]) -> Output {
         let hosts = ["a", "b"].map(|host| format!("netns:{}", self.ns(host)));
         let words = [before, &[LANDSPEED], args].concat();
@@ -61,14 +61,14 @@ impl Joined {
         command.env("XDG_DATA_HOME", self.folder.path()).output().expect("it runs")
     }
 
-    /// The error of `args`, in one line.
+    /// Returns the one-line error of `args`.
     fn refused(&self, before: &[&str], args: &[&str]) -> String {
         let began = Instant::now();
         let output = self.landspeed(before, args);
         let (out, err) = text(&output);
         assert!(began.elapsed() < SOON, "{args:?}: it took {:?}: {err}", began.elapsed());
         assert_eq!(output.status.code(), Some(1), "{args:?}: {out}{err}");
-        // Before it come lines that tell what is waited for.
+        // Lines about what it waits for may precede the error.
         let said: Vec<&str> = err.lines().filter(|line| line.contains("landspeed: ")).collect();
         assert_eq!(said.len(), 1, "{args:?}: {err}");
         assert!(!err.contains("cancelled"), "{args:?}: {err}");
@@ -90,7 +90,7 @@ impl Drop for Joined {
     }
 }
 
-/// Ends a test here where there is no nft.
+/// Ends a test without nft.
 macro_rules! needs_nft {
     () => {
         needs_root!();
@@ -101,7 +101,7 @@ macro_rules! needs_nft {
 }
 
 const STREAM: &[&str] = &["measure", "stream", "--time", "200ms"];
-/// Rules that let in what was asked for, and new connections to [`OPEN`] alone.
+/// Rules that let in replies, and new connections to [`OPEN`] only.
 const ONE_PORT: &str = "policy drop; ct state established,related accept; tcp dport 4712 accept;";
 const INPUT: &str = "input priority 0";
 
@@ -151,7 +151,7 @@ fn files_and_ports_are_counted_before_flows_are_opened() {
     sh(&format!("ip netns exec {} sysctl -qw '{few}'", hosts.ns("a")));
     let why = hosts.refused(&[], &idle);
     assert!(why.contains("net.ipv4.ip_local_port_range (40000-40050) has 51"), "{why}");
-    // Flows of trials have ports of their own.
+    // Flows of a stream have assigned source ports, so the range does not limit them.
     let report = hosts.json(&[STREAM, &["-P", "60"]].concat());
     assert_eq!(report["streams"][0]["flow_rate_bps"].as_array().map(Vec::len), Some(60));
 }
@@ -182,7 +182,7 @@ fn multipath_tcp_that_fell_back_is_not_called_so() {
 fn lost_syns_are_in_the_set_up_times() {
     needs_nft!();
     let hosts = Joined::new();
-    // After the first few, most are dropped.
+    // Most SYNs after the first few are dropped.
     hosts.filter(
         INPUT,
         "policy accept; tcp flags & (syn|ack) == syn limit rate over 20/second burst 10 packets drop;",

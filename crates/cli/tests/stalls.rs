@@ -1,16 +1,17 @@
-//! Why a path carries nothing: `measure` and `explain` name it.
+//! Tests that `measure` and `explain` report why a path carries nothing.
 
 mod support;
 
 use std::process::{Command, Output};
 
-/// Namespaces of a path, deleted at the end.
+/// The namespaces of a path; removed on drop.
 struct Path {
     name: String,
 }
 
 impl Path {
-    /// A and B with a host between them: a switch that carries at most 1500 bytes, or a router that fragments.
+    /// Creates A and B with a host between them: a switch that carries at most 1500 bytes, or a router that
+    /// fragments.
     fn new(kind: &str, words: impl Fn(&str) -> Vec<String>) -> Path {
         let path = Path { name: format!("ls{kind}{}", std::process::id()) };
         let name = &path.name;
@@ -38,7 +39,7 @@ fn sh(words: &str) {
     assert!(status.success(), "{words}");
 }
 
-/// Joins both ends through r: a bridge whose ports carry 1500 bytes, while the ends send 4000.
+/// Joins both ends through a bridge whose ports carry 1500 bytes, while the ends send 4000.
 fn black_hole(n: &str) -> Vec<String> {
     let ends = ["a 1", "b 2"].map(|end| {
         let (host, number) = end.split_once(' ').expect("two words");
@@ -54,7 +55,7 @@ fn black_hole(n: &str) -> Vec<String> {
         .collect()
 }
 
-/// Joins both ends through a router whose link to B carries 1400 bytes; `rules` are its firewall's.
+/// Joins both ends through a router whose link to B carries `mtu` bytes; `rules` are its firewall's.
 fn routed(n: &str, mtu: u32, rules: &str) -> Vec<String> {
     let ends = ["a 1", "b 2"].map(|end| {
         let (host, number) = end.split_once(' ').expect("two words");
@@ -82,17 +83,17 @@ fn landspeed(words: &[&str], path: &Path) -> Output {
     command.args(words).args([&a, &b, "-4"]).output().expect("landspeed runs")
 }
 
-/// What `measure` says, which fails with its figures.
+/// Returns the output of `measure`, which fails and prints its figures.
 fn measured(path: &Path, settings: &[&str]) -> String {
     let words = [&["measure", "stream", "--time", "1s"][..], settings].concat();
     let output = landspeed(&words, path);
     let (said, complaint) = support::text(&output);
     assert!(output.status.code() == Some(1) && said.contains("PARTIAL"), "{said}{complaint}");
-    // Where its lines are broken is another test's.
+    // Line breaks are the subject of another test.
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first cause that `explain` names, and its sentence.
+/// Returns the first cause that `explain` names, and its sentence.
 fn explained(path: &Path) -> (String, String) {
     let output = landspeed(&["explain", "--time", "1s", "--no-limits", "--no-trace", "--json"], path);
     let (said, complaint) = support::text(&output);
@@ -120,7 +121,7 @@ fn a_black_hole_blocked_icmp_and_dropped_fragments_are_named() {
             let words =
                 ["measure", "stream", "--time", "1s", "--vary", "mtu=1500,4000", "--blocks", "2", "--yes"];
             let (said, complaint) = support::text(&landspeed(&words, &path));
-            // The size that does not arrive costs its own trials, and the other size has its figures.
+            // The size that does not arrive costs its own trials; the other size has its figures.
             let why = "mtu=4000: 2 of 2 trials failed: the path carried nothing for";
             assert!(said.contains(why), "{said}{complaint}");
         });

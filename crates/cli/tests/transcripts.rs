@@ -1,4 +1,4 @@
-//! What a person sees of a record and of a run on terminals of two widths, in a pipe, without colours and in ASCII.
+//! Tests of the output of a record and of a run: on terminals of two widths, in a pipe, without colours and in ASCII.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{LANDSPEED, needs_root, sh, text};
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/tune.jsonl");
 
-/// What a command shows, with `setting` of the environment, on a terminal of so many columns or in a pipe.
+/// Returns the output of a command with `setting` in its environment, on a terminal of `columns` or in a pipe.
 fn shown(columns: Option<u16>, setting: (&str, &str), command: &mut Command) -> String {
     for name in ["LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR"] {
         command.env_remove(name);
@@ -38,7 +38,7 @@ fn shown(columns: Option<u16>, setting: (&str, &str), command: &mut Command) -> 
 
 fn shown_record(columns: Option<u16>, setting: (&str, &str)) -> String {
     let text = shown(columns, setting, Command::new(LANDSPEED).args(["show", RECORD]));
-    // Where the project lies is no part of what is shown.
+    // The output must not depend on the folder of the project.
     text.replace("\r\n", "\n").replace(RECORD, "tune.jsonl")
 }
 
@@ -63,8 +63,8 @@ fn a_record_on_a_terminal_and_elsewhere() {
     }
 }
 
-/// A slow link whose receiver lets far too little be on its way: a larger window helps, much and always, and neither the
-/// processor nor chance has a say in it.
+/// A slow link with a receive window that is much too small. A larger window helps greatly in each run, whatever the
+/// processor and chance do.
 struct Narrow {
     hosts: Box<dyn Hosts>,
     folder: tempfile::TempDir,
@@ -86,7 +86,7 @@ impl Narrow {
         })
     }
 
-    /// `landspeed tune ARGS` between its hosts, as if landspeed had not made them.
+    /// Returns `landspeed tune ARGS` between its hosts, as if landspeed had not created them.
     fn tune(&self, args: &[&str]) -> Command {
         let mut command = Command::new(LANDSPEED);
         command.arg("tune").args(self.namespaces().map(|name| format!("netns:{name}"))).args(args);
@@ -96,16 +96,17 @@ impl Narrow {
     }
 }
 
-/// A transcript with its figures masked: what remains is the same in every run.
+/// Masks the figures of a transcript, so that all runs have the same text.
 fn masked(seen: &str, narrow: &Narrow) -> String {
     let [a, b] = narrow.namespaces();
     let seen = lasting(seen).replace(a, "dtn1").replace(b, "dtn2");
-    // The bar's own line is said now and then where it cannot be drawn over.
+    // In a pipe, the progress line is printed now and then.
     let lines = without_doubts(&seen).into_iter().filter(|line| !line.contains(" left  "));
     lines.map(|line| line_masked(line) + "\n").collect()
 }
 
-/// What the noise of one run makes a reader doubt is of that run: a line, and those below it that are further in.
+/// Returns the lines without those on doubts, which depend on the noise of a run: the line of a doubt, and the
+/// following lines with a greater indent.
 fn without_doubts(seen: &str) -> Vec<&str> {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let mut doubt = None;
@@ -117,13 +118,13 @@ fn without_doubts(seen: &str) -> Vec<&str> {
     seen.lines().filter(keep).collect()
 }
 
-/// Figures with their units become #, and columns, which are as wide as figures are long, are two spaces apart.
+/// Replaces figures and their units by #, and separates columns by two spaces, because widths depend on the figures.
 fn line_masked(line: &str) -> String {
     const UNITS: [&str; 10] = ["Gb/s", "Mb/s", "kb/s", "GB", "MB", "kB", "ms", "\u{b5}s", "us", "%"];
-    // What a larger window does to these may be clear or not.
+    // The effect of a larger window on these may be clear or not.
     const SIDES: [&str; 3] = ["  bytes/CPU-sec", "  idle RTT", "  RTT under load"];
     let text = line.trim_start();
-    // A window this small is two causes' fault.
+    // Either of two causes may be named for a window this small.
     if text.starts_with("bottleneck: ") {
         return "  bottleneck: VERDICT".to_owned();
     }
@@ -150,7 +151,7 @@ fn line_masked(line: &str) -> String {
     line[..line.len() - text.len()].to_owned() + &columns.join("  ")
 }
 
-/// The five forms of one run, side by side, each on a path of its own: they wait for most of the time.
+/// Tests the five forms of one run in parallel, each on its own path: they mostly wait.
 #[test]
 fn a_run_on_terminals_and_elsewhere() {
     if std::env::var_os("LANDSPEED_SLOW").is_none() {

@@ -1,4 +1,4 @@
-//! What one trial measures, on real paths: each test runs blocks as `tune` does.
+//! Tests of the measurements of a trial on real paths: each test runs blocks as `tune` does.
 
 mod support;
 
@@ -15,7 +15,7 @@ use landspeed_units::Nanos;
 
 use support::{LANDSPEED, needs_root};
 
-/// Two lab hosts, joined. The fields are dropped in this order: the lab goes after its agents.
+/// Two joined hosts of a lab. Fields are dropped in this order: the agents, then the lab.
 struct Bench {
     pair: Pair,
     _hosts: Box<dyn Hosts>,
@@ -81,8 +81,8 @@ impl Sink for Trials {
     }
 }
 
-/// 20 ms of queue in front of a line with a round trip of 1 ms: CUBIC fills it in the start-up. It is compared with the path's own
-/// round trip, since the idle one is longer on a busy machine.
+/// Tests 20 ms of queue before a line with a round trip of 1 ms, which CUBIC fills in slow start. The loaded round
+/// trip is compared with the path's own, because the idle one is longer on a busy machine.
 #[test]
 fn a_deep_queue_shows_in_the_round_trip_under_load() {
     needs_root!();
@@ -100,13 +100,13 @@ fn a_deep_queue_shows_in_the_round_trip_under_load() {
     }
 }
 
-/// A control group that leaves its processes a fifth of one processor, in periods of 10 ms; removed on drop.
+/// A control group that limits its processes to a fifth of a processor, in periods of 10 ms; removed on drop.
 struct Quota(PathBuf);
 
 impl Quota {
     fn new() -> Result<Quota, String> {
         let name = format!("landspeed-test-{}", std::process::id());
-        // The controller of version 1 where it is mounted (cgroups(7)); version 2 where it is delegated.
+        // Version 1 of the controller where it is mounted (cgroups(7)), version 2 where it is delegated.
         let settings: [(&str, &[(&str, &str)]); 2] = [
             ("/sys/fs/cgroup/cpu", &[("cpu.cfs_period_us", "10000"), ("cpu.cfs_quota_us", "2000")]),
             ("/sys/fs/cgroup", &[("cpu.max", "2000 10000")]),
@@ -131,7 +131,7 @@ impl Quota {
         Ok(quota)
     }
 
-    /// A program that is landspeed within this group.
+    /// Writes a program that runs landspeed in this group.
     fn agent(&self, folder: &Path) -> PathBuf {
         let path = folder.join("agent");
         let script =
@@ -144,7 +144,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Processes that were told to end leave the group a moment later.
+        // Processes leave the group shortly after they were told to end.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -165,6 +165,6 @@ fn a_quota_shows_as_the_time_in_which_it_held_the_hosts_back() {
     let trials = Bench::new("lab:back-to-back", &quota.agent(folder.path())).block();
     let mut shares: Vec<f64> = trials.figures().map(|figures| figures.throttled).collect();
     shares.sort_by(f64::total_cmp);
-    // The median: where other machines take the processor, a trial may not come to use up its quota.
+    // The median, because other load on the processor may keep a trial from using up its quota.
     assert!(shares[shares.len() / 2] > 0.1 && shares[shares.len() - 1] <= 1.0, "{shares:?}");
 }

@@ -1,4 +1,4 @@
-//! The main job, in the lab, as a new user runs it; shortened.
+//! Tests of the main job in the lab, as a new user runs it, but shorter.
 
 mod support;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use support::terminal::{Terminal, lasting};
 use support::{LANDSPEED, needs_root, sh, text};
 
-/// What outside the lab could have been changed by it, a setting a line.
+/// Returns the settings outside the lab that it could have changed, one per line.
 fn outside() -> BTreeSet<String> {
     let parts =
         ["sysctl -a --pattern ^net 2>/dev/null | grep -v conntrack_count", "ip -o link | cut -d' ' -f2-"];
@@ -23,7 +23,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (data, page) = (folder.path().join("data"), folder.path().join("page.html"));
     let before = outside();
-    // The final check and the late placebo keep 45 s of it; on a busy machine the first placebo takes 20.
+    // The final check and the late placebo take 45 s of it; on a busy machine the first placebo takes 20 s.
     let result = Command::new(LANDSPEED)
         .args(["tune", "--json", "--budget", "100s", "--seed", "7"])
         .args(["--against", "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,tso=on"])
@@ -41,8 +41,8 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
         assert!(!summary[field].is_null(), "no {field} in {out}");
     }
     assert_eq!(summary["restored"], true);
-    // How much is gained is not judged: other tests run beside this one. What is kept must agree
-    // with what is said of it.
+    // The size of the gain is not checked, because other tests run at the same time. But what is kept must agree with
+    // the report.
     let steps = summary["steps"].as_array().expect("steps");
     let measured = steps.iter().filter(|step| step["blocks"].as_u64() > Some(0));
     assert!(measured.count() >= 2, "{out}");
@@ -53,7 +53,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let kept = steps.iter().any(|step| step["kept"] == true);
     assert_eq!(kept, summary["start_cell"] != summary["final_cell"], "{out}");
     assert!(summary["final"]["loaded_latency_ns"].as_u64() > Some(0), "{out}");
-    // What toggling itself does shows only where a placebo toggles as a candidate does.
+    // A placebo reveals the effect of toggling only if it toggles as a candidate does.
     let lines = lines(summary["record"].as_str().expect("a path"));
     let placebos = steps.iter().filter(|step| step["placebo"] == true && step["blocks"].as_u64() > Some(0));
     for placebo in placebos {
@@ -64,7 +64,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let host_wide = steps.iter().find(|step| step["knob"] == "rmem-max").expect("host-wide knobs are listed");
     assert_eq!(host_wide["answer"], "skipped");
     assert!(host_wide["reason"].as_str().is_some_and(|r| r.contains("lab")), "{host_wide}");
-    // Everything that the page and `show` say comes from the record alone.
+    // The page and `show` take everything from the record.
     let record = summary["record"].as_str().expect("a path");
     let html = std::fs::read_to_string(&page).expect("a page");
     assert!(html.contains("data-chart=\"ladder\"") && !html.contains("http://"), "not self-contained");
@@ -98,7 +98,7 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     assert_eq!(summary["expectations"]["verdicts"], verdicts.len(), "{out}");
     let first = verdicts.first().expect("it looked before the first step");
     assert_eq!((&first["number"], &first["after"]), (&0.into(), &"".into()));
-    // Judged again anywhere: what was seen is in the record, from both ends.
+    // Verdicts can be recomputed anywhere: the record has the observations of both ends.
     let watched =
         lines.iter().find(|line| line["step"] == "watch 0" && line["line"] == "trial").expect("a trial");
     for end in ["a", "b"] {
@@ -116,7 +116,7 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
             "{step} {verdict}"
         );
     }
-    // The start has all offloads off: whatever else this machine does, that is worth naming.
+    // The start has all offloads off, which must be a named cause even on a busy machine.
     let tso = steps.iter().find(|step| step["knob"] == "tso").expect("it is listed");
     assert!(!named(first, tso).is_empty(), "{first}");
     assert!(tso["advised"]["verdict"] == 0, "{tso}");
@@ -128,11 +128,12 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     }
 }
 
-/// A run on a terminal: two lines of what is tuned, a line a step, and the answer first in the result; a screen or two in all.
+/// Checks a run on a terminal: two introductory lines, a line per step, and a result that begins with the answer, in
+/// a screen or two.
 fn shape(seen: &str) {
     let lines: Vec<&str> = seen.lines().collect();
     assert!(lines.len() <= 45, "{} lines:\n{seen}", lines.len());
-    // Commands are copied, so they are whole.
+    // Commands are never broken, so that they can be copied.
     let fits = |line: &&str| line.chars().count() <= 80 || line.contains("landspeed show ");
     assert!(lines.iter().all(|line| fits(line) && *line == line.trim_end()), "{seen}");
     assert!(lines[0].contains(" -> ") && lines[0].contains("RTT "), "{seen}");
@@ -154,7 +155,7 @@ fn lines(path: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// A verdict's remedies that name a step's knob, with its value or with none.
+/// Returns a verdict's remedies with a step's knob, and with its value or none.
 fn named<'a>(verdict: &'a Value, step: &Value) -> Vec<&'a Value> {
     let findings = verdict["verdict"]["findings"].as_array().expect("findings");
     let remedies = findings.iter().flat_map(|finding| finding["try"].as_array().expect("remedies"));

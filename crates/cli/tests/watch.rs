@@ -1,4 +1,4 @@
-//! `landspeed measure --watch`: every observer of the table runs and is printed.
+//! Tests of `landspeed measure --watch`: each observer runs and is printed.
 
 mod support;
 

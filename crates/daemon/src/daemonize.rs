@@ -1,5 +1,5 @@
-//! What a process does to outlive its parent: deaf to signals that end sessions, hard to kill for want of
-//! memory, out of the cgroup that dies with the ssh session.
+//! Makes a process outlive its parent: it ignores the signals that end sessions, the out-of-memory killer spares it,
+//! and it leaves the cgroup that is removed with the ssh session.
 
 use std::ffi::CString;
 use std::fs;
@@ -10,11 +10,11 @@ use rustix::mount::{
     fsmount, fsopen,
 };
 
-/// As hard as it gets without being exempt (proc_pid_oom_score_adj(5)).
+/// The strongest protection from the out-of-memory killer short of exemption (proc_pid_oom_score_adj(5)).
 const OOM_SCORE_ADJ: &str = "-900";
 
-/// Makes this process a daemon called "guardian" or the like, the name that `ps` shows; returns what could not be done, one line
-/// each.
+/// Makes this process a daemon with a role such as "guardian", the name that `ps` shows. Returns the steps that
+/// failed, one line each.
 pub fn daemonize(role: &str) -> Vec<String> {
     for signal in [
         libc::SIGHUP,
@@ -28,12 +28,13 @@ pub fn daemonize(role: &str) -> Vec<String> {
         // SAFETY: SIG_IGN installs no handler that could run.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    // A role with a zero byte would stay without a name.
+    // A role with a zero byte leaves the thread's name unchanged.
     let _ = CString::new(name_of(role)).map(|name| rustix::thread::set_name(&name));
     shelter(std::process::id(), role)
 }
 
-/// The same for a process that this one has just started, but for its signals and its name.
+/// Protects the process `pid`, which this one has just started, from the out-of-memory killer and moves it out of its
+/// session's cgroup. Returns the steps that failed, one line each.
 pub fn shelter(pid: u32, role: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE_ADJ) {
@@ -45,20 +46,20 @@ pub fn shelter(pid: u32, role: &str) -> Vec<String> {
     notes
 }
 
-/// Whether a process has become a daemon of this role: by the name of the thread that did.
+/// Returns true if the process `pid` has become a daemon of this role, judged by the names of its threads.
 pub fn is_daemon(pid: u32, role: &str) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
     threads.map(name).any(|name| name.trim_end() == name_of(role))
 }
 
-/// As the kernel keeps it: 15 bytes.
+/// Returns the thread name of a role, cut to the 15 bytes that the kernel keeps.
 fn name_of(role: &str) -> String {
     format!("landspeed-{role}").chars().take(15).collect()
 }
 
-/// Moves a process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the
-/// named v1 hierarchy of the hybrid layout. Resource controllers of v1 kill nobody and are left alone.
+/// Moves a process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the named v1
+/// hierarchy of the hybrid layout. Resource controllers of v1 kill no process and are left alone.
 fn leave_session_cgroup(pid: u32) -> io::Result<()> {
     for line in fs::read_to_string(format!("/proc/{pid}/cgroup"))?.lines() {
         // hierarchy-id:controllers:path (cgroups(7)).
@@ -74,8 +75,8 @@ fn leave_session_cgroup(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// A mount of the hierarchy that nobody else sees: /sys/fs/cgroup may be another mount, or none, where an
-/// agent runs in a network namespace with a /sys of its own.
+/// Moves a process to the root of a hierarchy through a private mount. /sys/fs/cgroup may be another mount, or
+/// missing, where an agent runs in a network namespace with its own /sys.
 fn move_to_root(pid: u32, kind: &str, name: Option<&str>) -> io::Result<()> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     if let Some(name) = name {

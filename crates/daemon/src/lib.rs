@@ -1,7 +1,7 @@
-//! Processes that outlive the one that started them: a guardian its agent, a keeper the owner of a lab.
+//! Processes that outlive their parent: the guardian of an agent, and the keeper of a lab.
 //!
-//! The parent calls [`spawn`]; the process that starts then takes what it was given by [`inherited`] and
-//! calls [`daemonize`]. [`Process`] tells a process from a later one with the same id.
+//! The parent calls [`spawn`]. The new process then takes the descriptor that it inherited with [`inherited`] and
+//! calls [`daemonize`]. [`Process`] distinguishes a process from a later one with the same id.
 
 mod daemonize;
 mod process;

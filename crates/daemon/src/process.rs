@@ -1,10 +1,10 @@
-//! Which process, and whether it still runs.
+//! The identity of a process, and whether it is still running.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// A process, told from a later one with the same id by its start time.
+/// A process, distinguished by its start time from a later one with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
@@ -14,7 +14,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The living process with this id; one that is dead but not yet reaped is none.
+    /// Returns the living process with this id. A process that is dead but not yet reaped does not count.
     pub fn find(pid: u32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(Process { pid, start_ticks: start_ticks(&stat)? })
@@ -23,7 +23,7 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         Process::find(self.pid) == Some(*self)
     }
-    /// Whether it was stopped, by a signal or a debugger.
+    /// Returns true if the process is stopped by a signal or a debugger.
     pub fn is_stopped(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         self.is_alive() && stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['T', 't']))
@@ -31,7 +31,7 @@ impl Process {
 }
 
 fn start_ticks(stat: &str) -> Option<u64> {
-    // The second field, the command, may itself hold spaces and brackets.
+    // The second field, the command, may itself contain spaces and brackets.
     let (_, after_command) = stat.rsplit_once(") ")?;
     let mut fields = after_command.split_ascii_whitespace();
     if matches!(fields.next(), Some("Z" | "X")) {

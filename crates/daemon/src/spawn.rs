@@ -1,4 +1,4 @@
-//! Starting a process that shares nothing with its parent but one descriptor.
+//! Starts a process that shares only one descriptor with its parent.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,16 +6,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// The descriptor on which the process finds what it was given.
+/// The number of the descriptor that the new process inherits.
 const INHERITED_FD: RawFd = 3;
 
-/// The command line that has this very program play `role`, even if its file was replaced meanwhile.
+/// Returns a command line that runs this same executable as `role`, even if its file has been replaced since.
 pub fn own_command(role: &str) -> Vec<OsString> {
     ["/proc/self/exe", role].map(OsString::from).into()
 }
 
-/// Becomes this very program with other arguments, under the name that a person knows in place of a descriptor's, and
-/// with the standard descriptors alone. Returns only where that fails.
+/// Replaces this process with the same executable and other arguments, under the name "landspeed" and with only the
+/// standard descriptors. Returns only if that fails.
 pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
     let mut again = Command::new("/proc/self/exe");
     again.arg0("landspeed").args(arguments);
@@ -23,15 +23,15 @@ pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
     again.exec()
 }
 
-/// Starts `command` in a session of its own, as an orphan that init adopts, in /, without standard input
-/// and output. It inherits `given` and no other descriptor; [`inherited`] takes it there.
+/// Starts `command` in its own session, as an orphan that init adopts, in / and without standard input and output. It
+/// inherits `given` and no other descriptor; [`inherited`] takes it there.
 ///
 /// # Errors
-/// The program cannot be started; no command is [`io::ErrorKind::InvalidInput`].
+/// Returns an error if the program cannot be started, and [`io::ErrorKind::InvalidInput`] if `command` is empty.
 pub fn spawn(command: &[OsString], given: impl AsFd) -> io::Result<()> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut start = Command::new(program);
-    // What `ps` shows: a name that a person knows, not /proc/self/exe.
+    // `ps` shows this name, which is clearer than /proc/self/exe.
     start.arg0("landspeed");
     start.args(arguments).current_dir("/");
     start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -39,26 +39,26 @@ pub fn spawn(command: &[OsString], given: impl AsFd) -> io::Result<()> {
     // SAFETY: the closure runs between fork and exec and makes only async-signal-safe system calls.
     unsafe { start.pre_exec(move || detach(given)) };
     let mut parent = start.spawn()?;
-    // This is the middle process, which is gone by now; what was started is its orphan.
+    // This waits for the intermediate process, which exits at once; the started program is its orphan.
     let _ = parent.wait();
     Ok(())
 }
 
-/// What [`spawn`] gave this process; `None` where there is nothing, or `is_ours` says that it is something
-/// else: the process was started by hand. To be called once, first of all.
+/// Takes the descriptor that [`spawn`] passed to this process. Returns `None` if there is none, or if `is_ours`
+/// rejects it because the process was started by hand. Call it once, before anything else opens a descriptor.
 pub fn inherited(is_ours: impl FnOnce(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
     // SAFETY: F_GETFD touches no memory and is defined for descriptors that are not open.
     if unsafe { libc::fcntl(INHERITED_FD, libc::F_GETFD) } < 0 {
         return None;
     }
-    // SAFETY: it is open, as was just seen, and this freshly started process uses it nowhere else.
+    // SAFETY: the check above has shown that it is open, and this freshly started process uses it nowhere else.
     let probed = unsafe { BorrowedFd::borrow_raw(INHERITED_FD) };
-    // SAFETY: as above; it is owned from here on alone.
+    // SAFETY: as above; from here on, only the returned value owns it.
     is_ours(probed).then(|| unsafe { OwnedFd::from_raw_fd(INHERITED_FD) })
 }
 
-/// In the child: a session of its own, a parent that is gone, and no descriptor but the standard three and
-/// the one that is given.
+/// Runs in the child: starts a new session, leaves the parent, and keeps only the three standard descriptors and
+/// `given`.
 fn detach(given: RawFd) -> io::Result<()> {
     let checked = |rc: libc::c_int| if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) };
     // SAFETY: plain system calls on integers; none touches memory of this process. Between fork and exec
@@ -79,7 +79,7 @@ fn detach(given: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// What this process executes does not inherit descriptors from `first` on.
+/// Marks all descriptors from `first` on as close-on-exec, so that executed programs do not inherit them.
 fn keep_from_children(first: libc::c_uint) {
     // SAFETY: a system call on integers, which closes nothing in this process.
     unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };

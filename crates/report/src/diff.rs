@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! The comparison of two runs.
 
 use landspeed_analysis::{Diff, FiguresDiff, StepDiff};
 use landspeed_record::{Estimate, StepSummary};
@@ -11,38 +11,37 @@ use crate::words;
 /// Two records compared, as `landspeed diff` shows it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct DiffReport {
-    /// Of this document.
+    /// Format version of this document.
     pub format: u32,
-    /// What the first record is called (its path, or its start).
+    /// Path of the first record.
     #[serde(rename = "a")]
     pub name_a: String,
-    /// What the second record is called.
+    /// Path of the second record.
     #[serde(rename = "b")]
     pub name_b: String,
-    /// One line that says what came out.
+    /// The result in one line.
     pub headline: String,
-    /// Figures, settings and host facts, in the order to show.
+    /// Figures, settings and host facts, in display order.
     pub rows: Vec<DiffRow>,
-    /// What limits the comparison, one line each: what only one of them has, another kernel, another goal.
+    /// Limits of the comparison, one line each: what only one record has, another kernel, another goal.
     pub notes: Vec<String>,
 }
 
-/// One thing that two runs share or differ in.
+/// One item of the comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct DiffRow {
-    /// What is compared ("final rate", "A tso", "kernel").
+    /// Name of the item ("final rate", "A tso", "kernel").
     pub what: String,
-    /// In the first record, with its unit.
+    /// Value in the first record, with its unit.
     pub a: String,
-    /// In the second record, with its unit.
+    /// Value in the second record, with its unit.
     pub b: String,
-    /// Second over first, where both were measured.
+    /// Second value over the first, if both were measured.
     pub ratio: Option<Estimate>,
 }
 
 impl DiffReport {
-    /// What the analysis found of two records that are called `name_a` and `name_b`. Steps that came out
-    /// alike are left out.
+    /// Returns the report of an analysis of the records `name_a` and `name_b`. Steps with equal results are left out.
     pub fn of(diff: &Diff, name_a: &str, name_b: &str) -> Self {
         let mut rows = figures("start", &diff.start);
         rows.extend(figures("final", &diff.final_));
@@ -55,7 +54,8 @@ impl DiffReport {
     }
 }
 
-/// Which of the two is better. The runs were not interleaved, so that an interval without 1 is no proof.
+/// Returns the sentence that names the faster run. The runs were not interleaved, so an interval without 1 is no
+/// proof.
 fn headline(diff: &Diff) -> String {
     let Some(e) = diff.final_.rate.filter(words::plausible) else {
         return "one of the records has no final rate to compare".to_owned();
@@ -68,7 +68,7 @@ fn headline(diff: &Diff) -> String {
     format!("{which}: its final rate is {} that of A (no proof: not interleaved)", words::estimate(&e))
 }
 
-/// What only one of them has, in one line.
+/// Returns one line that counts the steps and settings of one record alone.
 fn of_one(diff: &Diff) -> Option<String> {
     let said = |[a, b]: [usize; 2], what: &str| {
         (a + b > 0).then(|| format!("{a} {what} only in A and {b} only in B"))
@@ -98,7 +98,7 @@ fn step(of: &StepDiff) -> DiffRow {
     DiffRow { what: format!("step {}", of.step), a: came_out(&of.a), b: came_out(&of.b), ratio: None }
 }
 
-/// The comparison, ready to be printed.
+/// Returns the comparison as a document.
 pub fn diff(diff: &DiffReport) -> Document {
     let columns = vec![
         Column::words(""),

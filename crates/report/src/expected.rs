@@ -1,34 +1,34 @@
-//! What verdicts promised of steps, and what came of it, in words.
+//! Sentences on the gains that verdicts predicted for steps, and on the measured gains.
 
 use landspeed_record::{Advised, Cause, Expectations, StepSummary, TuneSummary};
 
 use crate::explain::cause_words;
 use crate::words::times;
 
-/// Measured steps that a verdict brought forward, in the order in which they were tried.
+/// Returns the measured steps that a verdict moved forward, in the order in which they were tried.
 pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &Advised)> {
     let measured = summary.steps.iter().filter(|step| step.blocks > 0);
     measured.filter_map(|step| Some((step, step.advised.as_ref()?))).collect()
 }
 
-/// Why a step was tried when it was: "explain: segmentation offloads that are off, 58 % of the time".
+/// Returns why a step was tried early: "explain: segmentation offloads that are off, 58 % of the time".
 pub(crate) fn because(advised: &Advised) -> String {
     format!("explain: {}", weighed(advised.cause, advised.weight))
 }
 
-/// A cause with the share of the flow's time that it costs; a limit costs nothing, it is what is left.
+/// Returns a cause with its share of the flow's time. A limit has no share: it remains after all causes are fixed.
 pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
     let words = cause_words(cause);
     let share = weight * 100.0;
     match cause.is_limit() {
         true => words.to_owned(),
-        // A cause without a share would bind only once others are mended.
+        // A cause without a share limits the flow only after the others are fixed.
         false if !(0.5..=100.0).contains(&share) => format!("{words}, next"),
         false => format!("{words}, {share:.0} % of the time"),
     }
 }
 
-/// The ratio of goodput that was expected, where a figure was given.
+/// Returns the expected ratio of goodput, if the advice has one.
 pub(crate) fn expected(advised: &Advised) -> Option<f64> {
     advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)
 }

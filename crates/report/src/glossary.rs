@@ -1,8 +1,8 @@
-//! The words of a report, for its page.
+//! The glossary of a report's page.
 
 use crate::block::{Block, Section, Seen};
 
-/// "# kind of report", then its words with their meanings, a line each.
+/// Sections that begin with "# kind of report", then one "word: meaning" per line.
 const WORDS: &str = include_str!("glossary.txt");
 
 pub(crate) fn of(kind: &str) -> Section {

@@ -1,9 +1,9 @@
-//! What a person sees of a run: live on a terminal, and as a report.
+//! The output of a run for people: live on a terminal, and as a report.
 //!
 //! A report is a [`Document`], which is put together once ([`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
-//! [`record_run`]) and printed as text, as one HTML page or as CSV; [`json`] writes the data behind it. Input is plain data
-//! of `landspeed-record`; this crate imports no plug-in, so a saved record can be shown anywhere. A record may come from a
-//! stranger: no text in a document holds what a terminal acts on, and maud escapes what goes into HTML.
+//! [`record_run`]) and printed as text, as one HTML page or as CSV; [`json`] writes the data behind it. Input is
+//! plain data of `landspeed-record`. This crate imports no plug-in, so a saved record can be shown anywhere. A record
+//! may come from a stranger: text in a document is escaped for terminals, and maud escapes it for HTML.
 
 mod block;
 mod chart;
@@ -39,7 +39,7 @@ pub use safe::safe;
 pub use tune::tune;
 pub use words::{LEAST_EFFECT, duration, quoted};
 
-/// `report` as one JSON document over several lines, without a line break at the end. Schemas: docs/reference.
+/// Returns `report` as an indented JSON document, without a line break at the end. The schemas are in docs/reference.
 pub fn json(report: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(report).expect("a report has string keys only")
 }

@@ -1,4 +1,4 @@
-//! The result of `landspeed measure`.
+//! The report of `landspeed measure`.
 
 use landspeed_analysis::verdict;
 use landspeed_record::{
@@ -50,7 +50,7 @@ fn head(report: &MeasureReport) -> Head {
     }
 }
 
-/// Why the figures are not those of the whole run, as far as can be told.
+/// Returns why the figures cover only a part of the run, with causes if they are known.
 fn stalled(report: &MeasureReport) -> Section {
     let partial =
         report.partial.as_ref().map(|why| format!("PARTIAL: the run did not come to its end: {}", safe(why)));
@@ -67,7 +67,7 @@ fn cause(finding: &Finding) -> Vec<Block> {
     std::iter::once(said).chain(finding.evidence.iter().map(line)).collect()
 }
 
-/// "A to B: silent for 1.6 s in all, longest 1.2 s".
+/// Returns a line such as "A to B  silent for 1.6 s in all, longest 1.2 s".
 fn silence(figure: &SilenceFigure) -> Block {
     let SilenceFigure { sender, total_ns, longest_ns } = figure;
     Block::text(format!("{}  silent for {total_ns} in all, longest {longest_ns}", direction(*sender)))
@@ -108,7 +108,7 @@ fn direction(sender: Side) -> &'static str {
     }
 }
 
-/// The table with NTTCP's two figures: the peak over the sizes and their mean (feng-2003, section 3.2).
+/// Returns the table with NTTCP's two figures: the peak over the sizes and their mean (feng-2003, section 3.2).
 fn sweep(points: &[SweepPoint]) -> Vec<Block> {
     let rates: Vec<f64> = points.iter().map(|p| p.moved_bytes.per(p.took_ns).0).collect();
     let Some((index, peak)) = rates.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
@@ -164,7 +164,7 @@ fn cpu(report: &MeasureReport) -> Section {
     Section::new("cpu", "Processor time").minor().all(table).all(note)
 }
 
-/// Processor time in cores: 1.00 is one core busy for the whole window.
+/// Returns a row of processor time in cores: 1.00 is one core busy for the whole window.
 fn cpu_row(cpu: &HostCpu) -> Vec<Cell> {
     let window = cpu.window_ns.as_secs_f64();
     let cores = |time: CpuNanos| {
@@ -177,7 +177,8 @@ fn cpu_row(cpu: &HostCpu) -> Vec<Cell> {
     cells
 }
 
-/// Without a stream no window and no buffer limits anything, and there is no load.
+/// Returns the table of TCP's figures. Without a stream, it leaves out the limits by windows and buffers and the
+/// round trip under load.
 fn tcp(report: &MeasureReport) -> Option<Table> {
     if report.streams.is_empty() && report.sweep.is_empty() {
         let row = |t: &TcpFigure| {

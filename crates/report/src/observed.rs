@@ -1,10 +1,10 @@
-//! What observers and workloads print, hosts beside each other.
+//! Tables of the figures of observers and workloads, with one column per host.
 
 use landspeed_record::{Amount, Figure, Measured, PartFigures};
 
 use crate::block::{Cell, Column, Document, Group, Section, Table, Text};
 
-/// The figures by part, with a column for each host.
+/// Returns the figures grouped by part, with one column per host.
 pub(crate) fn table(title: &str, figures: &[PartFigures]) -> Option<Table> {
     let hosts = each_once(figures.iter().map(|of| of.host.as_str()));
     let parts = each_once(figures.iter().map(|of| of.part.as_str()));
@@ -60,8 +60,8 @@ fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Document {
-    /// The document with what observers saw of `what`, before how it is reproduced: on its page, in its CSV and on a
-    /// terminal that says everything.
+    /// Returns the document with the observers' figures of `what` inserted before the section "How to reproduce". The
+    /// page, the CSV and a terminal in full detail show them.
     #[must_use]
     pub fn with_observed(mut self, what: &str, figures: &[PartFigures]) -> Document {
         let Some(table) = table("What observers saw", figures) else { return self };

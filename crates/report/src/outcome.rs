@@ -1,16 +1,16 @@
-//! What became of a step, in word, sign and colour.
+//! The outcome of a step as a word, a symbol and a colour.
 
 use landspeed_record::{Answer, StepSummary};
 
 use crate::output::Tone;
 
-/// What became of a step, as people are told: the answer, and what was done with it.
+/// The outcome of a step: the answer, and whether the change was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     Kept,
-    /// Kept, and blocks that were spread over the rest of the run did not confirm it.
+    /// Kept, but blocks that were spread over the rest of the run did not confirm it.
     Unconfirmed,
-    /// Helped when it was tried, and was dropped in the final check.
+    /// Helped when it was tried, but the final check dropped it.
     Dropped,
     Harms,
     NoEffect,
@@ -65,15 +65,15 @@ impl Outcome {
     }
 }
 
-/// How people are told what became of a step.
+/// The forms in which a report shows an outcome.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told {
     pub(crate) word: &'static str,
-    /// For a narrow column.
+    /// A shorter form of `word` for a narrow column.
     pub(crate) brief: &'static str,
-    /// So that colour is never the only difference.
+    /// A symbol, so that outcomes differ in more than colour.
     pub(crate) symbol: &'static str,
-    /// In the page's style sheet.
+    /// Class in the page's style sheet.
     pub(crate) class: &'static str,
     pub(crate) tone: Tone,
 }

@@ -1,4 +1,4 @@
-//! Where text goes, and what it may look like there.
+//! The capabilities of an output stream, and the colours of text.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -6,22 +6,22 @@ use std::os::fd::AsFd;
 
 use crate::block::micros;
 
-/// Width that is assumed where there is no terminal to ask.
+/// Width in columns that is assumed without a terminal.
 const PLAIN_WIDTH: u16 = 100;
 
-/// What a stream of text may look like.
+/// What an output stream can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Output {
-    /// Whether a person watches: lines may be drawn over.
+    /// True if it is a terminal, on which lines may be overwritten.
     pub terminal: bool,
     pub width: u16,
     pub color: bool,
-    /// Whether it shows more than ASCII.
+    /// True if it shows characters beyond ASCII.
     pub unicode: bool,
 }
 
 impl Output {
-    /// A file or a pipe of this width.
+    /// Returns the capabilities of a file or a pipe, with lines of `width` columns.
     pub const fn plain(width: u16) -> Self {
         Output { terminal: false, width, color: false, unicode: true }
     }
@@ -34,7 +34,8 @@ impl Output {
         Self::of(&io::stderr())
     }
 
-    /// No colour where NO_COLOR is set to anything (no-color.org), or the terminal is a dumb one.
+    /// Detects the capabilities of `stream`. There is no colour if NO_COLOR is set and not empty (no-color.org), or
+    /// if the terminal is a dumb one.
     fn of(stream: &(impl IsTerminal + AsFd)) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -48,14 +49,14 @@ impl Output {
         }
     }
 
-    /// `text` in the characters that this stream shows, with units as people write them.
+    /// Returns `text` in the characters that this stream can show, with microseconds as "µs" where possible.
     pub fn spell(self, text: &str) -> String {
         if self.unicode { micros(text) } else { text.chars().map(ascii).collect() }
     }
 }
 
-/// What a locale says of its characters (POSIX: the first that is set of LC_ALL, LC_CTYPE, LANG). Where none is set, as under cron
-/// and in containers, a terminal of today is taken for one of UTF-8, as systemd does.
+/// Returns true if the locale's characters are UTF-8 (POSIX: the first one set of LC_ALL, LC_CTYPE, LANG). If none is
+/// set, as under cron and in containers, UTF-8 is assumed, as systemd does.
 fn is_unicode(locale: [Option<OsString>; 3]) -> bool {
     let set = locale.into_iter().flatten().find(|value| !value.is_empty());
     set.is_none_or(|value| {
@@ -64,7 +65,7 @@ fn is_unicode(locale: [Option<OsString>; 3]) -> bool {
     })
 }
 
-/// One character for one, so that columns stay where they are.
+/// Replaces a character by a single ASCII one, so that columns stay aligned.
 fn ascii(of: char) -> char {
     match of {
         c if c.is_ascii() => c,
@@ -90,14 +91,14 @@ fn ascii(of: char) -> char {
     }
 }
 
-/// A colour's meaning; see [`Style::paint`].
+/// The meaning of a colour; see [`Style::paint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Proven to help.
+    /// A proven improvement.
     Good,
-    /// Harms, or a warning.
+    /// Harm, or a warning.
     Bad,
-    /// Not decided.
+    /// An open question.
     Open,
     Noise,
     /// Less important.
@@ -106,7 +107,7 @@ pub(crate) enum Tone {
     Strong,
 }
 
-/// Paints text with SGR codes, or leaves it alone.
+/// Paints text with SGR codes if colour is on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     pub(crate) color: bool,

@@ -1,4 +1,4 @@
-//! The result of `landspeed tune --record-run`.
+//! The report of `landspeed tune --record-run`.
 
 use landspeed_record::{LabRecovery, RecordRun, RecordRunFigures};
 

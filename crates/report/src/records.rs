@@ -1,4 +1,4 @@
-//! The records of a folder, a row each, from what the ends of each tell.
+//! The list of the records in a folder, one row each, from the first and last lines of each record.
 
 use landspeed_record::{GridEnd, Line, Outline, TuneSummary};
 use landspeed_units::Bytes;
@@ -9,10 +9,10 @@ use crate::safe;
 use crate::tune::answer;
 use crate::words::{self, Outcome, Primary, counted};
 
-/// Every record of a folder, newest first, as `landspeed records` lists them.
+/// All records of a folder, newest first, as `landspeed records` lists them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RecordsReport {
-    /// Of this document.
+    /// Format version of this document.
     pub format: u32,
     pub folder: String,
     pub records: Vec<RecordRow>,
@@ -20,20 +20,20 @@ pub struct RecordsReport {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RecordRow {
-    /// What commands take: `landspeed show ID`.
+    /// The id that commands take: `landspeed show ID`.
     pub id: String,
     pub file: String,
-    /// RFC 3339 UTC; `None` where no header can be read.
+    /// Start time, RFC 3339 UTC; `None` if the record's header cannot be read.
     pub started: Option<String>,
-    /// The same in local time, for people; of a damaged record, when its file was written last.
+    /// Start time in local time, for people; for a damaged record, the time of its last change.
     #[serde(skip)]
     pub when: String,
-    /// "tune", "compare" or "grid"; empty where no header can be read.
+    /// "tune", "compare" or "grid"; empty if the header cannot be read.
     pub kind: String,
     /// Topology or hosts.
     pub path: String,
     pub state: RecordState,
-    /// What came out, in a few words.
+    /// The result in a few words.
     pub result: String,
     pub size_bytes: Bytes,
 }
@@ -41,18 +41,18 @@ pub struct RecordRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordState {
-    /// The run ended and said what came out.
+    /// The run ended and recorded its result.
     Done,
-    /// A run is writing it.
+    /// A run is still writing the record.
     InProgress,
     /// The run was cut off, or stopped before its end.
     Unfinished,
-    /// It cannot be read.
+    /// The record cannot be read.
     #[default]
     Damaged,
 }
 
-/// How a run ended, and what came out. `runs` counts those of a study.
+/// Returns the state and the result of a run. `runs` counts the runs that a study has made.
 pub fn came_out(outline: &Outline, runs: impl Fn() -> usize) -> (RecordState, String) {
     let (is_done, said) = match (&outline.second, &outline.last) {
         (Some(Line::Study(study)), _) => {
@@ -74,7 +74,7 @@ pub fn came_out(outline: &Outline, runs: impl Fn() -> usize) -> (RecordState, St
     }
 }
 
-/// "2.90x the rate, 2 kept".
+/// Returns the result of a tuning run: "2.90x the rate, 2 kept".
 fn result(summary: &TuneSummary) -> String {
     let kept = summary.steps.iter().filter(|step| Outcome::of(step).is_kept()).count();
     let gain = match (&summary.void, answer::proven(summary)) {
@@ -92,14 +92,14 @@ fn result(summary: &TuneSummary) -> String {
     format!("{gain}, {kept} kept{left}")
 }
 
-/// Whether the final check proves that the figure of the run's goal is better than at the start.
+/// Returns true if the final check proves that the figure of the run's goal is better than at the start.
 pub fn gain_is_proven(summary: &TuneSummary) -> bool {
     answer::proven(summary).is_some()
 }
 
-/// The list, ready to be printed.
+/// Returns the list as a document.
 pub fn records(report: &RecordsReport) -> Document {
-    // The id is a time too.
+    // Narrow terminals need no "when": the id is a time as well.
     let when = Column::words("when").above_width(100);
     let [id, run, path, result] = ["id", "run", "path", "result"].map(Column::words);
     let columns = vec![id, when, run, path, result, Column::number("size")];

@@ -1,14 +1,14 @@
-//! Text from a record, made fit for a terminal.
+//! Makes text from a record safe to print on a terminal.
 
 use landspeed_record::PathFacts;
 
 use crate::block::Text;
 
-/// Longest text that is shown of one field, in characters; anything beyond is cut and marked.
+/// Longest text that is shown of one field, in characters; longer text is cut and marked.
 const LIMIT: usize = 600;
 
-/// `text` with everything escaped that a terminal or a browser acts on instead of showing, as [`landspeed_units::Text`]
-/// does it. A text of more than 600 characters is cut and ends in an ellipsis.
+/// Returns `text` with all characters escaped that would control a terminal or a browser, as
+/// [`landspeed_units::Text`] does. A text of more than 600 characters is cut and ends in an ellipsis.
 pub fn safe(text: &str) -> String {
     let text = clean(text);
     match text.char_indices().nth(LIMIT) {
@@ -17,12 +17,12 @@ pub fn safe(text: &str) -> String {
     }
 }
 
-/// What a reader should know of a path that is not as its routes and addresses say.
+/// Returns what a reader should know of a path that its routes and addresses do not show.
 pub(crate) fn remarks(path: &PathFacts) -> Vec<Text> {
     landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 
-/// As [`safe`], and longer.
+/// Returns the escaped `text`, cut only at the limit of [`landspeed_units::Text`].
 pub(crate) fn clean(text: &str) -> String {
     landspeed_units::Text::from(text).into()
 }

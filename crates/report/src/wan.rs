@@ -1,4 +1,4 @@
-//! A wide-area link in user space, in words that every form of a report shares.
+//! The report of a wide-area link that is emulated between the hosts.
 
 use landspeed_record::{DirectionStats, WanCarrier, WanReport};
 use landspeed_units::CpuNanos;
@@ -7,7 +7,7 @@ use crate::block::{Block, Cell, Column, Manner, Section, Seen, Table};
 use crate::safe;
 use crate::words::grouped;
 
-/// What the link did, whether it can be believed, and what that cost.
+/// Returns the section with the link's counters, the verdict on its accuracy, and its processor time.
 pub(crate) fn section(wan: &WanReport) -> Section {
     let manner = if wan.unfit.is_empty() { Manner::Aside } else { Manner::Bad };
     let names =
@@ -24,7 +24,8 @@ pub(crate) fn section(wan: &WanReport) -> Section {
         .with(Block::aside(shared(wan)))
 }
 
-/// "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in its queue".
+/// Returns the link's title: "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in
+/// its queue".
 fn title(wan: &WanReport) -> String {
     let (spec, link) = (safe(&wan.link.spec), &wan.link);
     let packets = link.queue_packets.map(|packets| format!("{} packets", grouped(packets)));
@@ -46,7 +47,7 @@ fn row(name: &str, direction: &DirectionStats) -> [Cell; 8] {
     ]
 }
 
-/// Drops by cause, the path's own first; and what else was done to segments.
+/// Returns the drops by cause, those of the path first, then the counts of reordered, marked and duplicated segments.
 fn dropped(direction: &DirectionStats) -> String {
     let causes = [
         ("queue", direction.queue_drops),
@@ -74,7 +75,7 @@ pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
     )
 }
 
-/// Whether figures taken over it are those of the path, a line each; and the link's own notes.
+/// Returns whether figures that were measured over the link are valid, one line each, and then the link's own notes.
 pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     let first = match (wan.unfit.is_empty(), wan.link.carrier) {
         (false, _) => {
@@ -90,7 +91,7 @@ pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     lines
 }
 
-/// What its threads mean for figures of cost.
+/// Returns the sentence on what the link's processor time means for figures of cost.
 pub(crate) fn shared(wan: &WanReport) -> String {
     if wan.link.carrier == WanCarrier::Netem {
         return "The kernel emulates it on the hosts' own processors, within their receive work (softirq)."

@@ -1,4 +1,4 @@
-//! The words and numbers that every form of a report shares, so that a step reads the same everywhere.
+//! The words and number formats that all forms of a report share.
 
 use landspeed_record::{Confirmation, Estimate, Figures, Gain, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
@@ -6,22 +6,22 @@ use landspeed_units::Nanos;
 pub(crate) use crate::outcome::Outcome;
 use crate::safe;
 
-/// Least effect of interest that the method works with (design, section 5): within this share of one, a
-/// step is of no use even where its effect is real.
+/// The least effect of interest (design, section 5): within this share of 1, a step is of no use even if its effect
+/// is real.
 pub const LEAST_EFFECT: f64 = 0.02;
 
-/// What a figure is called.
+/// The names of a figure, by where they appear.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Called {
-    /// While a run goes on.
+    /// During a run.
     pub(crate) short: &'static str,
-    /// Behind "12× the".
+    /// After "12× the".
     pub(crate) phrase: &'static str,
-    /// On an axis, before its unit.
+    /// On a chart's axis, before the unit.
     pub(crate) axis: &'static str,
     pub(crate) heading: &'static str,
     pub(crate) card: &'static str,
-    /// Before its figures.
+    /// At the start of a row of its figures.
     pub(crate) row: &'static str,
 }
 
@@ -41,7 +41,7 @@ impl Primary {
         }
     }
 
-    /// The statistic first, then the guards.
+    /// Returns this figure as the statistic, then the other two as guards.
     pub(crate) fn order(self) -> [Primary; 3] {
         match self {
             Primary::Rate => [Primary::Rate, Primary::Cost, Primary::Latency],
@@ -90,7 +90,7 @@ impl Primary {
         .filter(plausible)
     }
 
-    /// What stands before its figures in a run that may be about a program.
+    /// Returns the start of a row of this figure, with the program's own name for it if the run measured a program.
     pub(crate) fn row(self, summary: &TuneSummary) -> String {
         match (self, &summary.program) {
             (Primary::Rate, Some(program)) => safe(&program.figure),
@@ -99,7 +99,7 @@ impl Primary {
         }
     }
 
-    /// A ratio of the figure with above 1 better.
+    /// Inverts a ratio of latencies, so that above 1 is better for any figure.
     pub(crate) fn better(self, e: Estimate) -> Estimate {
         match self {
             Primary::Latency => Estimate { ratio: 1.0 / e.ratio, low: 1.0 / e.high, high: 1.0 / e.low },
@@ -108,7 +108,7 @@ impl Primary {
     }
 }
 
-/// "5 steps kept", and how many of them were not confirmed.
+/// Returns the number of kept steps, "5 steps kept", and of unconfirmed ones.
 pub(crate) fn kept(summary: &TuneSummary) -> String {
     let outcomes = || summary.steps.iter().map(Outcome::of);
     let (all, open) = (
@@ -122,12 +122,12 @@ pub(crate) fn kept(summary: &TuneSummary) -> String {
     }
 }
 
-/// "1 step", "2 steps".
+/// Returns a count with its noun: "1 step", "2 steps".
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
+/// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
 pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
@@ -142,25 +142,25 @@ pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
     format!("{verdict} over {over}: {figure}, {} blocks{discarded}", found.blocks)
 }
 
-/// Whether an estimate can be drawn and printed: a record may hold anything.
+/// Returns true if an estimate can be drawn and printed: a record may contain any numbers.
 pub(crate) fn plausible(e: &Estimate) -> bool {
     [e.ratio, e.low, e.high].iter().all(|x| x.is_finite() && *x > 0.0)
         && e.low <= e.ratio
         && e.ratio <= e.high
 }
 
-/// Whether enough was measured for an interval: what lies beyond a factor of a thousand is no end.
+/// Returns true if the interval is real: an end beyond a factor of a thousand means that too little was measured.
 pub(crate) fn has_ends(e: &Estimate) -> bool {
     plausible(e) && e.low >= 0.001 && e.high <= 1_000.0
 }
 
-/// Steps that have a figure of the primary statistic, in order.
+/// Returns the steps that have an estimate of the primary statistic, in order.
 pub(crate) fn measured(summary: &TuneSummary) -> Vec<(&StepSummary, Estimate)> {
     let primary = Primary::of(&summary.goal);
     summary.steps.iter().filter_map(|step| Some((step, primary.of_step(step)?))).collect()
 }
 
-/// A ratio's digits.
+/// Formats a ratio with about three significant digits.
 pub(crate) fn number(x: f64) -> String {
     match x {
         x if !x.is_finite() => "?".to_owned(),
@@ -171,7 +171,7 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-/// A number whose unit is not landspeed's: thousands are grouped, and small ones keep three figures.
+/// Formats a number whose unit is not one of landspeed's: thousands are grouped, small numbers keep three digits.
 pub(crate) fn amount(x: f64) -> String {
     if x >= 999.5 { grouped(x.round() as u64) } else { number(x) }
 }
@@ -180,9 +180,9 @@ pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }
 
-/// "[1.38, 1.50]"; "[0, any]" where too little was measured for an interval.
+/// Formats an interval: "[1.38, 1.50]", or "[0, any]" if too little was measured for an interval.
 pub(crate) fn interval(e: &Estimate) -> String {
-    // What lies beyond a factor of a thousand has no end worth printing.
+    // An end beyond a factor of a thousand is not worth printing.
     let end = |x: f64| match x {
         x if x > 1_000.0 => "any".to_owned(),
         x if x < 0.001 => "0".to_owned(),
@@ -191,17 +191,17 @@ pub(crate) fn interval(e: &Estimate) -> String {
     format!("[{}, {}]", end(e.low), end(e.high))
 }
 
-/// "1.44× [1.38, 1.50]".
+/// Formats an estimate: "1.44× [1.38, 1.50]".
 pub(crate) fn estimate(e: &Estimate) -> String {
     format!("{} {}", times(e.ratio), interval(e))
 }
 
-/// "tso=on".
+/// Returns a step's setting: "tso=on".
 pub(crate) fn setting(step: &StepSummary) -> String {
     safe(&format!("{}={}", step.knob, step.value))
 }
 
-/// "mtu 1500 -> 9000"; "mtu 1500/1400 -> 9000" where the hosts had different values.
+/// Returns a step's change: "mtu 1500 -> 9000", or "mtu 1500/1400 -> 9000" if the hosts had different values.
 pub(crate) fn change(step: &StepSummary) -> String {
     let mut from: Vec<&str> =
         [&step.from_a, &step.from_b].into_iter().flatten().map(String::as_str).collect();
@@ -214,7 +214,7 @@ pub(crate) fn change(step: &StepSummary) -> String {
     })
 }
 
-/// "tso=on with tx-checksum=on, sg=on", and whether it is a second try.
+/// Returns a step's setting with its prerequisites, "tso=on with tx-checksum=on, sg=on", and marks a second try.
 pub(crate) fn step_words(step: &StepSummary) -> String {
     let mut words = setting(step);
     if !step.with.is_empty() {
@@ -226,7 +226,7 @@ pub(crate) fn step_words(step: &StepSummary) -> String {
     words
 }
 
-/// Steps that were not measured, by the reason why: (outcome, reason, settings).
+/// Returns the steps that were not measured, grouped by reason: (outcome, reason, settings).
 pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Outcome, String, Vec<String>)> {
     let mut groups: Vec<(Outcome, String, Vec<String>)> = Vec::new();
     for step in &summary.steps {
@@ -247,7 +247,7 @@ pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Outcome, String, Vec<Str
     groups
 }
 
-/// "4 min 48 s", "9 s".
+/// Formats a duration: "4 min 48 s", "9 s".
 pub fn duration(time: Nanos) -> String {
     match time.0 / 1_000_000_000 {
         s if s < 60 => format!("{s} s"),
@@ -256,7 +256,7 @@ pub fn duration(time: Nanos) -> String {
     }
 }
 
-/// `text` as one word of a shell command.
+/// Returns `text` quoted as one word of a shell command.
 pub fn quoted(text: &str) -> String {
     let text = crate::safe::clean(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
@@ -267,7 +267,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// A count in groups of three digits: "124,120".
+/// Formats a count in groups of three digits: "124,120".
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::new();

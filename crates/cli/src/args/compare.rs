@@ -33,7 +33,7 @@ pub(crate) enum ExchangeArg {
 }
 
 impl ExchangeArg {
-    /// The application that does it.
+    /// Returns the application that does this exchange.
     pub(crate) fn application(self) -> &'static str {
         match self {
             ExchangeArg::Pingpong => "sockets-pingpong",

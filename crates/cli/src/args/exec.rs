@@ -1,11 +1,11 @@
-//! Options of `landspeed exec`.
+//! Arguments of `landspeed exec`.
 
 use std::ffi::OsString;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-/// Why `exec` explains what it explains.
+/// The part of the help that explains how paths work.
 const PATHS_HELP: &str = "\
 A program that runs over a path is not changed and not told. `local` carries
 connections between two programs that both run over it, on one host, as the

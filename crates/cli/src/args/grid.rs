@@ -54,7 +54,7 @@ fn figures() -> impl TypedValueParser<Value = GridFigure> {
     PossibleValuesParser::new(GridFigure::ALL.map(name)).map(of)
 }
 
-/// "3%" or "3" as 0.03.
+/// Parses "3%" or "3" as 0.03.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     let share = percent.ok().map(|percent| percent / 100.0).filter(|share| (0.001..=1.0).contains(share));

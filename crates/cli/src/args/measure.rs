@@ -34,12 +34,12 @@ pub(crate) struct FlowArgs {
     pub(crate) set: Vec<String>,
 }
 
-/// The names of the table of transports.
+/// Returns the names in the table of transports.
 pub(super) fn transports() -> PossibleValuesParser {
     names(TRANSPORTS.iter().map(|transport| (transport.name(), transport.about().line)))
 }
 
-/// The names of the table of observers.
+/// Returns the names in the table of observers.
 fn observers() -> PossibleValuesParser {
     names(OBSERVERS.iter().map(|row| (row.name, row.about)))
 }
@@ -83,7 +83,7 @@ pub(crate) struct CommonArgs {
 
 #[derive(Debug, Clone)]
 pub(crate) struct MeasureArgs {
-    /// What runs, with the parameters that were given.
+    /// The workload to run, with the given parameters.
     pub(crate) workload: Workload,
     pub(crate) common: CommonArgs,
 }
@@ -94,7 +94,7 @@ impl Args for MeasureArgs {
         let commands = all.map(|runner| {
             let arguments = runner.parameters().into_iter().map(argument);
             let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
-            // The arguments bring a description of their own.
+            // This replaces the description that comes with the arguments.
             let command = command.about(capital(runner.describe())).long_about(None);
             let command =
                 command.after_help(format!("Example: landspeed measure {}{}", example(runner), GRID));
@@ -128,25 +128,25 @@ impl FromArgMatches for MeasureArgs {
     }
 }
 
-/// Behind the example of every workload.
+/// Help after the example of every workload.
 const GRID: &str = "\n\nWith --vary, it measures a grid: every combination of values in randomised blocks, so that the ratios between \
                     them carry intervals. Ctrl-C keeps what was measured; --resume continues.\n\
                     Example: landspeed measure stream --vary mtu=1500,9000 --vary write-size=1K..1M*4";
 
-/// Whether every workload has an option of this name.
+/// Returns true if every workload has an option of this name.
 pub(crate) fn is_taken(name: &str) -> bool {
     let command = CommonArgs::augment_args(Command::new("measure"));
     command.get_arguments().any(|arg| arg.get_long() == Some(name)) || name == "help"
 }
 
-/// A command line with one of its parameters.
+/// Returns a command line with one of the workload's parameters.
 fn example(runner: &dyn Runner) -> String {
     let set = runner.parameters().into_iter().find(|parameter| !matches!(parameter.domain, Domain::Switch));
     let set = set.map_or_else(String::new, |one| format!(" --{} {}", one.name, one.default));
     format!("{}{set} HOST_A HOST_B", runner.name())
 }
 
-/// Leaves out what the workload has no use for; given all the same, it is refused by name.
+/// Hides the options that the workload does not use; some of them are refused by name.
 fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
     let flows = |number: &str| {
         let flow = [(FLOWS.name.to_owned(), number.to_owned())].into();
@@ -172,7 +172,7 @@ fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
     command.mut_arg("fan", |arg| arg.hide(!many))
 }
 
-/// The argument of a parameter: a flag for a switch, else an option with a value of its domain.
+/// Returns the argument of a parameter: a flag for a switch, otherwise an option with a value of its domain.
 fn argument(parameter: &'static Factor) -> Arg {
     let arg = Arg::new(parameter.name).long(parameter.name).short(parameter.short);
     if matches!(parameter.domain, Domain::Switch) {

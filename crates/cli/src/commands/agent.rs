@@ -1,4 +1,4 @@
-//! `landspeed agent` and the guardian that it starts.
+//! `landspeed agent`, which serves one controller.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -15,14 +15,14 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         let words = std::env::args_os().skip(1).filter(|word| word != "--sent");
         return Err(landspeed_daemon::start_over(words)).context("cannot start over");
     }
-    // What `ps` and `top` show, also of one that was started from a descriptor.
+    // The name that `ps` and `top` show, even if the program was started from a descriptor.
     let _ = rustix::thread::set_name(c"landspeed");
     if let Some(name) = &args.netns {
         landspeed_topology::enter(name)?;
     }
     raise_open_files();
     let may_run = match &args.allow_run {
-        // The user's own session: what it asks for, the user could run there anyway.
+        // The controller is the user's own session, so it could run anything there without the agent.
         _ if args.stdio => MayRun::Anything,
         Some(folder) => MayRun::folder(folder, args.allow_root).map_err(Error::msg).context("--allow-run")?,
         None => MayRun::Nothing,
@@ -42,8 +42,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets the agent open as many files as its host allows: each flow is one, and the usual limit of 1024 is soft. Where that
-/// fails, opening too many says so.
+/// Raises the soft limit of open files (usually 1024) to the hard one, because each flow needs a descriptor. If this
+/// fails, opening too many files reports it.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

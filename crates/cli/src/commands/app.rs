@@ -1,4 +1,4 @@
-//! `landspeed app`.
+//! `landspeed app`: lists, shows and checks applications, with helpers that they start.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -14,16 +14,16 @@ use serde::Serialize;
 use crate::args::{AppAction, GatherArgs, SpawnArgs};
 use crate::output::{list, out, usage};
 
-/// An application, as `landspeed app list --json` lists it.
+/// An application in the output of `landspeed app list --json`.
 #[derive(Debug, Serialize)]
 struct ListedApplication {
-    /// What `landspeed measure` takes.
+    /// The name that `landspeed measure` takes.
     name: &'static str,
-    /// What it does and which figure comes out.
+    /// What the application does, and its figure.
     title: &'static str,
-    /// The fewest hosts and the most.
+    /// Least and greatest number of hosts.
     hosts: [usize; 2],
-    /// Its parameters with their defaults.
+    /// Parameters with their defaults.
     parameters: Vec<(&'static str, &'static str)>,
 }
 
@@ -66,7 +66,7 @@ fn row(one: &ListedApplication) -> Vec<String> {
     vec![one.name.to_owned(), one.title.to_owned(), hosts]
 }
 
-/// The text of an application that ships.
+/// Returns the text of an application that ships with landspeed.
 fn text(name: &str) -> Result<&'static str> {
     let name = name.trim_start_matches("app:");
     landspeed_application::shipped_text(name).ok_or_else(|| {
@@ -76,7 +76,7 @@ fn text(name: &str) -> Result<&'static str> {
     })
 }
 
-/// An application that ships, by its name, or one in a file.
+/// Returns an application that ships, by its name, or the one in a file.
 pub(crate) fn named(word: &str) -> Result<&'static dyn Runner> {
     let name = word.trim_start_matches("app:");
     if name.contains('/') || Path::new(name).extension().is_some() {
@@ -86,12 +86,12 @@ pub(crate) fn named(word: &str) -> Result<&'static dyn Runner> {
     landspeed_workload::find(&format!("app:{name}")).context("an application that ships can be read")
 }
 
-/// An application with the parameters that are set: "size=4K,metric=p99".
+/// Returns an application with parameters, such as "size=4K,metric=p99".
 pub(crate) fn asked(word: &str, with: Option<&str>) -> Result<Workload> {
     set_on(named(word)?, with)
 }
 
-/// The same of one that is known.
+/// Returns the workload of `runner` with parameters, such as "size=4K,metric=p99".
 pub(crate) fn set_on(runner: &dyn Runner, with: Option<&str>) -> Result<Workload> {
     let table = Table::of(runner.parameters());
     let mut workload = Workload::new(runner.name());
@@ -104,7 +104,7 @@ pub(crate) fn set_on(runner: &dyn Runner, with: Option<&str>) -> Result<Workload
     Ok(workload)
 }
 
-/// Reads the application in a file, and makes it a workload.
+/// Reads the application in a file and registers it as a workload.
 pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}", file.display()))
@@ -120,7 +120,7 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
     }
 }
 
-/// `landspeed spawn`: what MPI's applications start ranks with.
+/// Runs `landspeed spawn`, with which MPI applications start ranks.
 pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
     let token = std::env::var("LANDSPEED_TOKEN").unwrap_or_default();
     if let Some(at) = args.listen {
@@ -133,7 +133,7 @@ pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
 }
 
-/// `landspeed gather`: what the application ganglia asks with.
+/// Runs `landspeed gather`, with which the application ganglia queries its daemons.
 pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
     let nodes: Vec<SocketAddr> =
         args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
@@ -142,7 +142,8 @@ pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the files that the words of a command line name as `app:FILE`, and puts the names of their workloads in place.
+/// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'
+/// names.
 pub(crate) fn load_named(words: impl Iterator<Item = std::ffi::OsString>) -> Result<Vec<std::ffi::OsString>> {
     let replaced = |word: std::ffi::OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
         Some(file) if file.contains('/') || Path::new(file).extension().is_some() => {

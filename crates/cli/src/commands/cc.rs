@@ -1,4 +1,4 @@
-//! `landspeed cc`.
+//! `landspeed cc`: lists, loads and unloads congestion controls.
 
 use std::process::ExitCode;
 
@@ -79,7 +79,7 @@ fn row(entry: &ControlEntry) -> Vec<String> {
     ]
 }
 
-/// Until Ctrl-C. Whatever ends this process takes the controls out.
+/// Loads the controls and waits for Ctrl-C. They are unloaded however this process ends.
 fn hold(names: &[String]) -> Result<()> {
     let stop = Stop::on_signals()?;
     stop.in_order("");
@@ -105,7 +105,7 @@ fn keep(controls: Vec<Loaded>) -> Result<()> {
         match control.keep() {
             Ok(path) => out(&format!("{} is loaded and stays: {}", row.kernel_name, path.display()))?,
             Err(error) => {
-                // All of them, or none.
+                // Either all controls stay loaded or none.
                 for row in kept {
                     congestion::unload(row.name)?;
                 }
@@ -125,7 +125,7 @@ fn unload(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A name that there is not is wrong usage; what else goes wrong is this host's.
+/// Returns a usage error for an unknown name, and other errors as failures of this host.
 fn wrong_name(error: congestion::Error) -> anyhow::Error {
     if matches!(error, congestion::Error::Unknown { .. }) { usage(error) } else { error.into() }
 }

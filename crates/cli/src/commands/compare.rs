@@ -1,4 +1,4 @@
-//! `landspeed compare`.
+//! `landspeed compare`: studies congestion controls over one path, in the simulator or on hosts.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -41,14 +41,14 @@ struct Job {
     engine: Engine,
     file: PathBuf,
     words: Vec<String>,
-    /// What is to be run; `None` until real hosts have told their path.
+    /// The study to run; `None` until real hosts have reported their path.
     study: Option<Study>,
     done: HashSet<(String, u32)>,
-    /// The record's first line; `None` where it has one.
+    /// The record's first line; `None` if the record already has one.
     head: Option<StudyHead>,
-    /// Of a record that goes on: taken before it was read, so that no other run adds to it meanwhile.
+    /// The writer of a resumed record, opened before reading so that no other run can append in between.
     writer: Option<Writer>,
-    /// What a reader of the record must know before anything else.
+    /// A note that a reader of the record must see first.
     note: Option<String>,
 }
 
@@ -126,7 +126,7 @@ impl Job {
 struct Simulator<'a>(&'a Study);
 
 impl Carrier for Simulator<'_> {
-    /// A run takes seconds: it is never given up.
+    /// Simulates a run. It takes seconds, so it cannot be stopped.
     fn run(
         &mut self,
         contest: &Contest,

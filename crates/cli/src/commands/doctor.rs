@@ -1,4 +1,4 @@
-//! `landspeed doctor`.
+//! `landspeed doctor`: reports unusual settings of this host, and changes nothing.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     if links.is_empty() {
         findings = found(&facts, None);
     }
-    // What concerns the host and not the link is said once.
+    // A finding about the host and not the link is printed once.
     let mut seen = HashSet::new();
     findings.retain(|DoctorFinding { finding, .. }| seen.insert((finding.knob, finding.what.clone())));
     let document = DoctorDocument { format: FORMAT, findings };
@@ -52,7 +52,7 @@ fn link<'a>(facts: &'a HostFacts, name: &str) -> Result<&'a LinkFacts> {
     Ok(link)
 }
 
-/// What stands out on an interface, or without one on the host.
+/// Returns the findings on an interface, or on the host alone.
 fn found(facts: &HostFacts, link: Option<&LinkFacts>) -> Vec<DoctorFinding> {
     let interface = link.map(|link| link.name.clone());
     let states = knob::probe(&Place { device: interface.clone().unwrap_or_else(|| "lo".to_owned()) });
@@ -60,7 +60,7 @@ fn found(facts: &HostFacts, link: Option<&LinkFacts>) -> Vec<DoctorFinding> {
     findings.map(|finding| DoctorFinding { interface: interface.clone(), finding }).collect()
 }
 
-/// Each finding as three parts: the value, what is wrong with it, and what to do.
+/// Formats each finding in three lines: the value, the problem, and the remedy.
 fn told(findings: &[DoctorFinding]) -> String {
     let rows = findings.iter().flat_map(|DoctorFinding { interface, finding }| {
         let at = interface.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();

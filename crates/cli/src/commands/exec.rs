@@ -1,4 +1,4 @@
-//! `landspeed exec`: a program over another path below its sockets.
+//! `landspeed exec`: runs a program over another path below its sockets.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::ExecArgs;
 
-/// What --json prints.
+/// The output of --json.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Told {
     path: String,
     #[serde(flatten)]
     counts: Counts,
     pub(crate) took_ns: Nanos,
-    /// Processor time of the program and of what carried its connections.
+    /// Processor time of the program and of the processes that carried its connections.
     pub(crate) cpu_ns: Nanos,
-    /// Whether processes of the program go on.
+    /// True if processes of the program continue in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_on: bool,
-    /// Why the path was not put below it, or why nothing is known of it.
+    /// Why the path could not be put below the program, or why nothing is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unable: Option<String>,
 }
@@ -36,7 +36,7 @@ impl Told {
         Told { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
     }
 
-    /// Why this was no run over the path; `None` where every connection was carried.
+    /// Returns why this was not a run over the path, or `None` if all connections were carried.
     pub(crate) fn why_not(&self) -> Option<String> {
         let carries = find(&self.path).is_some_and(|path| !path.rules().is_empty());
         let (all, left) = (self.counts.all(), self.counts.left.iter().next());
@@ -74,14 +74,14 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     Ok(code(ended.status))
 }
 
-/// What follows a supervisor.
+/// Returns the command of the keeper, which takes over from a supervisor.
 fn keeper(path: &dyn Path) -> Command {
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep-path").arg(path.name());
     keeper
 }
 
-/// As a shell ends where it finds no such program, or cannot run it.
+/// Returns a shell's exit code for a program that is not found (127) or cannot be run (126).
 fn not_run(error: Error) -> Result<ExitCode> {
     let Error::Start { source, .. } = &error else { return Err(error.into()) };
     let code = if source.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
@@ -89,9 +89,10 @@ fn not_run(error: Error) -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Answers for a program whose supervisor has gone.
+/// Runs the keeper of a program whose supervisor has exited.
 pub(crate) fn keep(name: &str) -> Result<ExitCode> {
-    // What ends a session, its control group or the supervisor does not end the keeper: best effort, there is nothing to tell it to.
+    // The end of the session, of its control group or of the supervisor must not end the keeper. Failures have no
+    // reader and are ignored.
     let _ = landspeed_daemon::daemonize("path");
     let [listener, shared, pidfd] =
         [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()].map(|fd| fd.try_clone_to_owned());
@@ -105,7 +106,7 @@ fn path(name: &str) -> Result<&'static dyn Path> {
     find(name).context("clap takes the names of the table")
 }
 
-/// "local carried 12 of 14 connections", and why it did not carry the others.
+/// Returns the counts in words: "local carried 12 of 14 connections", and why the others were not carried.
 fn lines(path: &dyn Path, ended: &Ended) -> Vec<String> {
     if let Some(why) = &ended.unable {
         return vec![why.clone()];
@@ -128,7 +129,7 @@ fn lines(path: &dyn Path, ended: &Ended) -> Vec<String> {
     lines
 }
 
-/// The program's own exit status; that of a shell where a signal ended it.
+/// Returns the program's own exit code, or a shell's code (128 + N) if signal N ended it.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(u8::try_from(code).unwrap_or(1))

@@ -1,4 +1,4 @@
-//! `landspeed explain`.
+//! `landspeed explain`: explains what holds a path or a flow back.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     sizes.map(|()| ExitCode::SUCCESS)
 }
 
-/// A stream of landspeed's own, and cost over sizes where that is asked for; what went wrong with the latter
-/// leaves the rest as it is.
+/// Explains a stream that landspeed sends, and measures costs by message size if requested. An error in the latter
+/// does not invalidate the explanation.
 fn own(
     args: &ExplainArgs,
     options: &ExplainOptions,
@@ -57,7 +57,7 @@ fn own(
     if !args.sizes {
         return Ok((report, Ok(())));
     }
-    // From here on things are turned: a wish to stop is an orderly end.
+    // Settings change from here on, so a request to stop ends the run in order.
     stop.in_order("ending: settings are restored, then what was measured is shown");
     let sizes = SizesOptions {
         flow: options.flow.clone(),
@@ -70,7 +70,7 @@ fn own(
     Ok((report, result.map_err(Into::into)))
 }
 
-/// What is done, and how long it takes.
+/// Returns a description of what will happen, and how long it takes.
 fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
     if let Some(program) = &options.program {
         return format!("{} runs once and is watched from both ends", program.name);
@@ -81,12 +81,12 @@ fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
     format!("a stream is sent and watched from both ends: {} in all{sizes}", landspeed_report::about(time))
 }
 
-/// Whether the hosts are a lab of landspeed's own with nothing between them that has an MTU of its own.
+/// Returns true for a lab whose hosts are joined directly, without a link between them that has another MTU.
 fn back_to_back(args: &ExplainArgs) -> bool {
     args.hosts.hosts.iter().all(|word| matches!(word.as_str(), "lab" | "lab:back-to-back"))
 }
 
-/// Whether a person is at the terminal and asked for no form that a program reads.
+/// Returns true if a person is at the terminal and requested no output that a program reads.
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
     let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();

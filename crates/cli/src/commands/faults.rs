@@ -1,4 +1,4 @@
-//! `landspeed lab faults`: known causes of slow paths, made on purpose.
+//! `landspeed lab faults`: creates known causes of slow paths on purpose.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sets the faults up and holds them until Ctrl-C; says where the flow is.
+/// Creates the faults, prints where the flow is, and holds them until Ctrl-C.
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(usage)?;
     let scenario = Scenario::with(&faults).map_err(usage)?;
@@ -44,7 +44,7 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// "FAULT" or "FAULT=STRENGTH".
+/// Parses "FAULT" or "FAULT=STRENGTH".
 fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
     let (name, strength) = match word.split_once('=') {
         Some((name, strength)) => {
@@ -58,7 +58,7 @@ fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
     Ok((name, strength))
 }
 
-/// Plays a part of a scenario; never called by a person.
+/// Runs a part of a scenario; started by landspeed, not by people.
 pub(crate) fn play() -> Result<ExitCode> {
     landspeed_faults::play()?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `landspeed filters`: one host's part of Iso-Surface or of Virtual Microscope.
+//! `landspeed filters`: runs one host's part of Iso-Surface or of Virtual Microscope.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use serde::Serialize;
 use crate::args::{FiltersArgs, FiltersQuery};
 use crate::output::out;
 
-/// How long hosts wait for each other, and how long all units may take.
+/// Time limits: for hosts to connect to each other, and for all units of work.
 const JOIN: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(600);
-/// The data are always the same.
+/// A fixed seed, so that the data are always the same.
 const SEED: u64 = 1;
 
-/// What the first host prints, a line of JSON.
+/// The result that the first host prints as a line of JSON.
 #[derive(Serialize)]
 struct Told {
     units: usize,
-    /// Mean time of a unit.
+    /// Mean time per unit in milliseconds.
     unit_ms: f64,
-    /// Of all units, between hosts.
+    /// Megabytes between hosts, for all units.
     network_mb: f64,
     buffers: u64,
-    /// Payload in flight at most, and what was allowed.
+    /// Greatest payload in flight, and its limit.
     peak_bytes: u64,
     bound_bytes: u64,
-    /// BLAKE3 of the pictures.
+    /// BLAKE3 hash of the pictures.
     hash: String,
-    /// Whether they equal the plain computation; null where that was not asked for.
+    /// True if the pictures equal the plain computation; null if that was not requested.
     is_equal: Option<bool>,
-    /// The last one.
+    /// The last picture, as PNG in Base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     picture: Option<String>,
 }

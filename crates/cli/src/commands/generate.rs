@@ -1,4 +1,4 @@
-//! `landspeed generate`: man pages and completions, from the tables that the command line itself is made of.
+//! `landspeed generate`: writes man pages and completions from the tables behind the command line.
 
 use std::fs::create_dir_all;
 use std::io;
@@ -12,7 +12,7 @@ use clap_mangen::Man;
 
 use crate::args::{Arguments, GenerateArgs};
 
-/// Where a prefix's `share` has the completions of each shell.
+/// Folders for the completions of each shell, below a prefix's `share`.
 const SHELLS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions"),
     (Shell::Zsh, "zsh/site-functions"),
@@ -35,25 +35,25 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command line without its hidden commands, which bash would offer all the same.
+/// Returns the command line without its hidden commands, because bash completion would include them.
 fn shown() -> Command {
     let all = Arguments::command();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     Command::new("landspeed").version(env!("CARGO_PKG_VERSION")).subcommands(shown)
 }
 
-/// The page of a command, and those of its subcommands.
+/// Writes the page of a command, and those of its subcommands.
 fn pages(command: &Command, folder: &Path) -> io::Result<()> {
-    // An application's page is its file: `landspeed app show NAME`.
+    // An application is documented by its file: `landspeed app show NAME`.
     let has_page = |command: &&Command| !command.is_hide_set() && !command.get_name().contains(':');
     for subcommand in command.get_subcommands().filter(has_page) {
         pages(subcommand, folder)?;
     }
-    // An empty date would be left out, and what follows it take its place.
+    // An empty date would be left out, and the next field would take its place.
     let page = Man::new(command.clone()).date(" ").source(concat!("landspeed ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text)?;
-    // No line is stretched: synopses are long words, and examples have columns of their own.
+    // Text is left-aligned: synopses are long words, and examples have their own columns.
     let text = String::from_utf8_lossy(&text).replace(".SH EXTRA\n", ".SH NOTES\n");
     let text = text.replacen(".SH NAME\n", ".ds AD l\n.ad l\n.SH NAME\n", 1);
     std::fs::write(folder.join(page.get_filename()), text)

@@ -1,4 +1,4 @@
-//! `landspeed measure WORKLOAD --vary`.
+//! `landspeed measure WORKLOAD --vary`: measures a grid.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,19 +42,19 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     job.finish(&wishes, &stop)
 }
 
-/// How a grid is to be measured and shown.
+/// Options for how a grid is measured and shown.
 pub(crate) struct Wishes<'a> {
-    /// How to reach the hosts.
+    /// Options for reaching the hosts.
     pub(crate) hosts: &'a HostArgs,
-    /// Whether settings of real hosts change without a question.
+    /// True if settings of real hosts may change without a question.
     pub(crate) yes: bool,
-    /// Whether values that the hosts cannot have are left out and told, and no error.
+    /// True if values that the hosts do not support are left out and reported, instead of being an error.
     pub(crate) lacks_are_told: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) full: bool,
 }
 
-/// Shows the grid of a record; the exit code says whether its figures may be used.
+/// Shows the grid of a record. The exit code reports whether its figures are valid.
 pub(crate) fn present(
     record: &Record,
     path: &Path,
@@ -68,15 +68,15 @@ pub(crate) fn present(
     Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A grid that is to be measured, or to go on.
+/// A grid to measure or to resume.
 pub(crate) struct Job {
     grid: Grid,
     words: Vec<String>,
     file: PathBuf,
     done: Vec<GridTrial>,
-    /// What the paths cost that are compared, where that is known.
+    /// The costs of the compared paths, if known.
     costs: Vec<PathCost>,
-    /// Of a record that goes on: taken before it was read, so that no other run adds to it meanwhile.
+    /// The writer of a resumed record, opened before reading so that no other run can append in between.
     writer: Option<Writer>,
 }
 
@@ -86,12 +86,12 @@ impl Job {
         Ok(Job { grid, words, file, done: Vec::new(), costs: Vec::new(), writer: None })
     }
 
-    /// The same, with what the paths cost that are compared.
+    /// Returns the job with the costs of the compared paths.
     pub(crate) fn with_costs(self, costs: Vec<PathCost>) -> Job {
         Job { costs, ..self }
     }
 
-    /// Measures it and shows what came out.
+    /// Measures the grid and shows the result.
     pub(crate) fn finish(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<ExitCode> {
         stop.at_once("nothing was changed");
         let file = self.measure(wishes, stop)?;
@@ -101,7 +101,7 @@ impl Job {
         present(&record, &file, &named, &wishes.output.form, detail)
     }
 
-    /// Goes on with a record: under the options of the command that began it, but for when it ends.
+    /// Resumes a record, with the options of its original command except those that end the grid.
     fn resumed(file: &Path, args: &MeasureArgs) -> Result<Job> {
         let writer = Writer::append(file)?;
         let record = landspeed_record::read(file)?;
@@ -119,7 +119,7 @@ impl Job {
         Ok(Job { grid, words, file: file.to_owned(), done, costs: Vec::new(), writer: Some(writer) })
     }
 
-    /// Measures it, and says where the record is.
+    /// Measures the grid and returns the file of the record.
     pub(crate) fn measure(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<PathBuf> {
         let hosts = HostArgs { hosts: self.words.clone(), ..wishes.hosts.clone() };
         let turns = turns_knobs(&self.grid);
@@ -169,7 +169,7 @@ impl Job {
     }
 }
 
-/// A value that was asked for on the command line and cannot be measured is an error.
+/// Returns an error for a value from the command line that cannot be measured.
 fn refuse_missing(grid: &Grid) -> Result<()> {
     match grid.missing.first() {
         None => Ok(()),
@@ -187,7 +187,7 @@ fn question(grid: &Grid) -> String {
     )
 }
 
-/// What the command line asks for; wrong values are refused before any host is reached.
+/// Returns the grid that the command line describes. Wrong values are refused before any host is contacted.
 fn asked(args: &MeasureArgs) -> Result<Grid> {
     let (common, asked) = (&args.common, &args.common.grid);
     let runner =
@@ -231,13 +231,13 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
     Ok(grid)
 }
 
-/// Settings of the flow, as a grid has them.
+/// Converts settings of the flow to those of a grid.
 fn of_flow(flow: Settings) -> Vec<GridSetting> {
     let one = |(name, value)| GridSetting { name, value, place: GridPlace::Flow };
     flow.into_iter().map(one).collect()
 }
 
-/// Refuses a budget in which the grid has no answer.
+/// Refuses a budget that is too short for an answer.
 fn check_budget(grid: &Grid) -> Result<()> {
     let least = landspeed_analysis::grid::least_time(grid);
     let budget = grid.budget_ns;
@@ -252,11 +252,11 @@ fn check_budget(grid: &Grid) -> Result<()> {
     )))
 }
 
-/// Where the grid is measured: the hosts that were named, or one lab after the other.
+/// The place of measurement: the named hosts, or a sequence of labs.
 struct Place<'a> {
     named: &'a NamedHosts,
     words: Vec<String>,
-    /// Whether the first host talks to every other: a program.
+    /// True if the first host talks to all others, as programs do.
     is_star: bool,
     at: Option<(Settings, Joined)>,
 }
@@ -267,7 +267,8 @@ impl Place<'_> {
     }
 }
 
-/// The words of the lab with these parameters; "topology" among them is the lab itself, and "fan" is none of the lab's.
+/// Returns the words of the lab with these parameters. "topology" replaces the lab itself, and "fan" is not a lab's
+/// parameter.
 fn words_of(words: &[String], path: &Settings) -> Vec<String> {
     let mut parameters = path.clone();
     let lab = parameters.remove("topology").map(|word| vec![word]);
@@ -280,7 +281,7 @@ impl Ground for Place<'_> {
         if self.at.as_ref().is_some_and(|(at, _)| at == path) {
             return Ok(false);
         }
-        // The lab before goes first: its addresses are the next one's.
+        // The previous lab is removed first, because the next one uses the same addresses.
         self.at = None;
         let words = words_of(&self.words, path);
         let joined = match path.get(FAN.name) {
@@ -311,7 +312,7 @@ impl Ground for Place<'_> {
     }
 }
 
-/// The record's file first, then the person who watches.
+/// Writes each line to the record first, then reports it to the user.
 pub(crate) struct Recorder {
     writer: Writer,
     stop: Stop,
@@ -319,7 +320,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Says what the grid is about to do.
+    /// Announces the grid and starts the progress line.
     pub(crate) fn new(writer: Writer, stop: Stop, grid: &Grid, done: usize) -> Recorder {
         let progress = GridProgress::new(Output::stderr(), grid, planned_blocks(grid), done);
         Recorder { writer, stop, progress }

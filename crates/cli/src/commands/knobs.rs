@@ -1,4 +1,4 @@
-//! `landspeed knobs`.
+//! `landspeed knobs`: lists settings with their values on this host.
 
 use std::process::ExitCode;
 
@@ -35,25 +35,25 @@ pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// This host's interfaces, those that are up first, loopback last.
+/// Returns this host's interfaces: those that are up, then the others, and loopback last.
 fn interfaces() -> Vec<String> {
     let mut links = host::probe().links;
     links.sort_by_key(|link| !link.up);
     links.into_iter().map(|link| link.name).chain(["lo".to_owned()]).collect()
 }
 
-/// What the words of the command line ask for.
+/// The request in the words of the command line.
 struct Asked {
     interface: Option<String>,
     factors: Vec<&'static Factor>,
-    /// Whether settings were named, and each in full.
+    /// True if settings were named in full, each of which is then described in detail.
     in_detail: bool,
     /// The interfaces of this host.
     known: Vec<String>,
 }
 
 impl Asked {
-    /// A word is a setting, an interface, or a part of settings' names.
+    /// Parses words, each of which is a setting, an interface, or a part of settings' names.
     fn of(words: &[String]) -> Result<Asked> {
         let all = all_factors();
         let mut asked = Asked { interface: None, factors: Vec::new(), in_detail: false, known: interfaces() };
@@ -112,7 +112,7 @@ impl Asked {
         }
     }
 
-    /// Its values on this host, where an interface or the setting itself was named.
+    /// Returns the setting's values on this host, if an interface or the setting itself was named.
     fn here(&self, factor: &Factor) -> Vec<KnobHere> {
         let Ok(row) = knob::find(factor.name) else { return Vec::new() };
         let places: Vec<Option<&String>> = match (&self.interface, self.in_detail, factor.scope) {
@@ -144,7 +144,7 @@ fn here(entry: &KnobEntry) -> Vec<String> {
     vec![entry.name.clone(), value.unwrap_or_else(|| "-".to_owned()), why.unwrap_or_default()]
 }
 
-/// All that is known of a setting, a line each.
+/// Formats all that is known of a setting, one item per line.
 fn detail(entry: &KnobEntry) -> String {
     let now = |here: &KnobHere| {
         let interface = here.interface.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();

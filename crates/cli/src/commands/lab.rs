@@ -1,4 +1,4 @@
-//! `landspeed lab`.
+//! `landspeed lab`: lists and removes labs, or makes a path slow on purpose.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `landspeed measure`.
+//! `landspeed measure`: measures a path with one workload.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     Ok(report.partial.map_or(Exit::Done, |_| Exit::Failed).into())
 }
 
-/// Between two lines on a terminal.
+/// Time between two lines on a terminal by default.
 const USUAL: Nanos = Nanos::secs(1);
 
 fn lock(intervals: &Mutex<Intervals>) -> MutexGuard<'_, Intervals> {

@@ -1,4 +1,4 @@
-//! `landspeed compare --paths`: one program over each path below its sockets, interleaved.
+//! `landspeed compare --paths`: runs one program over several paths below its sockets, interleaved.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
 }
 
-/// An application between hosts.
+/// Compares the paths of an application between hosts.
 fn of_application(args: &CompareArgs, workload: Workload, stop: &Stop) -> Result<ExitCode> {
     stop.at_once("nothing was changed");
     let wishes = wishes(args);
@@ -44,7 +44,7 @@ fn of_application(args: &CompareArgs, workload: Workload, stop: &Stop) -> Result
     job(args, workload, &wishes)?.with_costs(costs).finish(&wishes, stop)
 }
 
-/// What each path costs, by landspeed's own exchanges over all of them.
+/// Measures the costs of each path with landspeed's own exchanges.
 fn costs(args: &CompareArgs, wishes: &Wishes<'_>, stop: &Stop) -> Result<Vec<PathCost>> {
     let means = |exchange: ExchangeArg| -> Result<Vec<f64>> {
         eprintln!("{}:", exchange.application());
@@ -77,7 +77,7 @@ fn wishes(args: &CompareArgs) -> Wishes<'_> {
     Wishes { hosts: &args.hosts, yes: args.yes, lacks_are_told: false, output: &args.output, full: false }
 }
 
-/// A grid of an application over its parameter `path`.
+/// Returns a grid of an application over its parameter `path`.
 fn job(args: &CompareArgs, workload: Workload, wishes: &Wishes<'_>) -> Result<Job> {
     let runner = landspeed_workload::find(&workload.name).context("it was read before")?;
     let names = Names { runner, words: &args.hosts.hosts };
@@ -93,7 +93,7 @@ fn job(args: &CompareArgs, workload: Workload, wishes: &Wishes<'_>) -> Result<Jo
     Job::of(grid, args.hosts.hosts.clone(), wishes)
 }
 
-/// A program as it is, here: each run once before anything counts.
+/// Compares the paths of a program on this host. An uncounted run over each path comes first.
 fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
     if !args.hosts.hosts.is_empty() {
         return Err(usage("a program behind -- runs on this host: leave the hosts out"));
@@ -120,7 +120,7 @@ fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
     present(&record, &file, &named, &args.output.form, landspeed_report::Detail::Brief)
 }
 
-/// Runs the program over a path; it fails where the program does, or a connection stayed on TCP.
+/// Runs the program over a path. Fails if the program does, or if a connection stayed on TCP.
 fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
     let failed = |error: std::io::Error| format!("cannot run it: {error}");
     let said = tempfile::tempfile().map_err(failed)?;
@@ -144,7 +144,7 @@ fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
 }
 
 fn all(mut file: File) -> std::io::Result<String> {
-    /// The end of what a program said is enough.
+    /// Bytes of output that are kept: its end is enough.
     const MOST: u64 = 64 << 10;
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;

@@ -1,4 +1,4 @@
-//! `landspeed persist`.
+//! `landspeed persist`: writes the settings that a run kept as files that apply at boot.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use crate::kept::KeptSettings;
 use crate::output::out;
 use crate::place::put_in_place;
 
-/// What `landspeed persist --json` prints.
+/// The output of `landspeed persist --json`.
 #[derive(Debug, Serialize)]
 struct PersistReport {
-    /// Of this document.
+    /// Format version of this document.
     format: u32,
     record: String,
-    /// Host of the run.
+    /// The host's side in the run.
     host: Side,
     hostname: String,
     files: Vec<File>,
-    /// The folder below which the files were written; `None` where they were only shown.
+    /// The folder below which the files were written; `None` if they were only shown.
     written_below: Option<PathBuf>,
-    /// Settings of the flow, for its program.
+    /// Settings of the flow, which its program must set.
     in_your_program: Vec<String>,
     /// Settings that are in no file, and why.
     left_out: Vec<LeftOut>,
@@ -46,7 +46,7 @@ struct Todo {
 pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match Side::BOTH.iter().all(|side| kept.of_host(*side).is_empty()) {
-        // There are no files to be of the wrong host.
+        // Without files, the host does not matter.
         true => Side::A,
         false => side(&kept, args)?,
     };
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Whose settings are persisted; an error where they are not this host's.
+/// Returns the side whose settings are persisted; fails if this host is not that side.
 fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
     let asked = args.kept.host;
     if kept.summary.is_lab() && !args.lab {
@@ -88,7 +88,7 @@ fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
     kept.side_here(asked).map_err(|why| anyhow!("{why}; run it there, or add --other-host"))
 }
 
-/// Why there are no files; `None` where there are.
+/// Returns why there are no files; `None` if there are.
 fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
     let other = side.other();
     let why = match (kept.of_host(side).len(), kept.of_host(other).len(), kept.of_flow().len()) {
@@ -108,12 +108,12 @@ fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
     Some(format!("nothing to persist: {why}"))
 }
 
-/// What to do next.
+/// Returns the next commands.
 fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[File]) -> Vec<Todo> {
     let is_root = rustix::process::geteuid().is_root();
     let record = match is_root {
         true => args.kept.record.again(args.kept.data.data_dir.as_deref(), &kept.path),
-        // Another user's `last` is another record.
+        // `last` would name another record for another user.
         false => quoted(&kept.path.display().to_string()),
     };
     let sudo = if is_root { "" } else { "sudo " };
@@ -138,8 +138,8 @@ fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[File]) -> Vec<Todo
     write.into_iter().chain(rest).collect()
 }
 
-/// Refuses what would be overwritten, before anything is written. What an earlier `persist` set and this one does not is
-/// returned as notes.
+/// Checks that no foreign file would be overwritten, before anything is written. Returns notes on settings that an
+/// earlier `persist` set and this one drops.
 fn ready(root: &Path, files: &[File]) -> Result<Vec<String>> {
     let is_this_host = root.canonicalize().is_ok_and(|root| root == Path::new("/"));
     if is_this_host && !rustix::process::geteuid().is_root() {
@@ -186,7 +186,7 @@ fn text(report: &PersistReport) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Commands are copied: none is broken, however long.
+/// Prints commands unbroken, however long, so that they can be copied.
 fn todo(todo: &Todo) -> String {
     let heads = std::iter::once(todo.what).chain(std::iter::repeat(""));
     todo.commands.iter().zip(heads).map(|(command, head)| format!("{head:8}{command}\n")).collect()
@@ -205,7 +205,7 @@ mod tests {
         File { path: "/etc/sysctl.d/90-landspeed.conf".into(), text: text.into(), mode: 0o644, apply, remove }
     }
 
-    /// Not a test: the program whose write is cut short.
+    /// Not a test, but the program whose write is cut short.
     #[test]
     fn role() {
         if let Some(folder) = std::env::var_os(FOLDER) {
@@ -222,7 +222,7 @@ mod tests {
         let etc = root.path().join("etc/sysctl.d");
         let mode = || etc.join("90-landspeed.conf").metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o644);
-        // The file may grow to one block of 512 bytes; the signal that says so is ignored, so that the write fails.
+        // Limits files to one block of 512 bytes. The signal for that is ignored, so that the write fails.
         let script =
             "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact commands::persist::tests::role --nocapture";
         let mut cut = std::process::Command::new("sh");

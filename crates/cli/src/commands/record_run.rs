@@ -1,4 +1,4 @@
-//! `landspeed tune --record-run`.
+//! `landspeed tune --record-run`: repeats the Land Speed Record of SC'03.
 
 use std::process::ExitCode;
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     .into())
 }
 
-/// The path that can be told to lose a segment.
+/// Returns the emulated path, which can drop a segment on request.
 fn path(words: &[String]) -> Result<Box<dyn PlannedPath>> {
     topology::path(words)?.context(
         "--recovery loses a segment on purpose, which only a link of landspeed's own does: name one, such as \
@@ -66,7 +66,7 @@ fn path(words: &[String]) -> Result<Box<dyn PlannedPath>> {
     )
 }
 
-/// What one loss costs on real sockets, over the same link but for what it loses.
+/// Measures the cost of one loss on real sockets, over the same link with no other losses.
 fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Result<LabRecovery> {
     let rtt = run.path.rtt_ns;
     let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
@@ -79,20 +79,20 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Res
     Ok(recover(pair, hosts, &losses)?)
 }
 
-/// Headers of IPv4 and TCP: what the paper's formula takes off.
+/// Bytes of the IPv4 and TCP headers, which the paper's formula subtracts.
 const HEADERS: u32 = 40;
 
-/// What takes longer than this is not simulated to its end.
+/// Longest recovery that is simulated to its end.
 const WORTH_SIMULATING: Nanos = Nanos::secs(3600);
 
-/// What one loss on this path would cost: by the paper's formula, and packet by packet.
+/// Returns the cost of one loss on this path by the paper's formula and by simulation.
 fn recovery(run: &RecordRun) -> Recovery {
     let (rate, rtt) = (run.path_rate_bps, run.path.rtt_ns);
     let segment_bytes = Bytes(run.mtu_bytes.saturating_sub(HEADERS).into());
     let formula = recovery_time(rate, rtt, segment_bytes);
     let mtu_bytes = u16::try_from(run.mtu_bytes).unwrap_or(u16::MAX);
     let path = FullPath { rate_bps: rate, rtt_ns: rtt, mtu_bytes };
-    // Twice what the formula says is as long as it can take.
+    // The formula's time doubled is an upper limit.
     let within = Nanos(formula.0 * 2).min(WORTH_SIMULATING);
     let simulated = simulated_recovery("reno", path, within).ok().flatten();
     Recovery {

@@ -1,4 +1,4 @@
-//! `landspeed records`.
+//! `landspeed records`: lists the records of runs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// A record's place, when its run began, and its row.
+/// Returns a record's sequence, the start of its run, and its row.
 fn row(path: &Path, all: &[PathBuf]) -> (Sequence, Timestamp, RecordRow) {
     let size_bytes = Bytes(path.metadata().map_or(0, |metadata| metadata.len()));
     let file = path.display().to_string();
@@ -63,7 +63,7 @@ fn told(row: RecordRow, path: &Path, began: Timestamp, outline: Outline) -> Reco
     }
 }
 
-/// "Nov 23 16:51", of another year "2025-11-23".
+/// Formats a local time: "Nov 23 16:51", or "2025-11-23" for another year.
 fn local(time: Timestamp) -> String {
     let (then, now) = (time.to_zoned(TimeZone::system()), jiff::Zoned::now());
     let format = if then.year() == now.year() { "%b %d %H:%M" } else { "%Y-%m-%d" };

@@ -1,4 +1,4 @@
-//! `landspeed cc recovery`: what one loss costs on a long path, by congestion control.
+//! `landspeed cc recovery`: the cost of one loss on a long path, by congestion control.
 
 use anyhow::{Context, Result};
 use landspeed_congestion::{CONTROLS, Control, Error};

@@ -1,4 +1,4 @@
-//! `landspeed run FILE` and `landspeed experiments`.
+//! `landspeed run FILE`, which measures an experiment, and `landspeed experiments`, which lists those that ship.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::commands::grid::{Job, Wishes};
 use crate::output::{list, out, usage};
 use crate::stop::Stop;
 
-/// The experiments that ship are in the program.
+/// The experiments that ship, embedded in the program.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     Job::of(grid, words, &wishes)?.finish(&wishes, &stop)
 }
 
-/// A file, or an experiment that ships.
+/// Returns a file, or an experiment that ships.
 fn found(name: &str) -> Result<(PathBuf, String)> {
     let path = Path::new(name);
     if path.exists() {
@@ -56,7 +56,7 @@ fn found(name: &str) -> Result<(PathBuf, String)> {
     }
 }
 
-/// Name and text of every experiment that ships, by name.
+/// Returns the name and text of each experiment that ships, sorted by name.
 fn shipped() -> Vec<(String, &'static str)> {
     let folders = SHIPPED.entries().iter().filter_map(DirEntry::as_dir);
     let files = folders.flat_map(|folder| folder.files());
@@ -69,26 +69,26 @@ fn shipped() -> Vec<(String, &'static str)> {
     all
 }
 
-/// "24 cells, 3 expectations".
+/// Returns the size of an experiment: "24 cells, 3 expectations".
 fn told(experiment: &Experiment) -> String {
     let expectations = experiment.grid.expectations.len();
     format!("{} cells, {expectations} expectations", experiment.grid.cells())
 }
 
-/// An experiment, as `landspeed experiments --json` lists it.
+/// An experiment in the output of `landspeed experiments --json`.
 #[derive(Debug, Serialize)]
 struct Listed {
-    /// What `landspeed run` takes.
+    /// The name that `landspeed run` takes.
     name: String,
-    /// What it is about.
+    /// Title of the experiment.
     title: String,
     /// Paper and section.
     source: String,
     /// Combinations of values at full size.
     cells: u32,
-    /// The same of the short version.
+    /// Combinations of values in the short version.
     short_cells: u32,
-    /// How many claims it sets beside what it measures.
+    /// Number of published claims that it compares with its measurements.
     expectations: usize,
 }
 

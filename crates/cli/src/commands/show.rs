@@ -1,4 +1,4 @@
-//! `landspeed show` and `landspeed diff`: records judged again.
+//! `landspeed show` and `landspeed diff`: analyse records again.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What this host knows of the end of a run whose record does not tell it.
+/// Adds what this host knows about the end of a run whose record was cut off.
 fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
     if !summary.cut_off {
         return;
@@ -69,7 +69,7 @@ pub(crate) fn present_tune(
     present(&document, || json(summary), form, detail)
 }
 
-/// The trial that most observers watched: the last look at what holds the path back, or else the last trial.
+/// Returns the trial with the most observers: the last one watched for the bottleneck, or else the last trial.
 fn watched(record: &Record) -> Option<&Trial> {
     let trials = record.lines.iter().rev().filter_map(|line| match line {
         Line::Trial(trial) => Some(&**trial),

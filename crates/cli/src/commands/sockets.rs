@@ -1,4 +1,4 @@
-//! `landspeed sockets`: the papers' benchmark of the sockets interface, as a program that applications run.
+//! `landspeed sockets`: the papers' benchmark of the sockets interface, as a program for applications.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

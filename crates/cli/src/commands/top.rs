@@ -1,4 +1,4 @@
-//! `landspeed explain --top` on a terminal: a screen that is drawn again each second.
+//! `landspeed explain --top` on a terminal: a screen that is redrawn every second.
 
 use std::io::{Write, stdin, stdout};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use crate::args::ExplainArgs;
 use crate::hosts::NamedHosts;
 use crate::stop::Stop;
 
-/// The alternate screen without a cursor, and back.
+/// Enters the alternate screen and hides the cursor; the second sequence reverts both.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 const ROWS: u16 = 24;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExplainArgs, stop: &Stop) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether q was pressed since the last look, or no more keys can come.
+/// Returns true if q was pressed since the last call, or if standard input has ended.
 fn pressed_q() -> bool {
     let stdin = stdin();
     let ready = || {
@@ -48,7 +48,7 @@ fn pressed_q() -> bool {
     false
 }
 
-/// The whole terminal, restored at every end: by return, by panic, by signal.
+/// Control of the whole terminal, which is restored on return, on a panic and on a signal.
 struct Screen(Arc<dyn Fn() + Send + Sync>);
 
 impl Screen {
@@ -68,7 +68,7 @@ impl Screen {
         }));
         let screen = Screen(restore);
         let mut keys = before;
-        // Ctrl-C stays a signal; Ctrl-Z would leave the screen as it is.
+        // Ctrl-C remains a signal. Ctrl-Z is disabled, because it would leave the screen in this state.
         keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         keys.special_codes[SpecialCodeIndex::VSUSP] = 0;
         tcsetattr(stdin(), OptionalActions::Now, &keys).context("cannot use the terminal")?;

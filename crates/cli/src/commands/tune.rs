@@ -1,4 +1,4 @@
-//! `landspeed tune`.
+//! `landspeed tune`: tunes a path, keeps what is proven to help, and restores everything.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -55,10 +55,10 @@ fn with_pair(
         return Ok(None);
     }
     check_answerable(&plan, options)?;
-    // Before the question: what another run tunes cannot be tuned, whatever the answer.
+    // The reservation comes before the question: hosts that another run tunes are not available, whatever the answer.
     pair.reserve()?;
     introduce(pair, &plan, options, args)?;
-    // A record that cannot be written is known before any host is changed.
+    // An error in creating the record must occur before any host is changed.
     let record = Path::new(&options.record);
     let writer = Writer::create(record)?;
     stop.in_order(
@@ -72,7 +72,7 @@ fn with_pair(
     Ok(Some(result?))
 }
 
-/// The first lines on the terminal, and the question where these are real hosts.
+/// Prints the introduction, and asks for consent if the hosts are real.
 fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
     let mut text = format!("{}\n", head(pair, plan, options));
     if args.full {
@@ -87,11 +87,11 @@ fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArg
     ))
 }
 
-/// Which hosts, over what, and what the run has room for: two lines.
+/// Returns the hosts, the path between them, and the number of settings and tries in the budget.
 fn head(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> String {
     let [a, b] = [&pair.a, &pair.b].map(|host| format!("{} ({})", host.name, host.device));
     let link = pair.link_rate().map(|rate| format!("{rate} link  ")).unwrap_or_default();
-    // Without what a distribution adds behind the version.
+    // The version alone, without a distribution's suffix.
     let version = |kernel: &str| kernel.split('-').next().unwrap_or_default().to_owned();
     let kernels = match [&pair.a.facts.kernel, &pair.b.facts.kernel].map(|kernel| version(kernel)) {
         [a, b] if a == b => a,
@@ -110,7 +110,7 @@ fn head(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> String {
     head + &format!("\n{open} of {all} settings can matter here; {room} (--full lists all)")
 }
 
-/// Refuses at the start what would end without an answer.
+/// Returns an error at the start if the run would end without an answer.
 fn check_answerable(plan: &TunePlan, options: &TuneOptions) -> Result<()> {
     let asked = match options.only.as_slice() {
         [] => "any setting".to_owned(),
@@ -137,7 +137,7 @@ fn detail(args: &TuneArgs) -> Detail {
     if args.full { Detail::Full } else { Detail::Brief }
 }
 
-/// The record's file first, then the person who watches.
+/// Writes each line to the record first, then reports it to the user.
 struct Recorder {
     writer: Writer,
     live: Live,
@@ -156,7 +156,7 @@ impl Sink for Recorder {
     }
 }
 
-/// Settings may be asked for by the system's names. Wrong ones are refused before any host is reached.
+/// Replaces the system's names of settings by landspeed's. Wrong names are refused before any host is contacted.
 fn with_own_names(args: TuneArgs) -> Result<TuneArgs> {
     let factors = factors(transport(&args)?);
     let own = |names: &[String]| -> Result<Vec<String>> {
@@ -203,7 +203,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     })
 }
 
-/// The program that is to be tuned for, where one is named.
+/// Returns the program to tune for, if one is named.
 fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
     let runner = match (&args.app, &args.server, &args.client, &args.metric) {
         (Some(app), ..) => app::named(app)?,
@@ -266,7 +266,7 @@ fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {
     }
 }
 
-/// A run that failed before its first line leaves no empty record behind.
+/// Removes the empty record of a run that failed before its first line.
 fn remove_if_empty(path: &Path) {
     if path.metadata().is_ok_and(|m| m.len() == 0) {
         let _ = std::fs::remove_file(path);

@@ -1,4 +1,4 @@
-//! `landspeed undo`.
+//! `landspeed undo`: restores what an interrupted run left changed.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use crate::output::out;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     let labs = if args.here { Ok(Vec::new()) } else { labs::down(&Which::Stale) };
-    // Settings are put back whatever became of labs.
+    // Settings are restored even if removing labs failed.
     let undo = Undo { all: !args.here, unsure: args.unsure, ..Undo::default() };
     let report = if args.forget { forget(&undo, args.yes)? } else { undo.run()? };
     let (labs, failure) = labs.map_or_else(|error| (Vec::new(), Some(error)), |labs| (labs, None));
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     Ok(exit.into())
 }
 
-/// Shows what each journal holds, and asks before it is removed.
+/// Shows the contents of each journal, and asks before removing it.
 fn forget(undo: &Undo, yes: bool) -> Result<UndoReport> {
     let mut refused = None;
     let report = undo.forget(|lines| {

@@ -1,4 +1,4 @@
-//! `landspeed verify`.
+//! `landspeed verify`: compares this host with the settings that a run kept.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -17,21 +17,22 @@ use crate::exit::Exit;
 use crate::kept::KeptSettings;
 use crate::output::out;
 
-/// What `landspeed verify --json` prints.
+/// The output of `landspeed verify --json`.
 #[derive(Debug, Serialize)]
 struct VerifyReport {
-    /// Of this document.
+    /// Format version of this document.
     format: u32,
     record: String,
-    /// Host of the run.
+    /// The host's side in the run.
     host: Side,
     interface: String,
-    /// Whether every setting is as it was kept, and every file as it was written.
+    /// True if no setting differs from the kept value, and no file from what `landspeed persist` writes. If all files
+    /// are missing, they are not considered.
     verified: bool,
     settings: Vec<Checked>,
     /// Files of `landspeed persist`.
     files: Vec<CheckedFile>,
-    /// Settings of the flow, which no host holds.
+    /// Settings of the flow, which are not stored on a host.
     in_your_program: Vec<String>,
 }
 
@@ -39,10 +40,10 @@ struct VerifyReport {
 struct Checked {
     knob: String,
     kept: String,
-    /// `None` where it cannot be read.
+    /// The present value; `None` if it cannot be read.
     now: Option<String>,
     differs: bool,
-    /// Why it cannot be read.
+    /// Why the value cannot be read.
     why: Option<String>,
 }
 
@@ -63,7 +64,7 @@ enum FileState {
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match (&args.interface, args.kept.host) {
-        // With --interface the user says what to read.
+        // With --interface, the user determines what to read.
         (Some(_), host) => host.map_or(Side::A, Side::from),
         (None, host) => kept.side_here(host).map_err(|why| anyhow!("{why}; name the --interface to read"))?,
     };
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     Ok(if report.verified { Exit::Done } else { Exit::Failed }.into())
 }
 
-/// A setting that cannot be read is not known to be as it was kept.
+/// Compares a setting with its kept value. One that cannot be read counts as different.
 fn check(change: &Change<'_>, place: &Place) -> Checked {
     let (knob, kept) = (change.knob.to_owned(), change.to.to_owned());
     let read = knob::find(change.knob)
@@ -112,7 +113,7 @@ fn check_file(file: &File) -> CheckedFile {
     CheckedFile { path: file.path.clone(), state }
 }
 
-/// Where none of the files is there, another tool may keep the settings.
+/// Returns true if a file is not as written, unless all are missing: then another tool may keep the settings.
 fn is_half_written(files: &[CheckedFile]) -> bool {
     let is_missing = |file: &CheckedFile| file.state == FileState::Missing;
     !files.iter().all(is_missing) && files.iter().any(|file| file.state != FileState::AsWritten)

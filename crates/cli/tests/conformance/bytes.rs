@@ -1,4 +1,4 @@
-//! What goes in, and what comes out.
+//! Checks of sent and received bytes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{IoSlice, IoSliceMut};
@@ -32,7 +32,8 @@ fn at_mark(fd: &impl AsRawFd) -> String {
     if got.0 < 0 { got.to_string() } else { mark.to_string() }
 }
 
-/// Where urgent data is like any other, nothing comes later: a read ends by itself.
+/// Sets a receive timeout: if urgent data are treated like any other, no more data arrive, and a read must still
+/// return.
 fn ends(fd: &impl AsRawFd) {
     set_time(fd, libc::SO_RCVTIMEO, 500).ok();
 }
@@ -98,13 +99,13 @@ pub(crate) fn low_water() {
         });
         sleeps(&thread);
         said("waits", !reads.is_finished());
-        // TCP wakes a reader for as many new bytes.
+        // TCP wakes the reader once enough new bytes have arrived.
         send_all(&pair.client, b"defgh");
         said("reads", reads.join().expect("a thread"));
     });
 }
 
-/// Whether something took about so many milliseconds.
+/// Reports whether an operation took about the given time.
 fn about(milliseconds: u128, does: impl FnOnce() -> String) -> String {
     let began = Instant::now();
     let result = does();
@@ -131,7 +132,7 @@ pub(crate) fn send_time_out() {
     let pair = pair();
     said("set", set_time(&pair.client, libc::SO_SNDTIMEO, 50));
     fill(&pair.client);
-    // TCP makes more room meanwhile.
+    // TCP enlarges the buffer in between.
     let until_full = || (0..1000).map(|_| about(50, || send(&pair.client, &[0; 4096], 0).to_string()));
     said("send", until_full().find(|sent| sent.starts_with('E')).unwrap_or_default());
     let more = vec![0; 64 << 20];
@@ -144,7 +145,7 @@ pub(crate) fn do_not_wait() {
     let pair = pair();
     said("recv", recv(&pair.client, 64, libc::MSG_DONTWAIT));
     fill(&pair.client);
-    // TCP makes more room meanwhile.
+    // TCP enlarges the buffer in between.
     let sent =
         (0..1000).map(|_| send(&pair.client, &[0; 65_536], libc::MSG_DONTWAIT)).find(|sent| sent.0 < 0);
     said("send", sent.map_or(String::new(), |sent| sent.to_string()));
@@ -162,7 +163,7 @@ pub(crate) fn a_full_buffer_goes_on() {
     said("reads", recv(&pair.server, 64, 0));
 }
 
-/// On a stream, MSG_TRUNC throws bytes away (tcp(7)).
+/// Checks that MSG_TRUNC discards bytes of a stream (tcp(7)).
 pub(crate) fn truncate() {
     let pair = pair();
     send_all(&pair.client, b"hello");
@@ -179,9 +180,9 @@ fn slices<'a>(of: &'a [&'a [u8]]) -> Vec<IoSlice<'a>> {
 }
 
 fn message(slices: *const IoSlice<'_>, count: usize) -> libc::msghdr {
-    // SAFETY: zeros are a message of nothing.
+    // SAFETY: all zeros are an empty message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    // An IoSlice is an iovec, by its definition.
+    // An IoSlice is ABI-compatible with an iovec by definition.
     message.msg_iov = slices.cast_mut().cast();
     message.msg_iovlen = count as _;
     message
@@ -354,7 +355,7 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// 16 MiB each way at the same time.
+/// Sends 16 MiB in each direction simultaneously.
 pub(crate) fn large_transfer() {
     let pair = pair();
     let sent = pattern(16 << 20);
@@ -374,7 +375,7 @@ pub(crate) fn large_transfer() {
     }
 }
 
-/// SIGURG and SIGIO have their own checks; what a write that is too long returns has this one.
+/// Checks the result of a write longer than the buffer. SIGURG and SIGIO have separate checks.
 pub(crate) fn a_write_longer_than_the_buffer() {
     let pair = pair();
     let long = vec![b'l'; 8 << 20];

@@ -1,4 +1,4 @@
-//! How connections end.
+//! Checks of how connections end.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) fn half_close_of_server() {
     half_close(&pair.server, &pair.client);
 }
 
-/// One end says that it sends no more; the other one still does.
+/// Shuts down sending at one end, while the other end still sends.
 fn half_close(one: &impl AsRawFd, other: &impl AsRawFd) {
     send_all(one, b"question");
     said("shutdown", call!(shutdown(one.as_raw_fd(), libc::SHUT_WR)));
@@ -86,9 +86,9 @@ extern "C" fn count(_: libc::c_int) {
     SIGNALS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Counts a signal from here on.
+/// Starts counting a signal.
 pub(crate) fn counts(signal: libc::c_int, flags: libc::c_int) -> &'static AtomicI32 {
-    // SAFETY: zeros are an action without a mask.
+    // SAFETY: all zeros are an action without a mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = count as *const () as usize;
     action.sa_flags = flags;
@@ -204,10 +204,10 @@ pub(crate) fn shutdown_while_another_thread_reads() {
     said("peer-reads", recv(&pair.server, 64, 0));
 }
 
-/// connect(2) to an address of no family ends a connection (connect(2)).
+/// Checks that connect(2) to an address without a family ends a connection.
 pub(crate) fn disconnect() {
     let pair = pair();
-    // SAFETY: zeros are an address of no family.
+    // SAFETY: all zeros are an address without a family.
     let nowhere: libc::sockaddr = unsafe { std::mem::zeroed() };
     said(
         "disconnect",

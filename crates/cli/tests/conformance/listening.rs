@@ -1,4 +1,4 @@
-//! Sockets that listen.
+//! Checks of listening sockets.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -47,7 +47,7 @@ pub(crate) fn several_on_one_port() {
     said("letters", letters.concat().replace("1 ", ""));
 }
 
-/// So many connections, from whichever listener has one.
+/// Accepts `count` connections, from whichever listener has one.
 fn accepted(all: &[OwnedFd], count: usize) -> Vec<OwnedFd> {
     let mut servers = Vec::new();
     while servers.len() < count {
@@ -81,7 +81,7 @@ pub(crate) fn a_full_backlog() {
     servers.iter().for_each(|server| said("reads", recv(server, 8, 0)));
 }
 
-/// What clients said, and their end, wait for the one who accepts.
+/// Checks that a client's data and its end are kept until the server accepts.
 pub(crate) fn accepted_after_the_end() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);
@@ -105,7 +105,7 @@ pub(crate) fn accepted_after_a_reset() {
     said("reads", recv(&server, 8, 0));
 }
 
-/// What the other end does once it no longer accepts.
+/// Checks a listener after its shutdown: a waiting accept, further calls, and new connections.
 pub(crate) fn shut_down() {
     let (listening, at) = listener(home(0), 4);
     let thread = AtomicI64::new(0);
@@ -139,14 +139,14 @@ pub(crate) fn closed_with_connections() {
     said("connect", connect(&tcp(libc::AF_INET, 0), at));
 }
 
-/// One process listens, ends, and another socket listens on its port.
+/// Checks that another socket can listen on the port of one that was closed.
 pub(crate) fn the_next_on_a_port() {
     let reuse = || {
         let fd = tcp(libc::AF_INET, 0);
         set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).ok();
         fd
     };
-    // As servers set it: else a connection that is about to end has the port, for longer than a check can tell.
+    // Servers set SO_REUSEADDR. Without it, a closing connection occupies the port for longer than a check can wait.
     let first = reuse();
     bind(&first, home(0)).ok();
     let at = own(&first).expect("an address");
@@ -174,7 +174,7 @@ pub(crate) fn bound_by_listening() {
     said("reads", recv(&server, 8, 0));
 }
 
-/// A thread that accepts, and a signal to it once it waits.
+/// Sends a signal to a thread that waits in accept.
 fn interrupted(flags: i32) {
     let signals = counts(libc::SIGUSR1, flags);
     let (listening, at) = listener(home(0), 4);
@@ -212,14 +212,14 @@ pub(crate) fn restarted_after_a_signal() {
     interrupted(libc::SA_RESTART);
 }
 
-/// Signals end calls that are about to get a connection. Each still comes, and once.
+/// Checks that signals during calls that are about to accept a connection neither lose nor duplicate it.
 pub(crate) fn accept_in_signals() {
     counts(libc::SIGUSR1, libc::SA_RESTART);
     said("unanswered", unanswered_in_signals(|_| {}));
     said("unanswered-without-waiting", unanswered_in_signals(waits_not));
 }
 
-/// How many of 100 connections get no answer from a thread that signals come to.
+/// Returns how many of 100 connections get no answer from a thread that receives signals.
 fn unanswered_in_signals(prepare: impl Fn(&OwnedFd)) -> usize {
     let (listening, at) = listener(home(0), 16);
     prepare(&listening);
@@ -245,7 +245,7 @@ fn unanswered_in_signals(prepare: impl Fn(&OwnedFd)) -> usize {
             }
         });
         let unanswered = (0..100).filter(|_| !ask()).count();
-        // The thread that serves ends after as many as it waits for.
+        // The serving thread ends after the number of connections that it waits for.
         for _ in 0..unanswered {
             ask();
         }
@@ -253,7 +253,7 @@ fn unanswered_in_signals(prepare: impl Fn(&OwnedFd)) -> usize {
     })
 }
 
-/// The next connection, of a socket that may not wait.
+/// Returns the next connection of a socket that may be non-blocking.
 fn next_of(listening: &OwnedFd) -> OwnedFd {
     loop {
         let mut one = libc::pollfd { fd: listening.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -272,7 +272,7 @@ pub(crate) fn time_out() {
     said("none", accept(&listening));
     let client = tcp(libc::AF_INET, 0);
     let server = joined(&listening, &client, at);
-    // It is the listener's, and goes on to the connection.
+    // Connections inherit the listener's setting.
     said("inherited", recv(&server, 8, 0));
 }
 
@@ -292,7 +292,7 @@ pub(crate) fn what_does_not_listen() {
     said("recv", recv(&listening, 1, libc::MSG_DONTWAIT));
 }
 
-/// Bytes that a client sends before anyone accepts come first and once.
+/// Checks that bytes sent before the accept arrive first and only once.
 pub(crate) fn bytes_before_accept() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);

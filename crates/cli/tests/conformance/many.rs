@@ -1,11 +1,11 @@
-//! Many connections: one after another, at the same time, and from many threads and processes.
+//! Checks of many connections: in sequence, simultaneously, and from many threads and processes.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::sys::{accept, call, connect, home, leave, listener, recv, said, send, send_all, set_time, tcp};
 
-/// Sixteen threads connect, four accept, and each connection carries its own number there and back.
+/// Connects in sixteen threads and accepts in four; each connection echoes its own number.
 pub(crate) fn threads_at_once() {
     const EACH: usize = 10;
     let (listening, at) = listener(home(0), 512);
@@ -47,10 +47,10 @@ pub(crate) fn echo(server: &OwnedFd) {
     send_all(server, &bytes[..got as usize]);
 }
 
-/// Connections of one client process: few enough for its search through its descriptors to be short.
+/// Connections per client process; few, because the process searches all of its descriptors.
 const OF_A_CLIENT: usize = 100;
 
-/// How many connections are open at the same time: as many as the descriptors of one process allow.
+/// Returns the number of simultaneous connections: as many as the descriptors of one process allow.
 fn connections() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     call!(getrlimit(libc::RLIMIT_NOFILE, &raw mut limit)).ok();
@@ -59,7 +59,7 @@ fn connections() -> usize {
     usize::try_from(limit.rlim_max).unwrap_or(usize::MAX).saturating_sub(200).min(10_000)
 }
 
-/// All are open at the same time in one server; clients are processes of 100 connections each.
+/// Keeps all connections open simultaneously in one server; clients are processes of 100 connections each.
 pub(crate) fn open_at_once() {
     let all = connections();
     let (listening, at) = listener(home(0), 4096);
@@ -86,16 +86,16 @@ pub(crate) fn open_at_once() {
     }
 }
 
-/// A child: it connects, greets, waits for the answer to each connection, and ends.
+/// Runs a child: it connects, greets, waits for the answer on each connection, and exits.
 fn client(at: std::net::SocketAddr, count: usize) -> ! {
-    // What the parent has is not the child's.
+    // The child does not need the parent's descriptors.
     call!(close_range(3, u32::MAX, 0));
     let mut all = [-1; OF_A_CLIENT];
     for fd in all.iter_mut().take(count) {
         *fd = call!(socket(libc::AF_INET, libc::SOCK_STREAM, 0)).0 as i32;
         let got = connect(fd, at);
         if got.0 < 0 {
-            // The parent's accept tells of it as EAGAIN.
+            // The parent notices it as EAGAIN in accept.
             eprintln!("connect: {got}");
             leave();
         }
@@ -111,7 +111,7 @@ fn client(at: std::net::SocketAddr, count: usize) -> ! {
     leave()
 }
 
-/// One after another, each closed before the next.
+/// Makes connections in sequence, each closed before the next.
 pub(crate) fn one_after_another() {
     let (listening, at) = listener(home(0), 64);
     let right = std::thread::scope(|threads| {

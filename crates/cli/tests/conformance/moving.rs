@@ -1,4 +1,4 @@
-//! Bytes that the kernel moves: files, pipes, and io_uring.
+//! Checks of data that the kernel moves: files, pipes, and io_uring.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -21,7 +21,7 @@ fn pipe() -> [OwnedFd; 2] {
     })
 }
 
-/// A file without a name, at its beginning.
+/// Returns a file without a name, positioned at its beginning.
 fn file(bytes: &[u8]) -> std::fs::File {
     let mut file = std::fs::File::from(call!(memfd_create(c"file".as_ptr(), libc::MFD_CLOEXEC)).fd());
     file.write_all(bytes).expect("written");
@@ -127,16 +127,16 @@ pub(crate) fn sendfile_from_a_socket() {
     said("into-file", call!(sendfile(file.as_raw_fd(), pair.server.as_raw_fd(), null_mut(), 1)));
 }
 
-/// An operation's result, as the call's would be.
+/// Runs an operation and returns its result in the form of the equivalent call's.
 fn done(ring: &mut IoUring, entry: &squeue::Entry) -> String {
-    // SAFETY: what the entry points to outlives the wait below.
+    // SAFETY: the memory of the entry outlives the wait below.
     unsafe { ring.submission().push(entry).expect("room") };
     ring.submit_and_wait(1).expect("done");
     let result = ring.completion().next().expect("a result").result();
     if result < 0 { error(-result) } else { result.to_string() }
 }
 
-/// io_uring, or a line that says that there is none: the same line over both.
+/// Returns an io_uring and reports whether there is one, with the same line over both paths.
 fn ring() -> Option<IoUring> {
     let ring = IoUring::new(8).ok();
     said("io-uring", ring.is_some());
@@ -186,7 +186,7 @@ pub(crate) fn io_uring_accepts() {
     call!(close(number)).ok();
     send_all(&client, b"hello");
     said("reads", recv(&server, 64, 0));
-    // The same listener serves both ways.
+    // The listener still serves both kinds of accept.
     let next = tcp(libc::AF_INET, 0);
     let server = joined(&listening, &next, at);
     send_all(&next, b"again");

@@ -1,4 +1,4 @@
-//! Addresses: of both ends, of every family, bound before and told after.
+//! Checks of addresses: of both ends, of each family, and of bound sockets.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,7 +8,7 @@ use super::sys::{
     recv, said, send_all, set, tcp,
 };
 
-/// Both ends tell the same two addresses, whatever the ports are.
+/// Reports whether both ends return the same two addresses, whatever the ports.
 fn agree(pair: &Pair) {
     let ip = |address: Result<SocketAddr, Got>| {
         address.map_or_else(|error| error.to_string(), |a| a.ip().to_string())
@@ -40,7 +40,7 @@ fn from(listening: &OwnedFd, family: i32, to: SocketAddr) -> Pair {
     Pair { client, server }
 }
 
-/// An IPv4 client of a server that takes both.
+/// Connects an IPv4 client to a server that accepts both families.
 pub(crate) fn of_both_families() {
     let (listening, at) = listener("[::]:0".parse().expect("an address"), 4);
     agree(&from(&listening, libc::AF_INET, home(at.port())));
@@ -131,7 +131,7 @@ pub(crate) fn without_connection() {
     said("of-none", text(own(&-1)));
 }
 
-/// What accept writes.
+/// Checks the address that accept4(2) writes.
 pub(crate) fn told_by_accept() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);
@@ -158,7 +158,7 @@ pub(crate) fn told_by_accept() {
     );
 }
 
-/// accept(2) without flags.
+/// Checks accept(2), which has no flags.
 pub(crate) fn accepted_without_flags() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);

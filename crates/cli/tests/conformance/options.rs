@@ -1,4 +1,4 @@
-//! Options: set before and after, read on both ends.
+//! Checks of socket options, set before and after the connection and read at both ends.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -7,7 +7,7 @@ use super::sys::{Got, call, get, home, linger, listener, pair, pair_of, said, se
 const SOCKET: i32 = libc::SOL_SOCKET;
 const TCP: i32 = libc::IPPROTO_TCP;
 
-/// Sets an option, and says what it is then.
+/// Sets an option and reports its value after that.
 fn set_and_get(name: &str, fd: &OwnedFd, (level, option): (i32, i32), value: i32) {
     said(name, format_args!("{} {}", set(fd, level, option, value), get(fd, level, option)));
 }
@@ -80,7 +80,7 @@ pub(crate) fn buffers_after() {
     set_and_get("receive", &pair.client, (SOCKET, libc::SO_RCVBUF), 60_000);
 }
 
-/// What a program reads that never sets: it looks for a number.
+/// Checks the buffer sizes that a program reads without setting them: only that they are plausible numbers.
 pub(crate) fn buffers_unset() {
     let pair = pair();
     let number = |option| get(&pair.client, SOCKET, option).parse::<i32>().is_ok_and(|bytes| bytes > 10_000);

@@ -1,4 +1,4 @@
-//! One socket in more than one descriptor, and in more than one process.
+//! Checks of one socket in several descriptors and several processes.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use super::sys::{
     send_all, settle, tcp,
 };
 
-/// A child that makes system calls alone, and ends; it has ended when this returns.
+/// Runs a child that only makes system calls, and waits until it has exited.
 fn in_child(does: impl FnOnce()) {
     let child = call!(fork()).ok();
     if child == 0 {
@@ -38,7 +38,7 @@ pub(crate) fn fork_with_both_at_work() {
     said("ends", recv(&pair.server, 64, 0));
 }
 
-/// The connection ends once both have closed it.
+/// Checks that the connection ends once both processes have closed it.
 pub(crate) fn fork_and_close() {
     let pair = pair();
     let (reads, writes) = pipe();
@@ -70,7 +70,7 @@ fn pipe() -> (OwnedFd, OwnedFd) {
     (reads, writes)
 }
 
-/// A child has the socket from before it was connected.
+/// Checks a child that inherited the socket before it was connected.
 pub(crate) fn fork_before_connect() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);
@@ -91,7 +91,7 @@ pub(crate) fn fork_before_connect() {
     said("reads", recv(&server, 64, libc::MSG_DONTWAIT));
 }
 
-/// A child connects what its parent made.
+/// Checks a child that connects its parent's socket.
 pub(crate) fn connected_by_a_child() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);
@@ -166,7 +166,7 @@ pub(crate) fn executed() {
     said("ends", recv(&pair.server, 64, 0));
 }
 
-/// A program whose standard input and output are the connection, as inetd's are.
+/// Checks a program whose standard input and output are the connection, as under inetd.
 pub(crate) fn as_standard_input() {
     let pair = pair();
     let out = call!(dup(pair.server.as_raw_fd())).fd();
@@ -196,12 +196,12 @@ pub(crate) fn passed_over() {
     });
 }
 
-/// Room for one descriptor, aligned.
+/// Aligned space for one descriptor.
 type Control = [u64; 3];
 
 fn with_control(control: &mut Control, byte: &mut u8, does: impl FnOnce(*mut libc::msghdr)) {
     let mut part = libc::iovec { iov_base: std::ptr::from_mut(byte).cast(), iov_len: 1 };
-    // SAFETY: zeros are a message of nothing.
+    // SAFETY: all zeros are an empty message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
@@ -211,7 +211,7 @@ fn with_control(control: &mut Control, byte: &mut u8, does: impl FnOnce(*mut lib
 }
 
 fn give(over: RawFd, fd: RawFd) {
-    // struct cmsghdr: length 20, then SOL_SOCKET and SCM_RIGHTS, then the number.
+    // struct cmsghdr: length 20, then SOL_SOCKET and SCM_RIGHTS, then the descriptor's number.
     let level_and_type = u64::from(libc::SOL_SOCKET as u32) | u64::from(libc::SCM_RIGHTS as u32) << 32;
     let mut control = [20, level_and_type, fd as u64];
     with_control(&mut control, &mut 0, |message| {

@@ -1,4 +1,4 @@
-//! What is told before a call would wait.
+//! Checks of readiness: what poll, select and epoll report, and calls that do not block.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
@@ -43,11 +43,11 @@ pub(crate) fn selecting() {
     said("closed", select(&pair.server));
 }
 
-/// The three sets of select(2).
+/// Returns the three sets of select(2).
 fn select(fd: &impl AsRawFd) -> String {
     let number = fd.as_raw_fd();
     let set = || {
-        // SAFETY: zeros are an empty set, and a descriptor of these programs is a low number.
+        // SAFETY: all zeros are an empty set, and a descriptor of these programs is a low number.
         unsafe {
             let mut set: libc::fd_set = std::mem::zeroed();
             libc::FD_SET(number, &raw mut set);
@@ -64,7 +64,7 @@ fn select(fd: &impl AsRawFd) -> String {
     format!("{count} {is_in:?}").replace(", ", ",")
 }
 
-/// An epoll set that has one descriptor.
+/// Returns an epoll set with one descriptor.
 fn watches(fd: RawFd, events: i32) -> OwnedFd {
     let set = call!(epoll_create1(libc::EPOLL_CLOEXEC)).fd();
     watch(&set, fd, (libc::EPOLL_CTL_ADD, events));
@@ -166,7 +166,7 @@ pub(crate) fn epoll_exclusively() {
     said("woken", woken);
 }
 
-/// An epoll set keeps what a descriptor was, as long as there is another one for it.
+/// Checks that an epoll set keeps a closed descriptor's socket as long as a duplicate is open.
 pub(crate) fn epoll_of_a_duplicate() {
     let pair = pair();
     let set = watches(pair.server.as_raw_fd(), IN);
@@ -179,7 +179,7 @@ pub(crate) fn epoll_of_a_duplicate() {
     said("gone", events(&set, 0));
 }
 
-/// The socket is in an epoll set before it connects, as event loops have it.
+/// Checks a socket that joins an epoll set before it connects, as in event loops.
 pub(crate) fn epoll_before_connect() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
@@ -210,7 +210,7 @@ pub(crate) fn connect_without_waiting() {
     said("reads", recv(&client, 64, 0));
 }
 
-/// A port that was just free.
+/// Returns a port that has just been free.
 fn closed_port() -> u16 {
     listener(home(0), 1).1.port()
 }
@@ -235,7 +235,7 @@ pub(crate) fn refused_without_waiting() {
     said("writable", poll(&client, libc::POLLOUT, 1000));
     let code: i32 = get(&client, libc::SOL_SOCKET, libc::SO_ERROR).parse().expect("a number");
     said("so-error", if code == 0 { "0".to_owned() } else { error(code) });
-    // One way or the other, the program learns of it.
+    // The program learns of the refusal in one of the two ways.
     said("told", code == libc::ECONNREFUSED || got.to_string() == "ECONNREFUSED");
 }
 
@@ -267,7 +267,7 @@ fn wants_signals(fd: &impl AsRawFd) {
     call!(fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_ASYNC)).ok();
 }
 
-/// Whether a signal comes for a byte.
+/// Returns true if a signal arrives for a byte.
 fn signal_of(server: &OwnedFd, before: i32) -> bool {
     let signals = counts(libc::SIGIO, libc::SA_RESTART);
     send_all(server, b"x");

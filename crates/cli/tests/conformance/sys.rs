@@ -1,4 +1,4 @@
-//! System calls as a program in C makes them, and how they are said.
+//! System calls as a program in C makes them, and their results as text.
 
 use std::ffi::{c_int, c_long};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// What a call returned: its number, or the name of its error.
+/// The result of a call: its number, or the name of its error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Got(pub(crate) i64, c_int);
 
@@ -17,21 +17,21 @@ impl Got {
         Got(code, if code < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 })
     }
 
-    /// A number that a call gave in another way.
+    /// Returns a number that a call delivered in another way.
     pub(crate) fn from(number: c_int) -> Self {
         Got(number.into(), 0)
     }
 
-    /// The number of a call that must not fail.
+    /// Returns the number of a call that must not fail.
     pub(crate) fn ok(self) -> i64 {
         assert!(self.0 >= 0, "{self}");
         self.0
     }
 
-    /// The descriptor that it returned.
+    /// Returns the descriptor that the call returned.
     pub(crate) fn fd(self) -> OwnedFd {
         let fd = self.ok() as RawFd;
-        // SAFETY: a call has just made it, and each check takes it once.
+        // SAFETY: a call has just created it, and each check takes it once.
         unsafe { OwnedFd::from_raw_fd(fd) }
     }
 }
@@ -42,16 +42,16 @@ impl fmt::Display for Got {
     }
 }
 
-/// A system call by its name in libc.
+/// Makes a system call by its name in libc.
 macro_rules! call {
     ($name:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: every check passes descriptors, numbers, and memory that lives as long as the call.
+        // SAFETY: all checks pass descriptors, numbers, and memory that outlives the call.
         $crate::sys::Got::of(unsafe { libc::$name($($argument),*) } as i64)
     };
 }
 pub(crate) use call;
 
-/// The name of an error (errno(3)).
+/// Returns the name of an error (errno(3)).
 pub(crate) fn error(number: c_int) -> String {
     let names = [
         (libc::EAGAIN, "EAGAIN"),
@@ -79,14 +79,14 @@ pub(crate) fn error(number: c_int) -> String {
     known.map_or_else(|| format!("errno {number}"), |(_, name)| (*name).to_owned())
 }
 
-/// Says what a check saw.
+/// Prints what a check observed.
 pub(crate) fn said(name: &str, result: impl fmt::Display) {
     println!("\nsaw {name} {result}");
 }
 
-/// Ends a child without what its parent has to do at its end.
+/// Exits a child without the cleanup of its parent.
 pub(crate) fn leave() -> ! {
-    // SAFETY: it does not return.
+    // SAFETY: _exit(2) takes a number and does not return.
     unsafe { libc::_exit(0) }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn sleep(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
-/// Waits until a thread sleeps that notes its number first: it is in its call.
+/// Waits until the thread whose number is in `thread` sleeps in its call.
 pub(crate) fn sleeps(thread: &AtomicI64) {
     let is_asleep = || {
         let number = thread.load(Ordering::SeqCst);
@@ -112,12 +112,12 @@ pub(crate) fn sleeps(thread: &AtomicI64) {
     settle();
 }
 
-/// Notes the number of this thread.
+/// Stores the number of this thread.
 pub(crate) fn notes(thread: &AtomicI64) {
     thread.store(call!(gettid()).ok(), Ordering::SeqCst);
 }
 
-/// Longer than anything takes on its way through a host that does nothing else.
+/// Waits longer than data need to arrive on an idle host.
 pub(crate) fn settle() {
     sleep(20);
 }
@@ -126,9 +126,9 @@ pub(crate) fn home(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// An address as the kernel reads it.
+/// Converts an address to the kernel's form.
 pub(crate) fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: zeros are an address of no family.
+    // SAFETY: all zeros are an address without a family.
     let mut all: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let to: *mut libc::sockaddr_storage = &raw mut all;
     let length = match address {
@@ -139,7 +139,7 @@ pub(crate) fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen
                 sin_addr: libc::in_addr { s_addr: u32::from(*v4.ip()).to_be() },
                 sin_zero: [0; 8],
             };
-            // SAFETY: there is room for every kind of address.
+            // SAFETY: sockaddr_storage has room for addresses of any family.
             unsafe { to.cast::<libc::sockaddr_in>().write(one) };
             size_of::<libc::sockaddr_in>()
         }
@@ -159,12 +159,12 @@ pub(crate) fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen
     (all, length as libc::socklen_t)
 }
 
-/// An address as the kernel wrote it.
+/// Converts an address from the kernel's form.
 pub(crate) fn address(all: &libc::sockaddr_storage) -> Option<SocketAddr> {
     let from: *const libc::sockaddr_storage = all;
     match c_int::from(all.ss_family) {
         libc::AF_INET => {
-            // SAFETY: the family says what it is.
+            // SAFETY: the family determines the type.
             let one = unsafe { from.cast::<libc::sockaddr_in>().read() };
             Some((Ipv4Addr::from(u32::from_be(one.sin_addr.s_addr)), u16::from_be(one.sin_port)).into())
         }
@@ -192,7 +192,7 @@ pub(crate) fn connect(fd: &impl AsRawFd, to: SocketAddr) -> Got {
     call!(connect(fd.as_raw_fd(), (&raw const all).cast(), length))
 }
 
-/// A socket that listens, and where.
+/// Returns a listening socket and its address.
 pub(crate) fn listener(at: SocketAddr, backlog: c_int) -> (OwnedFd, SocketAddr) {
     let family = if at.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let fd = tcp(family, 0);
@@ -206,9 +206,9 @@ pub(crate) fn accept(fd: &impl AsRawFd) -> Got {
     call!(accept4(fd.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC))
 }
 
-/// Whether getsockname(2) or getpeername(2) is called.
+/// Calls getpeername(2) if `of_peer`, otherwise getsockname(2).
 fn name(fd: &impl AsRawFd, of_peer: bool) -> Result<SocketAddr, Got> {
-    // SAFETY: zeros are an address of no family.
+    // SAFETY: all zeros are an address without a family.
     let mut all: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let mut length = size_of_val(&all) as libc::socklen_t;
     let fd = fd.as_raw_fd();
@@ -235,14 +235,14 @@ pub(crate) fn set_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u
     call!(setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as u32))
 }
 
-/// The number that an option has, or its error.
+/// Returns the number of an option, or the error.
 pub(crate) fn get(fd: &impl AsRawFd, level: c_int, name: c_int) -> String {
     let (mut value, mut length) = (0_i32, 4_u32);
     let got = call!(getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length));
     if got.0 < 0 { got.to_string() } else { value.to_string() }
 }
 
-/// Two numbers, as time-outs and SO_LINGER have them.
+/// Sets an option that takes a struct timeval.
 pub(crate) fn set_time(fd: &impl AsRawFd, name: c_int, milliseconds: i64) -> Got {
     let time = [milliseconds / 1000, milliseconds % 1000 * 1000];
     let bytes: Vec<u8> = time.iter().flat_map(|number: &c_long| number.to_ne_bytes()).collect();
@@ -254,7 +254,7 @@ pub(crate) fn linger(fd: &impl AsRawFd, seconds: c_int) -> Got {
     set_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, &bytes)
 }
 
-/// Sends, and never with a signal.
+/// Sends data without ever raising SIGPIPE.
 pub(crate) fn send(fd: &impl AsRawFd, bytes: &[u8], flags: c_int) -> Got {
     call!(send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags | libc::MSG_NOSIGNAL))
 }
@@ -265,7 +265,7 @@ pub(crate) fn send_all(fd: &impl AsRawFd, mut bytes: &[u8]) {
     }
 }
 
-/// Receives up to so many bytes: how many, and which.
+/// Receives up to `most` bytes, and returns their number and content.
 pub(crate) fn recv(fd: &impl AsRawFd, most: usize, flags: c_int) -> String {
     let mut bytes = vec![0; most];
     let got = call!(recv(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), most, flags));
@@ -277,7 +277,7 @@ pub(crate) fn recv(fd: &impl AsRawFd, most: usize, flags: c_int) -> String {
     }
 }
 
-/// All bytes until the end, or the error that came in its place.
+/// Receives all bytes until the end of the stream or an error, which is returned as well.
 pub(crate) fn recv_all(fd: &impl AsRawFd) -> (Vec<u8>, Got) {
     let (mut all, mut bytes) = (Vec::new(), vec![0_u8; 65_536]);
     loop {
@@ -289,14 +289,14 @@ pub(crate) fn recv_all(fd: &impl AsRawFd) -> (Vec<u8>, Got) {
     }
 }
 
-/// What poll(2) tells within so many milliseconds: "IN+OUT".
+/// Returns the events that poll(2) reports within a time, such as "IN+OUT".
 pub(crate) fn poll(fd: &impl AsRawFd, events: i16, milliseconds: c_int) -> String {
     let mut one = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
     call!(poll(&raw mut one, 1, milliseconds)).ok();
     events_said(i32::from(one.revents))
 }
 
-/// poll(2) and epoll(7) have the same numbers.
+/// Returns the names of events, which have the same bits in poll(2) and epoll(7).
 pub(crate) fn events_said(events: c_int) -> String {
     let names = [
         (libc::POLLIN, "IN"),
@@ -311,16 +311,16 @@ pub(crate) fn events_said(events: c_int) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join("+") }
 }
 
-/// Every event that a socket may have.
+/// All events that a socket may have.
 pub(crate) const ALL: i16 = libc::POLLIN | libc::POLLPRI | libc::POLLOUT | libc::POLLRDHUP;
 
-/// Waits until there is something to read.
+/// Waits until there is data to read.
 pub(crate) fn comes(fd: &impl AsRawFd) {
     let said = poll(fd, libc::POLLIN, 5_000);
     assert!(said != "none", "nothing comes");
 }
 
-/// Two ends of one connection.
+/// The two ends of a connection.
 pub(crate) struct Pair {
     pub(crate) client: OwnedFd,
     pub(crate) server: OwnedFd,
@@ -330,7 +330,7 @@ pub(crate) fn pair() -> Pair {
     pair_of(home(0), |_| {}, |_| {})
 }
 
-/// A pair over `at`, after something was done to the socket that listens and to the one that connects.
+/// Returns a pair connected over `at`. `listens` and `connects` prepare the listening and the connecting socket.
 pub(crate) fn pair_of(at: SocketAddr, listens: impl Fn(&OwnedFd), connects: impl Fn(&OwnedFd)) -> Pair {
     let (listening, at) = listener(at, 16);
     listens(&listening);
@@ -340,7 +340,7 @@ pub(crate) fn pair_of(at: SocketAddr, listens: impl Fn(&OwnedFd), connects: impl
     Pair { client, server }
 }
 
-/// Connects while another thread accepts.
+/// Connects while another thread accepts, and returns the accepted socket.
 pub(crate) fn joined(listening: &OwnedFd, client: &OwnedFd, to: SocketAddr) -> OwnedFd {
     std::thread::scope(|threads| {
         let accepts = threads.spawn(|| accept(listening).fd());
@@ -349,26 +349,26 @@ pub(crate) fn joined(listening: &OwnedFd, client: &OwnedFd, to: SocketAddr) -> O
     })
 }
 
-/// Both ends do not wait.
+/// Makes a socket non-blocking.
 pub(crate) fn waits_not(fd: &impl AsRawFd) {
     let flags = call!(fcntl(fd.as_raw_fd(), libc::F_GETFL)).ok() as c_int;
     call!(fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)).ok();
 }
 
-/// Sends until nothing more goes in; how much did.
+/// Sends until the connection takes no more, and returns the number of bytes.
 pub(crate) fn fill(fd: &impl AsRawFd) -> usize {
     let (bytes, mut sent) = (vec![b'f'; 65_536], 0);
     loop {
         match send(fd, &bytes, libc::MSG_DONTWAIT).0 {
             count if count > 0 => sent += count as usize,
-            // TCP goes on in the background.
+            // TCP still moves data in the background.
             _ if poll(fd, libc::POLLOUT, 30) == "none" => return sent,
             _ => {}
         }
     }
 }
 
-/// Takes so many bytes out.
+/// Receives `count` bytes.
 pub(crate) fn drain(fd: &impl AsRawFd, mut count: usize) {
     let mut bytes = vec![0_u8; 65_536];
     while count > 0 {
@@ -377,7 +377,7 @@ pub(crate) fn drain(fd: &impl AsRawFd, mut count: usize) {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Returns bytes whose values depend on their position.
 pub(crate) fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
 }

@@ -1,7 +1,8 @@
-//! Both hosts are put back: by a process that survives, or by `undo` where none does.
+//! Tests that both hosts are restored: by a surviving process, or by `undo` if none survives.
 //!
-//! The hosts are namespaces that landspeed did not make, reached by ssh, with addresses, static
-//! routes and device settings of their own. Half of them have no landspeed: it is sent, and killed meanwhile, too.
+//! The hosts are namespaces that landspeed did not create, reached by ssh, with their own addresses, static routes
+//! and device settings. Half of the runs use hosts without landspeed: it is sent to them, and may be killed during
+//! that.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::PoisonError;
@@ -30,7 +31,7 @@ enum Victim {
 
 use Victim::{Agent, Controller, Everything, Guardian, SshClient, SshServer};
 
-/// Single deaths and pairs, in every combination that matters.
+/// Single deaths and pairs, in all relevant combinations.
 const DEATHS: &[&[Victim]] = &[
     &[Agent("a")],
     &[Agent("b")],
@@ -81,7 +82,7 @@ fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize, sends:
     let before = looked(|| hosts.snapshot());
     let (mut aimed, mut hits) = (0, 0);
     for kill in 0..(kills + totals) as usize {
-        // Every combination in turn; the moment is what is random. Beyond one round, all is.
+        // Each combination in turn, at a random moment. After one round, combinations are random as well.
         let death: &[Victim] = if kill >= kills as usize {
             &[Everything]
         } else if kill < DEATHS.len() {
@@ -103,28 +104,28 @@ fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize, sends:
         let files = hosts.left_there();
         assert!(files.is_empty(), "{death:?} at {moment:?} left files: {files:?}");
     }
-    // A kill before the first knob is turned often comes before its victim does: how often depends on the machine.
+    // A kill before the first setting changes often precedes its victim, depending on the machine.
     println!("{hits} of {aimed} kills while tuning met every victim alive; hosts identical after all kills");
     assert!(hits * 2 >= aimed, "most kills missed: this test tests nothing");
 }
 
-/// What is seen while no lab's owner has congestion controls loaded.
+/// Runs `look` while no test has loaded congestion controls.
 fn looked<T>(look: impl FnOnce() -> T) -> T {
     let _none_loaded = CONTROLS.read().unwrap_or_else(PoisonError::into_inner);
     look()
 }
 
-/// When to kill: some time after the start, or after both hosts' first turn of a knob.
+/// The moment of a kill: some time after the start, or after both hosts have begun to change settings.
 #[derive(Debug)]
 struct Moment {
-    /// Whether the hosts have no landspeed.
+    /// True if the hosts have no landspeed.
     sends: bool,
     while_tuning: bool,
     after: Duration,
 }
 
-/// One run, killed; then everybody is given time to restore, and `undo` runs where both that could
-/// restore are dead. Whether every victim was alive to be killed.
+/// Runs landspeed and kills victims. Then the survivors get time to restore, and `undo` runs where both processes
+/// that could restore are dead. Returns true if each victim was alive when it was killed.
 fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool {
     let mut run = start(hosts, seed, moment.sends);
     let begun = Instant::now();
@@ -157,7 +158,7 @@ fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool
     victims.iter().all(|pids| !pids.is_empty())
 }
 
-/// Without a terminal, `undo --forget` shows what it would give up, and gives up nothing.
+/// Checks that `undo --forget` without a terminal shows what it would forget, and forgets nothing.
 fn forgets_nothing_unasked(hosts: &Hosts, host: &'static str) {
     let before = hosts.journals();
     let forget = hosts.on_host(host, &["undo", "--here", "--forget"]).stdin(Stdio::null()).output();
@@ -177,7 +178,7 @@ fn start(hosts: &Hosts, seed: u64, sends: bool) -> Child {
     command.stdout(Stdio::null()).stderr(log).spawn().expect("tune starts")
 }
 
-/// The process ids of a victim, as far as it lives at this moment.
+/// Returns the ids of a victim's living processes.
 fn find(hosts: &Hosts, victim: Victim, run: &Child) -> Vec<i32> {
     match victim {
         Agent(host) => hosts.pids(host, "landspeed agent"),

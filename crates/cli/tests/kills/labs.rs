@@ -1,5 +1,5 @@
-//! Labs whose owner dies: their keeper takes them down, and where it dies too, `undo`, the next lab and
-//! `lab down` do, and touch no other lab.
+//! Tests labs whose owner dies: their keeper removes them. If it dies too, `undo`, the next lab and `lab down` do,
+//! and touch no other lab.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::support::ours::{Place, Running, freeze, processes, signal, within};
 use crate::support::{bpf, controls_in_kernel, loads_controls, needs_root, text};
 use crate::{CONTROLS, seed, total_kills};
 
-/// Commands that make a lab and are busy in it for longer than they live here. The last loads congestion controls.
+/// Commands that create a lab and stay busy in it until they are killed. The last one loads congestion controls.
 const RUNS: [&[&str]; 6] = [
     &["measure", "stream", "-t", "60s"],
     &["explain", "-t", "60s", "--no-limits"],
@@ -48,10 +48,10 @@ impl Death {
     }
 }
 
-/// Every other kill is of everything.
+/// Every second kill is of everything.
 const DEATHS: [Death; 6] = [Everything, Owner, Everything, AllButKeeper, Everything, OwnerAndKeeper];
 
-/// What takes the lab down where no keeper lives to.
+/// The command that removes the lab if no keeper survives.
 #[derive(Debug, Clone, Copy)]
 enum Cleaner {
     Undo,
@@ -72,11 +72,11 @@ fn every_lab_is_taken_down_whatever_dies() {
     let first: usize = random.random_range(0..runs.len());
     let mut seen = 0;
     for kill in 0..total_kills() as usize {
-        // A round of deaths is as long as one of runs: each next round shifts one against the other.
+        // Deaths and runs have the same number, so each further round shifts them against each other.
         let run = runs[(first + kill + kill / runs.len()) % runs.len()];
         let death = DEATHS[kill % DEATHS.len()];
         let cleaner = CLEANERS[(kill / 2 + kill / DEATHS.len()) % CLEANERS.len()];
-        // Some while the lab is made.
+        // Some kills occur while the lab is being created.
         let while_lab = random.random_bool(0.8);
         let after = Duration::from_millis(random.random_range(0..if while_lab { 2500 } else { 250 }));
         let case = format!("{run:?}: {death:?}, then {cleaner:?}, {after:?} after (lab: {while_lab})");
@@ -88,7 +88,7 @@ fn every_lab_is_taken_down_whatever_dies() {
         let ids = kill_now(&place, owner, death, &bystander.processes);
         seen += ids.len();
         clean(&place, death, cleaner, &ids);
-        // A keeper that still lives has work to do; the others have done theirs.
+        // A surviving keeper still has to work; other cleaners are finished.
         within(Duration::from_secs(20), || place.left(&ids, &bystander.processes).is_empty());
         let left = place.left(&ids, &bystander.processes);
         assert!(left.is_empty(), "{case} left:\n{}", left.join("\n"));
@@ -114,7 +114,7 @@ fn start(place: &Place, run: &[&str], await_lab: bool) -> Child {
     owner
 }
 
-/// Kills as if all died at one moment; the labs that there were then.
+/// Kills the victims as if at one moment, and returns the labs that existed then.
 fn kill_now(place: &Place, mut owner: Child, death: Death, others: &[Running]) -> BTreeSet<String> {
     let dies = |one: &Running| !others.contains(one) && death.takes(one, owner.id());
     let victims = freeze(place.path(), dies);
@@ -135,14 +135,15 @@ fn clean(place: &Place, death: Death, cleaner: Cleaner, ids: &BTreeSet<String>) 
     };
     let done = place.landspeed(args).output().expect("landspeed runs");
     assert!(done.status.success(), "{args:?}: {:?}", text(&done));
-    // Not the processes: an agent whose controller died may just be leaving, and a cleaner's own keeper too.
+    // Processes do not count: an agent may still be exiting after its controller's death, and so may a cleaner's own
+    // keeper.
     let left: Vec<String> = place.left(ids, &processes(place.path()));
     if death == Everything {
         assert!(left.is_empty(), "{args:?} left:\n{}\n{:?}", left.join("\n"), text(&done));
     }
 }
 
-/// A lab in the same place whose owner lives through all this, and whose Ctrl-C is its orderly end.
+/// A lab in the same place whose owner survives all kills and is ended by Ctrl-C.
 struct Bystander {
     owner: Child,
     ids: BTreeSet<String>,

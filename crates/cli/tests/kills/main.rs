@@ -1,8 +1,8 @@
-//! Whatever dies at whatever moment: hosts are put back, labs are taken down, nothing of landspeed is left.
+//! Tests that whatever dies at any moment, hosts are restored, labs are removed, and nothing of landspeed is left.
 //!
-//! `LANDSPEED_KILLS` says how many kills of one or two processes (default 20), `LANDSPEED_TOTAL_KILLS` how
-//! many of everything, and as many of parts of a lab (default 8); the target `make kills` makes 200 of each.
-//! `LANDSPEED_SEED` repeats a sequence.
+//! `LANDSPEED_KILLS` is the number of kills of one or two processes (default 20). `LANDSPEED_TOTAL_KILLS` is the
+//! number of kills of everything, and as many of parts of a lab (default 8). The target `make kills` makes 200 of
+//! each. `LANDSPEED_SEED` repeats a sequence.
 
 mod hosts;
 mod labs;
@@ -11,10 +11,10 @@ mod support;
 
 use std::sync::RwLock;
 
-/// Congestion controls are the whole machine's: while a lab's owner loads some, no test looks at hosts' settings.
+/// Congestion controls are global: while a lab's owner loads some, no test may inspect hosts' settings.
 static CONTROLS: RwLock<()> = RwLock::new(());
 
-/// An environment variable that says how much to do, or repeats a sequence.
+/// Returns an environment variable with a number of kills or a seed.
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -25,7 +25,7 @@ fn seed() -> u64 {
     seed
 }
 
-/// How many kills of everything, half of them on hosts and half in labs, and of parts of a lab.
+/// Returns the number of kills of everything, half of them on hosts and half in labs, and of parts of a lab.
 fn total_kills() -> u32 {
     variable("LANDSPEED_TOTAL_KILLS").unwrap_or(8)
 }

@@ -1,4 +1,4 @@
-//! Many connections, late and stopped supervisors, and few ports.
+//! Tests of many connections, of late and stopped supervisors, and of few ports.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,10 +15,11 @@ use crate::run::{Server, carries, command, counts, run, said};
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
-/// How late supervisors are, in milliseconds at most: now and then, at any of their steps. Not in a release build.
+/// Greatest delay of supervisors in milliseconds, which occurs now and then at any of their steps. Not in a release
+/// build.
 const LATE: &str = "LANDSPEED_PATH_LATE";
 
-/// Sends back what comes, in many threads that all accept, until it is killed.
+/// Echoes what arrives, with many threads that all accept, until killed.
 pub(crate) fn serve_on() {
     let listener = TcpListener::bind(at(0)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
@@ -35,7 +36,7 @@ pub(crate) fn serve_on() {
     });
 }
 
-/// Speaks first, and closes first, until it is killed.
+/// Sends first, and closes first, until killed.
 pub(crate) fn greet_on() {
     let listener = TcpListener::bind(at(0)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
@@ -50,14 +51,14 @@ pub(crate) fn greeted(port: usize) {
     assert_eq!(came, b"220 hello\r\n");
 }
 
-/// Opens this many connections at once. Each carries bytes of its own.
+/// Opens `connections` simultaneously. Each carries its own bytes.
 pub(crate) fn burst(port: usize, connections: usize) {
     std::thread::scope(|threads| {
         (0..connections).for_each(|own| drop(threads.spawn(move || ask(port, 20 + own))));
     });
 }
 
-/// Asks until its input ends, and says how long the slowest answer took.
+/// Asks until its input ends, and prints how long the slowest answer took.
 pub(crate) fn ask_timed(port: usize) {
     let (ended, until) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
@@ -74,7 +75,7 @@ pub(crate) fn ask_timed(port: usize) {
     println!("\nslowest {}", slowest.as_millis());
 }
 
-/// Opens connections, and says how long the slowest took.
+/// Opens connections, and prints how long the slowest took.
 pub(crate) fn connect_timed(port: usize, connections: usize) {
     let mut all = Vec::new();
     let timed = |_| {
@@ -86,7 +87,7 @@ pub(crate) fn connect_timed(port: usize, connections: usize) {
     println!("\nslowest {}", slowest.as_millis());
 }
 
-/// `make path-bursts` makes more of them.
+/// Returns the number of bursts that `make path-bursts` requests.
 fn bursts() -> Option<u64> {
     std::env::var("LANDSPEED_BURSTS").ok().and_then(|text| text.parse().ok())
 }
@@ -135,7 +136,8 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     }
     signal(program, Signal::KILL);
     victim.wait().expect("a child");
-    // It goes on while the supervisor of another client is stopped. On a busy machine it may take longer than the 50 ms by itself.
+    // The bystander continues while another client's supervisor is stopped. On a busy machine it may take longer than
+    // 50 ms without a stop.
     drop(bystander.stdin.take());
     let slowest: u64 = said(&mut from, "slowest ").parse().expect("a number");
     bystander.wait().expect("a child");
@@ -158,7 +160,7 @@ fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
     let count = bursts().map_or(600, |_| 10_000);
     let namespaces = Namespaces::new("ports");
     let name = &namespaces.0[0];
-    // `support::sh` parts words at spaces.
+    // `support::sh` splits words at spaces.
     let mut narrow = Command::new("ip");
     narrow.args(["netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_local_port_range=42000 42199"]);
     assert!(narrow.status().expect("it runs").success());

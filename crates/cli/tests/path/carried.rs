@@ -1,4 +1,4 @@
-//! What `local` carries, what it does not, and what is counted.
+//! Tests of which connections `local` carries, which it does not, and what it counts.
 
 use std::process::Command;
 
@@ -67,7 +67,7 @@ fn connections_that_were_not_chosen_stay_on_tcp_and_are_not_counted() {
     let seen = server.counts();
     assert_eq!((&seen["carried"], &seen["left"]["stranger"]), (&3.into(), &2.into()), "{seen}");
 
-    // And where the one who accepts chooses, the other end goes on over TCP at once.
+    // If the accepting end chooses, the other end continues over TCP immediately.
     let server = Server::start(Some("local --only 10.0.0.0/8 --only 1"), 2);
     let seen = client(Some("local"), &format!("ask {} 2 100000", server.port));
     assert_eq!((&seen["carried"], &seen["left"]["not-accepted"]), (&0.into(), &2.into()), "{seen}");
@@ -118,7 +118,7 @@ fn bytes_of_carried_connections_are_counted() {
             (&900_001.into(), &900_001.into()),
             "{seen}"
         );
-        // What stays on TCP is not counted.
+        // Connections that stay on TCP are not counted.
         let server = Server::start(None, 1);
         let seen = client(Some(&over), &format!("ask {} 1 1000", server.port));
         assert_eq!((&seen["bytes_sent"], &seen["bytes_received"]), (&0.into(), &0.into()), "{seen}");
@@ -130,7 +130,7 @@ fn where_bytes_cannot_be_counted_connections_are_and_the_reason_is_said() {
     if !support::root() || !carries() {
         return;
     }
-    // Root without any of its rights.
+    // Root without any capabilities.
     let ours = command(Some("local --bytes"), "ask 1 0 0");
     let mut without = Command::new("setpriv");
     without.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(ours.get_program()).args(ours.get_args());

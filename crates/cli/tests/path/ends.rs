@@ -1,4 +1,4 @@
-//! How a program starts and ends that runs over a path, and what a shell sees of it.
+//! Tests of how a program over a path starts and ends, and of what a shell sees of it.
 
 use std::io::{BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -16,14 +16,14 @@ const PATHS: [&str; 3] = ["kernel", "local", "mptcp"];
 fn exec(options: &[&str], program: &[&str]) -> Command {
     let mut exec = Command::new(LANDSPEED);
     exec.arg("exec").args(options).arg("--").args(program);
-    // A shell has its background jobs ignore the first, nohup(1) the second, and both what these start.
+    // Background jobs of a shell inherit an ignored SIGINT, and programs under nohup(1) an ignored SIGHUP.
     let takes_signals = || {
-        // SAFETY: as below.
+        // SAFETY: signal(2) takes numbers.
         let defaults =
             [libc::SIGINT, libc::SIGHUP].map(|number| unsafe { libc::signal(number, libc::SIG_DFL) });
         if defaults.contains(&libc::SIG_ERR) { Err(std::io::Error::last_os_error()) } else { Ok(()) }
     };
-    // SAFETY: signal(2) is async-signal-safe (signal-safety(7)) and takes numbers.
+    // SAFETY: signal(2) is async-signal-safe (signal-safety(7)).
     unsafe { exec.pre_exec(takes_signals) };
     exec
 }
@@ -73,7 +73,7 @@ fn a_program_that_goes_into_the_background_is_carried_there() {
     let port = said(&mut out, "port ");
     let seen = client(Some("local"), &format!("ask {port} 3 1000"));
     assert_eq!(seen["carried"], 3, "{seen}");
-    // What carries it goes with it.
+    // The process that carries the connections ends with the program.
     out.read_to_string(&mut err).expect("it ends");
 }
 
@@ -90,7 +90,7 @@ fn one_path_inside_of_another_says_so_and_refuses_where_it_is_required() {
     let out = exec(&["--json", "--path", "local"], &words).env(PROGRAM, does).output().expect("it runs");
     let (_, err) = text(&out);
     assert!(out.status.success() && err.contains("answers its system calls already"), "{err}");
-    // The outer one carries it.
+    // The outer path carries the connection.
     let outer: serde_json::Value =
         serde_json::from_str(err.lines().last().expect("a line")).expect("what the outer one counted");
     assert_eq!(outer["carried"], 1, "{err}");

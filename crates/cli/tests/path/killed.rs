@@ -1,4 +1,4 @@
-//! What of landspeed is killed, and what becomes of the program.
+//! Tests of what happens to a program when a process of landspeed is killed.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -35,7 +35,7 @@ fn outlives(path: &str) {
     }
     drop(to);
     asking.wait().expect("a child");
-    // The server's own program goes on too, until it is ended by its port.
+    // The server's program continues too, until connections to its port end it.
     assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_ok());
     for _ in 0..100 {
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port));
@@ -46,7 +46,7 @@ fn outlives(path: &str) {
     server.out.read_to_string(&mut rest).expect("text");
 }
 
-/// What a process has started, and has not waited for.
+/// Returns the child processes that a process has not waited for.
 fn children(parent: i32) -> Vec<i32> {
     let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let of = |thread: std::fs::DirEntry| {
@@ -58,7 +58,7 @@ fn children(parent: i32) -> Vec<i32> {
         .collect()
 }
 
-/// The supervisor of a `landspeed exec`, and the program that it runs.
+/// Returns the supervisor of a `landspeed exec`, and the program that it runs.
 pub(crate) fn supervisor_and_program(exec: u32) -> [i32; 2] {
     let is_program = |pid: &i32| {
         std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.starts_with(b"/proc/self/exe"))
@@ -77,7 +77,7 @@ fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
 }
 
 fn kills(path: &str) {
-    // `make kills` draws more of them.
+    // `make kills` runs more of these.
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     for number in 0..count {
         let mut server = Server::start(Some(path), 1_000_000);
@@ -88,7 +88,7 @@ fn kills(path: &str) {
         said(&mut from, "asking");
         let [own, others] = [asking.id(), server.child.id()].map(supervisor_and_program);
         let programs = [own[1], others[1]];
-        // The moments of one victim are spread over a good many connections.
+        // The moments of each victim are spread over many connections.
         std::thread::sleep(Duration::from_micros(5_000 + number * 7_919 % 60_000));
         let victim = number % 4;
         let killed = [own[0], others[0], programs[0], programs[1]][victim as usize];
@@ -107,7 +107,7 @@ fn kills(path: &str) {
         told.read_to_string(&mut err).expect("text");
         let failed = rest.lines().filter(|line| line.starts_with("failed")).count();
         match victim {
-            // What the supervisor had accepted at that moment, and not noted yet, is reset.
+            // A connection that the supervisor had just accepted, and not recorded yet, is reset.
             0 | 1 => assert!(failed <= 1 && rest.contains("\nasked "), "{path}: {victim}: {rest}{err}"),
             _ => assert!(victim == 2 || rest.contains("\nasked "), "{rest}{err}"),
         }
@@ -132,14 +132,14 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     ask("before");
     let exec = asking.id() as i32;
     let ours = |one: &Running| one.line.contains(" exec ") || one.line.contains("keep-path");
-    // All but the one that a shell waits for.
+    // All processes except the one that a shell waits for.
     let answering = || {
         let all = processes(folder.path()).into_iter().filter(ours);
         all.map(|one| one.pid).filter(|pid| *pid != exec).collect::<Vec<_>>()
     };
     for number in 0..8 {
         assert!(within(LIMIT, || answering().len() == 2), "{:?}", processes(folder.path()));
-        // A machine that is busy starts programs late: what the tests do not wait for is the 50 ms alone.
+        // On a busy machine programs start late, so this test waits for them and does not check the documented 50 ms.
         std::thread::sleep(Duration::from_millis(100));
         signal(answering()[number / 2 % 2], Signal::KILL);
         ask(&format!("after-{number}"));
@@ -155,9 +155,9 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     assert!(within(LIMIT, || answering().is_empty()), "they go with the program");
 }
 
-/// The session of a process: 0 for a session whose leader is in an outer PID namespace, as in a container.
+/// Returns the session of a process: 0 if its leader is in an outer PID namespace, as in a container.
 fn session(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // proc(5): the name is in brackets, then state, parent, group, session.
+    // proc(5): the name is in brackets, then come state, parent, group and session.
     stat.rsplit(')').next()?.split_whitespace().nth(3)?.parse().ok()
 }

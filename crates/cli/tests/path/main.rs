@@ -1,4 +1,4 @@
-//! Programs over paths below their sockets: real programs, on loopback and between network namespaces.
+//! Tests of real programs over paths below their sockets, on loopback and between network namespaces.
 
 mod bursts;
 mod carried;
@@ -14,14 +14,14 @@ mod support;
 
 use std::time::Duration;
 
-/// What the test's own program does, where it is run as one: a word and its arguments.
+/// Variable that makes the test binary run a program: a word and its arguments.
 const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
-/// Where it listens, or connects to: the host itself, unless this says otherwise.
+/// Variable with the address where programs listen, or to which they connect; loopback by default.
 const ADDRESS: &str = "LANDSPEED_PATH_ADDRESS";
-/// Nothing here takes longer.
+/// Time limit, longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The programs that run over paths. As a test it does nothing.
+/// The programs that run over paths. Without the variable it does nothing.
 #[test]
 fn program() {
     let Ok(does) = std::env::var(PROGRAM) else { return };

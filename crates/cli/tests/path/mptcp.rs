@@ -1,4 +1,4 @@
-//! Multipath TCP below programs.
+//! Tests of Multipath TCP below programs.
 
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn multipath_tcp_with_an_end_that_speaks_tcp_is_counted_as_a_fallback() {
     assert_eq!((&seen["carried"], &seen["left"]["plain-peer"]), (&0.into(), &3.into()), "{seen}");
 }
 
-/// A second link between the namespaces. A shaper makes both narrow, so that one alone does not carry everything.
+/// Adds a second link between the namespaces. Shapers make both narrow, so that neither alone can carry all data.
 fn join_again(Namespaces([a, b]): &Namespaces) {
     support::sh(&format!("ip link add v1 netns {a} type veth peer name v1 netns {b}"));
     for (name, number) in [(a, 1), (b, 2)] {
@@ -54,7 +54,8 @@ fn join_again(Namespaces([a, b]): &Namespaces) {
             format!("ip -n {name} link set v1 up"),
             format!("tc -n {name} qdisc add dev v0 root tbf rate 200mbit burst 64kb latency 50ms"),
             format!("tc -n {name} qdisc add dev v1 root tbf rate 200mbit burst 64kb latency 50ms"),
-            // Without checksums, Linux 6.18 gave other bytes in 1 of 150 such connections, also where landspeed had no part in it.
+            // Without checksums, Linux 6.18 delivered wrong bytes in 1 of 150 such connections, even without
+            // landspeed.
             format!("ip netns exec {name} sysctl -qw net.mptcp.checksum_enabled=1"),
             format!("ip -n {name} mptcp limits set subflow 2 add_addr_accepted 2"),
         ] {
@@ -78,7 +79,8 @@ fn multipath_tcp_carries_a_program_over_two_links() {
         let told: Value = serde_json::from_str(&told).expect("JSON");
         told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count")
     };
-    // A server that is not ready for it refuses a second subflow, and the kernel does not ask again: not all connections have one.
+    // A server that is not ready refuses a second subflow, and the kernel does not retry, so not all connections have
+    // one.
     let does = format!("ask {} 5 4000000", server.port);
     let out = namespaces.command(1, "10.99.7.1", over, &does).output().expect("it runs");
     let (said, err) = text(&out);

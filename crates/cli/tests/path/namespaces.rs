@@ -1,4 +1,4 @@
-//! Programs in several network namespaces.
+//! Tests of programs in several network namespaces.
 
 use std::process::{Command, Stdio};
 
@@ -6,11 +6,11 @@ use crate::run::{Server, carries, command, counts};
 use crate::support::{self, text};
 use crate::{ADDRESS, PROGRAM};
 
-/// Network namespaces of the test's own, on one network.
+/// Two network namespaces of a test, on one network.
 pub(crate) struct Namespaces(pub(crate) [String; 2]);
 
 impl Namespaces {
-    /// Those of one test: others run at the same time.
+    /// Creates the namespaces of `test`. Their names are unique, because other tests run at the same time.
     pub(crate) fn new(test: &str) -> Self {
         let names = ["a", "b"].map(|end| format!("path-{}-{test}-{end}", std::process::id()));
         let [a, b] = &names;
@@ -30,7 +30,7 @@ impl Namespaces {
         Namespaces(names)
     }
 
-    /// The program in one of them.
+    /// Returns a command that runs the program in one of the namespaces.
     pub(crate) fn command(&self, at: usize, address: &str, over: Option<&str>, does: &str) -> Command {
         let inner = command(over, does);
         let mut outer = Command::new("ip");
@@ -64,7 +64,7 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     assert_eq!(counts(&err)["carried"], 5, "{err}");
     assert_eq!(server.counts()["carried"], 5);
 
-    // Both have a server at one address and port; only that of the other namespace runs over the path.
+    // Both namespaces have a server at the same address and port; only the other namespace's runs over the path.
     let other = Server::of(namespaces.command(0, "127.0.0.1", local, "serve 100 0"));
     let own = Server::of(namespaces.command(1, "127.0.0.1", None, &format!("serve 3 {}", other.port)));
     let does = format!("ask {} 3 100000", own.port);
@@ -78,7 +78,7 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     );
 }
 
-/// What looks a socket up in another network namespace.
+/// The capabilities needed to look up a socket in another network namespace.
 const LOOKS: &str = "-bpf,-sys_admin,-net_admin";
 
 #[test]

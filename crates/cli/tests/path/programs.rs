@@ -1,4 +1,4 @@
-//! What the programs do that run over paths.
+//! The programs that run over paths.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ pub(crate) fn at(port: usize) -> SocketAddr {
     SocketAddr::from((address, port as u16))
 }
 
-/// Sends back what comes, connection after connection. Says its port first.
+/// Prints its port, then echoes what arrives on a number of connections.
 pub(crate) fn serve(connections: usize, port: usize) {
     let listener = TcpListener::bind(at(port)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
@@ -32,7 +32,7 @@ pub(crate) fn serve(connections: usize, port: usize) {
             {}
         }));
     }
-    // The last answers are still under way.
+    // The last answers may not be sent yet.
     answering.into_iter().for_each(|thread| drop(thread.join()));
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn connected(port: usize) -> TcpStream {
     stream
 }
 
-/// Sends bytes, and wants the same ones back, and then the end.
+/// Sends bytes, and expects the same bytes and then the end of the stream.
 pub(crate) fn ask(port: usize, bytes: usize) {
     let mut stream = connected(port);
     let sent: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect();
@@ -61,7 +61,7 @@ pub(crate) fn ask(port: usize, bytes: usize) {
     assert!(came == sent, "{} of {} bytes", came.len(), sent.len());
 }
 
-/// A byte there and back, each time that a line comes in.
+/// Sends each line of its input, and expects the same line.
 pub(crate) fn ask_slowly(port: usize) {
     let mut stream = connected(port);
     for line in std::io::stdin().lines() {
@@ -78,7 +78,8 @@ pub(crate) fn ask_slowly(port: usize) {
     }
 }
 
-/// Asks in this many threads until its input ends. A connection may fail, and says so; it may not hang, lose bytes or change them.
+/// Asks in `threads` until its input ends. A connection may fail, which is printed. It may not hang, and may not lose
+/// or change bytes.
 pub(crate) fn ask_on(port: usize, threads: usize) {
     let over = AtomicBool::new(false);
     println!("\nasking");
@@ -118,7 +119,7 @@ pub(crate) fn try_ask(port: usize) -> std::io::Result<()> {
     }
 }
 
-/// Connects a socket that is more than one descriptor.
+/// Connects a socket that has more than one descriptor, or is in an epoll set.
 pub(crate) fn entangled(port: usize, in_epoll: bool) {
     use rustix::event::epoll;
     use rustix::net::{AddressFamily, SocketType, connect, socket};
@@ -137,10 +138,10 @@ pub(crate) fn entangled(port: usize, in_epoll: bool) {
     let _ = stream.as_raw_fd();
 }
 
-/// Connects to itself while signals come all the time, with a handler that has calls made again (SA_RESTART).
+/// Connects to itself under constant signals, whose handler has calls restarted (SA_RESTART).
 pub(crate) fn ask_itself_in_signals(connections: usize) {
     signal_hook::flag::register(libc::SIGALRM, Arc::default()).expect("a handler");
-    // SAFETY: a number.
+    // SAFETY: the call returns a number.
     let own = unsafe { libc::pthread_self() };
     std::thread::spawn(move || {
         loop {
@@ -160,7 +161,7 @@ pub(crate) fn ask_itself_in_signals(connections: usize) {
     (0..connections).for_each(|_| ask(port.into(), 1));
 }
 
-/// Connects as event loops do, and looks at what the socket says that it is.
+/// Connects as event loops do, and inspects the properties of the socket.
 pub(crate) fn ask_without_waiting(port: usize) {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::{
@@ -181,11 +182,11 @@ pub(crate) fn ask_without_waiting(port: usize) {
     stream.read_exact(&mut [0]).expect("came");
 }
 
-/// Forbids itself connections over TCP by Landlock (ABI 4), and has a child connect that knows nothing of it.
+/// Forbids itself TCP connections by Landlock (ABI 4), and has a child connect that does not know it.
 pub(crate) fn ask_restricted(port: usize) {
-    // What is handled: nothing of files, and connect(2).
+    // The handled rights: none for files, and connect(2).
     let handled: [u64; 3] = [0, 2, 0];
-    // SAFETY: the kernel reads so many bytes; the others are numbers.
+    // SAFETY: the kernel reads as many bytes as it is told; the other arguments are numbers.
     let restricted = unsafe {
         let rules =
             libc::syscall(libc::SYS_landlock_create_ruleset, handled.as_ptr(), size_of_val(&handled), 0);
@@ -208,19 +209,19 @@ pub(crate) fn ask_restricted(port: usize) {
     println!("\nown {:?}", TcpStream::connect(at(port)).map(drop).map_err(|error| error.kind()));
 }
 
-/// Connects, and says what came of it.
+/// Connects, and prints the result.
 pub(crate) fn tries(port: usize) {
     println!("\nchild {:?}", TcpStream::connect(at(port)).map(drop).map_err(|error| error.kind()));
 }
 
-/// Connects where no other process may look.
+/// Connects as a process that no other may inspect.
 pub(crate) fn ask_undumpable(port: usize) {
-    // SAFETY: numbers alone.
+    // SAFETY: the call takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
     ask(port, 1000);
 }
 
-/// Waits for so many connections at once, makes them, and says how many descriptors it may have.
+/// Waits for `connections` simultaneously, makes them, and prints its limit of descriptors.
 pub(crate) fn wait_for(connections: usize) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let at = listener.local_addr().expect("an address");

@@ -1,4 +1,4 @@
-//! Programs that run, and what was counted of them.
+//! Runs programs, alone or over a path, and reads the path's counts.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -11,7 +11,7 @@ use crate::support::ours::signal;
 use crate::support::{self, LANDSPEED, text};
 use crate::{LIMIT, PROGRAM};
 
-/// One of the programs, alone or over a path, with the options that follow its name.
+/// Returns a command for one of the programs, alone or over a path, whose name may be followed by options.
 pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
     let own = std::env::current_exe().expect("this program");
     let mut command = match over {
@@ -27,7 +27,7 @@ pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
     command
 }
 
-/// A server that runs; it is killed in the end, whatever happens.
+/// A running server, which is ended on drop.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) port: u16,
@@ -46,7 +46,7 @@ impl Server {
         Server { child, port, out }
     }
 
-    /// What its path counted, once it has ended.
+    /// Returns the counts of its path after it has exited.
     pub(crate) fn counts(mut self) -> Value {
         assert!(within_mut(|| self.child.try_wait().expect("a child").is_some()), "the server goes on");
         let mut err = String::new();
@@ -57,7 +57,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Told to end, landspeed tells its program.
+        // Landspeed forwards the signal to its program.
         if matches!(self.child.try_wait(), Ok(None)) {
             signal(self.child.id() as i32, Signal::TERM);
         }
@@ -76,7 +76,7 @@ pub(crate) fn within_mut(mut holds: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The rest of the first line that begins like this.
+/// Returns the rest of the first line that begins with `begin`.
 pub(crate) fn said(out: &mut impl BufRead, begin: &str) -> String {
     let mut lines = out.lines().map(|line| line.expect("a line"));
     lines.find_map(|line| line.strip_prefix(begin).map(str::to_owned)).expect("it is said")
@@ -87,7 +87,7 @@ pub(crate) fn counts(err: &str) -> Value {
     serde_json::from_str(line).expect("JSON")
 }
 
-/// A client that ends well, and what its path counted.
+/// Runs a client, which must succeed, and returns the counts of its path.
 pub(crate) fn client(over: Option<&str>, does: &str) -> Value {
     let out = run(over, does);
     let (said, err) = text(&out);
@@ -99,12 +99,12 @@ pub(crate) fn run(over: Option<&str>, does: &str) -> Output {
     command(over, does).output().expect("it runs")
 }
 
-/// Whether the kernel lets programs have their calls answered by others.
+/// Returns true if the path `local` works on this host.
 pub(crate) fn carries() -> bool {
     can("local")
 }
 
-/// Whether this host has what a path needs.
+/// Returns true if a path works on this host; otherwise reports a skipped test.
 pub(crate) fn can(path: &str) -> bool {
     let out = run(Some(path), "ask 1 0 0");
     if !out.status.success() {

@@ -1,4 +1,4 @@
-//! BPF objects that live without a process that holds them.
+//! BPF objects that no process holds.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,26 +7,27 @@ use super::ours::within;
 
 type Next = unsafe extern "C" fn(u32, *mut u32) -> i32;
 
-/// What the kernel has of each kind, and what a holder's /proc/PID/fdinfo calls it.
+/// The kernel's iterators for each kind of object, by the kind's name in a holder's /proc/PID/fdinfo.
 const KINDS: [(&str, Next); 3] = [
     ("prog_id", libbpf_sys::bpf_prog_get_next_id),
     ("map_id", libbpf_sys::bpf_map_get_next_id),
     ("link_id", libbpf_sys::bpf_link_get_next_id),
 ];
 
-/// Programs, maps and links that no process has open, "prog_id 7".
+/// Returns the programs, maps and links that no process has open, such as "prog_id 7".
 pub(crate) fn unheld() -> BTreeSet<String> {
     let all: BTreeSet<String> = KINDS.iter().flat_map(|(kind, next)| ids(kind, *next)).collect();
     let held = held();
     all.difference(&held).cloned().collect()
 }
 
-/// What is unheld for longer than the kernel takes to free what a dead process held, and was not `before`.
+/// Returns the objects that are unheld for longer than the kernel needs to free those of a dead process, and that
+/// were not in `before`.
 pub(crate) fn left(before: &BTreeSet<String>) -> BTreeSet<String> {
     let left = std::cell::RefCell::new(&unheld() - before);
     within(Duration::from_secs(10), || {
         let now = unheld();
-        // Others come and go meanwhile: only what stays all the time is left.
+        // Objects of other programs come and go: only those that persist are left.
         left.borrow_mut().retain(|one| now.contains(one));
         left.borrow().is_empty()
     });
@@ -51,7 +52,7 @@ fn held() -> BTreeSet<String> {
     told.flat_map(|told| told.lines().filter_map(object).collect::<Vec<_>>()).collect()
 }
 
-/// "prog_id 7" of a line of fdinfo that names the program 7.
+/// Returns the object that a line of fdinfo names, such as "prog_id 7".
 fn object(line: &str) -> Option<String> {
     let (kind, id) = line.split_once(':')?;
     KINDS.iter().any(|(known, _)| *known == kind).then(|| format!("{kind} {}", id.trim()))

@@ -1,4 +1,4 @@
-//! Two hosts that landspeed did not make, and a third from which they are reached, each with sshd.
+//! Two hosts that landspeed did not create, and a third from which they are reached, each with sshd.
 //!
 //! ```text
 //!            ctl  br0 10.99.0.1
@@ -20,7 +20,7 @@ use super::ours::within;
 use super::snapshot::Snapshot;
 use super::{LANDSPEED, output, sh};
 
-/// Of the hosts' users other than root.
+/// Password of the hosts' users other than root.
 pub(crate) const PASSWORD: &str = "correct horse";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -43,12 +43,12 @@ impl Hosts {
         hosts
     }
 
-    /// The namespace of "a", "b" or "ctl".
+    /// Returns the namespace of "a", "b" or "ctl".
     pub(crate) fn ns(&self, host: &str) -> String {
         format!("{}{host}", self.id)
     }
 
-    /// `landspeed ARGS` in the controller's namespace, with the options that reach the hosts by ssh.
+    /// Returns `landspeed ARGS` in the controller's namespace.
     pub(crate) fn landspeed(&self, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.ns("ctl"), LANDSPEED]).args(args);
@@ -57,20 +57,22 @@ impl Hosts {
         command
     }
 
-    /// The arguments that name both hosts and how to reach them.
+    /// Returns the arguments that name both hosts and how to reach them.
     pub(crate) fn reach(&self) -> Vec<String> {
         let path = ["--remote-path", LANDSPEED].map(String::from);
         [self.reach_bare(["root", "root"]), path.to_vec()].concat()
     }
 
-    /// The same by these users, where nothing says that landspeed is there: for [`Hosts::sending`].
+    /// Returns the arguments for hosts without an installed landspeed, reached as these users: for
+    /// [`Hosts::sending`].
     pub(crate) fn reach_bare(&self, [a, b]: [&str; 2]) -> Vec<String> {
         let hosts = [format!("{a}@10.99.0.2"), format!("{b}@10.99.0.3")];
         let options = self.ssh_options().into_iter().flat_map(|option| ["--ssh-option".into(), option]);
         hosts.into_iter().chain(["--address", "192.0.2.2"].map(String::from)).chain(options).collect()
     }
 
-    /// `landspeed ARGS` as [`Hosts::landspeed`], which is small enough to be sent and finds the user's files in `ssh`.
+    /// Returns `landspeed ARGS` in the controller's namespace, with a binary small enough to be sent and the user's
+    /// ssh files in `ssh`.
     pub(crate) fn sending(&self, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         let script = "mount --bind $1 /root/.ssh && shift && exec \"$@\"";
@@ -80,20 +82,20 @@ impl Hosts {
         command
     }
 
-    /// Files that were sent to a host and are there still.
+    /// Returns the files that were sent to a host and not removed.
     pub(crate) fn left_there(&self) -> Vec<PathBuf> {
         let folders = [self.file("runtime"), "/tmp".into(), "/var/tmp".into(), self.file(".cache/landspeed")];
         let entries =
             folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
         let sent = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // An empty one is of a host that is being asked, by this test or another.
+            // A running probe of a host, by this test or another, has an empty file.
             name.starts_with(".landspeed.") && path.metadata().is_ok_and(|about| about.len() > 0)
         };
         entries.map(|entry| entry.path()).filter(sent).collect()
     }
 
-    /// The same for all three, without an address to send to.
+    /// Returns the arguments that name all three hosts, without an address to send to.
     pub(crate) fn reach_three(&self) -> Vec<String> {
         let hosts = ["root@10.99.0.2", "root@10.99.0.1"].map(String::from);
         let rest = self.reach().into_iter().skip(1).filter(|word| word != "--address" && word != "192.0.2.2");
@@ -114,7 +116,7 @@ impl Hosts {
         self.folder.path().join(name)
     }
 
-    /// `landspeed ARGS` on one of the hosts itself, as its owner would run it.
+    /// Returns `landspeed ARGS` on one of the hosts, as its owner would run it.
     pub(crate) fn on_host(&self, host: &str, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.ns(host), LANDSPEED]).args(args);
@@ -123,18 +125,18 @@ impl Hosts {
         command
     }
 
-    /// Journals that are left in the hosts' state folder.
+    /// Returns the journals in the hosts' state folder.
     pub(crate) fn journals(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.file("state/journal")).into_iter().flatten();
         entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Both hosts as other people's tools see them.
+    /// Returns the state of both hosts, read with other tools.
     pub(crate) fn snapshot(&self) -> [Snapshot; 2] {
         [Snapshot::of(&self.ns("a")), Snapshot::of(&self.ns("b"))]
     }
 
-    /// What differs from `before` on both hosts.
+    /// Returns what differs from `before` on both hosts.
     pub(crate) fn differences(&self, before: &[Snapshot; 2]) -> Vec<String> {
         let now = self.snapshot();
         let named = |host: &str, n: usize| {
@@ -143,7 +145,7 @@ impl Hosts {
         [named("a", 0), named("b", 1)].concat()
     }
 
-    /// Process ids in the namespace of `host` whose command line contains `what`.
+    /// Returns the ids of processes in the namespace of `host` whose command line contains `what`.
     pub(crate) fn pids(&self, host: &str, what: &str) -> Vec<i32> {
         let listed = output(&format!("ip netns pids {}", self.ns(host)));
         String::from_utf8_lossy(&listed.stdout)
@@ -156,7 +158,7 @@ impl Hosts {
             .collect()
     }
 
-    /// Waits until nothing runs on either host but the sshd that waits for logins; false where something stays.
+    /// Waits until only the listening sshd runs on each host. Returns false if another process stays.
     pub(crate) fn quiet(&self, limit: Duration) -> bool {
         let only_sshd = |host: &&str| self.pids(host, "").len() == self.pids(host, "[listener]").len();
         within(limit, || ["a", "b"].iter().all(only_sshd))
@@ -180,7 +182,7 @@ impl Hosts {
         ));
     }
 
-    /// What a careless tool would lose: addresses of both families, static routes, device settings.
+    /// Configures what a careless tool would lose: addresses of both families, static routes, device settings.
     fn configure(&self) {
         for (host, own, peer) in [("a", 1, 2), ("b", 2, 1)] {
             let ns = self.ns(host);
@@ -205,8 +207,8 @@ impl Hosts {
         self.await_addresses();
     }
 
-    /// The kernel adds link-local addresses and routes a moment after link-up, and checks for
-    /// duplicates where nobody told it not to: a snapshot before that would see it happen.
+    /// Waits for addresses. The kernel adds link-local addresses and routes shortly after link-up, and checks for
+    /// duplicates unless this is disabled; an earlier snapshot would differ from a later one.
     fn await_addresses(&self) {
         for host in ["a", "b"] {
             let ns = self.ns(host);
@@ -220,7 +222,7 @@ impl Hosts {
         }
     }
 
-    /// A login has an empty home: what the user's own shell does when it starts is no part of the test.
+    /// Starts sshd with an empty home for logins, so that a user's own shell configuration has no effect on the test.
     fn start_sshd(&mut self) {
         let dir = self.folder.path().display().to_string();
         sh(&format!(
@@ -245,7 +247,7 @@ END
         ));
         self.add_users();
         let all = [("a", "10.99.0.2"), ("b", "10.99.0.3"), ("ctl", "10.99.0.1")];
-        // Mounts are each command's own in `ip netns exec`: the machine keeps its users.
+        // Each command under `ip netns exec` has its own mounts, so the machine's users do not change.
         let script = "for file in passwd shadow sudoers; do mount --bind $1/$file /etc/$file; done; exec /usr/sbin/sshd \
              -D -e -f $1/sshd_config -o ListenAddress=$2 -o ListenAddress=$3";
         for (host, address) in all {
@@ -269,7 +271,7 @@ END
 }
 
 impl Hosts {
-    /// Beside root: who may use sudo without a password, who with one, and who may not.
+    /// Adds users who may use sudo without a password, with one, and not at all.
     fn add_users(&self) {
         let dir = self.folder.path().display().to_string();
         sh(&format!(
@@ -294,7 +296,7 @@ END
     }
 }
 
-/// The program under test without what a debugger needs, in a file beside it.
+/// Returns a copy of the program under test without debugging symbols.
 fn stripped() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let make = || {
@@ -314,7 +316,7 @@ impl Drop for Hosts {
             let _ = child.kill();
             let _ = child.wait();
         }
-        // Whatever still runs in namespaces that this fixture made is this fixture's to end.
+        // Processes in namespaces of this fixture belong to it.
         for host in ["a", "b", "ctl"] {
             let ns = self.ns(host);
             output(&format!("for p in $(ip netns pids {ns}); do kill -9 $p; done; ip netns del {ns}"));

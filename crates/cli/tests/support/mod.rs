@@ -1,7 +1,6 @@
-//! What the lab tests share: hosts that landspeed did not make, and how they look from outside.
+//! Shared parts of the lab tests: hosts that landspeed did not create, and their state as seen from outside.
 //!
-//! Everything here uses other people's tools (ip, ethtool, tc, sysctl, sshd), so that landspeed is
-//! never its own witness.
+//! Everything here uses other tools (ip, ethtool, tc, sysctl, sshd), so that landspeed is never its own witness.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses its part")]
 
 pub(crate) mod bpf;
@@ -16,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
 
-/// Ends a test here where it is not run as root.
+/// Ends a test that is not run as root.
 macro_rules! needs_root {
     () => {
         if !$crate::support::root() {
@@ -26,7 +25,7 @@ macro_rules! needs_root {
 }
 pub(crate) use needs_root;
 
-/// Ends a test here where congestion controls cannot be loaded.
+/// Ends a test if congestion controls cannot be loaded.
 macro_rules! needs_controls {
     () => {
         if !$crate::support::loads_controls() {
@@ -36,12 +35,12 @@ macro_rules! needs_controls {
 }
 pub(crate) use needs_controls;
 
-/// Says which test is left out, and why.
+/// Prints which test is skipped, and why.
 pub(crate) fn skip(why: &str) {
     eprintln!("SKIP {}: {why}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Whether this process is root; if not, says SKIP.
+/// Returns true if this process is root; otherwise reports a skipped test.
 pub(crate) fn root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -50,7 +49,7 @@ pub(crate) fn root() -> bool {
     root
 }
 
-/// Whether congestion controls can be loaded here; says why not.
+/// Returns true if congestion controls can be loaded here; otherwise reports a skipped test.
 pub(crate) fn loads_controls() -> bool {
     let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
     let loads = root() && !err.contains("none can be loaded here");
@@ -60,11 +59,11 @@ pub(crate) fn loads_controls() -> bool {
     loads
 }
 
-/// `landspeed cc load`, killed in the end whatever happens.
+/// A running `landspeed cc load`, killed on drop.
 pub(crate) struct Holder(pub(crate) Child);
 
 impl Holder {
-    /// Returns once each of `names` is said to be loaded.
+    /// Loads `names`, and returns once all are reported as loaded.
     pub(crate) fn of(names: &[&str]) -> Self {
         let mut command = Command::new(LANDSPEED);
         command.args(["cc", "load"]).args(names).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -86,14 +85,14 @@ impl Drop for Holder {
     }
 }
 
-/// The names that `TCP_CONGESTION` takes, by the kernel itself.
+/// Returns the names that `TCP_CONGESTION` accepts, as the kernel lists them.
 pub(crate) fn controls_in_kernel() -> Vec<String> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let names = std::fs::read_to_string(path).expect("a Linux kernel");
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Runs a command to its end; panics with its output where it fails.
+/// Runs a command to its end; panics with its output if it fails.
 pub(crate) fn sh(command: &str) -> String {
     let output = output(command);
     assert!(

@@ -1,5 +1,4 @@
-//! Landspeed processes of one test, told from all others on the machine by what is in their environment, and
-//! the labs that they make.
+//! The landspeed processes of one test, identified by their environment, and the labs that they create.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,18 +22,18 @@ pub(crate) fn processes(folder: &Path) -> Vec<Running> {
 }
 
 fn process(pid: i32, folder: &Path) -> Option<Running> {
-    // Of one that has ended and waits for its parent, this is empty.
+    // The environment of a zombie is empty.
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     if !String::from_utf8_lossy(&environment).contains(folder.to_str()?) {
         return None;
     }
-    // Empty by now where it ended in between.
+    // The command line is empty if the process has ended since.
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
     Some(Running { pid, line: String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned() })
 }
 
-/// Stops all that `chosen` names, including what they start meanwhile, and returns them. From then on they
-/// can be looked at and killed as if all at one moment.
+/// Stops all processes that `chosen` accepts, including those that they start in between, and returns them. They can
+/// then be inspected and killed as if at one moment.
 pub(crate) fn freeze(folder: &Path, chosen: impl Fn(&Running) -> bool) -> Vec<Running> {
     let mut frozen = BTreeSet::new();
     loop {
@@ -48,7 +47,7 @@ pub(crate) fn freeze(folder: &Path, chosen: impl Fn(&Running) -> bool) -> Vec<Ru
     }
 }
 
-/// Signals a process; one that has ended is no matter.
+/// Signals a process; one that has ended is ignored.
 pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, signal);
@@ -66,8 +65,8 @@ pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Folders in which a test's landspeed keeps everything. Whatever still runs at the end is killed, and labs
-/// that are left are removed.
+/// The folders of a test's landspeed. On drop, processes that are still running are killed and remaining labs are
+/// removed.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
     seen: std::cell::RefCell<BTreeSet<String>>,
@@ -103,7 +102,7 @@ impl Place {
         ids
     }
 
-    /// What is left of these labs, of knobs' journals and of processes, all but those of `others`, a line each.
+    /// Returns what is left of these labs, of journals, and of processes except `others`, one line each.
     pub(crate) fn left(&self, ids: &BTreeSet<String>, others: &[Running]) -> Vec<String> {
         let names = |folder: &Path| {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

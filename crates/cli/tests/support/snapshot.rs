@@ -1,12 +1,12 @@
-//! A host's settings as other people's tools see them.
+//! A host's settings as other tools report them.
 
 use super::output;
 
-/// Everything that a knob could have changed, as text by section.
+/// All that a knob could have changed, as text by section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot(Vec<(String, String)>);
 
-/// Counters, timers and caches: they move by themselves.
+/// Names of counters, timers and caches, which change by themselves.
 const MOVING: &[&str] =
     &["nf_conntrack_count", "route.flush", "tcp_fastopen_key", "conf.all.stable_secret", "random"];
 

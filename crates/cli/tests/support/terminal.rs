@@ -1,4 +1,4 @@
-//! A terminal with a program at it, and what a person would read and type there.
+//! A terminal that runs a program, with a person's input and output.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,18 +8,18 @@ pub(crate) const CTRL_D: &str = "\u{4}";
 
 const CHANGED: &str = "the terminal is left changed";
 
-/// By `script`, which makes the terminal the program's own.
+/// A terminal created by `script`, which makes it the program's controlling terminal.
 pub(crate) struct Terminal {
     script: Child,
     keys: ChildStdin,
     out: ChildStdout,
-    /// What was shown so far, and how much of it was waited for.
+    /// Output so far, and how much of it has been awaited.
     pub(crate) shown: String,
     seen: usize,
 }
 
 impl Terminal {
-    /// A terminal of 80 columns.
+    /// Starts a program on a terminal of 80 columns.
     pub(crate) fn start(command: &Command) -> Terminal {
         Terminal::of_columns(80, command)
     }
@@ -30,7 +30,7 @@ impl Terminal {
             format!("'{}'", word.to_str().expect("plain text").replace('\'', "'\\''"))
         };
         let line = words.map(quoted).collect::<Vec<_>>().join(" ");
-        // How it leaves the terminal is compared, also after Ctrl-C, which the shell gets as well.
+        // The terminal's state before and after is compared, even after Ctrl-C, which the shell receives as well.
         let line = format!(
             "trap : INT; stty cols {columns} rows 24; before=$(stty -g); {line}; code=$?; \
              [ \"$before\" = \"$(stty -g)\" ] || echo '{CHANGED}'; exit $code"
@@ -49,7 +49,7 @@ impl Terminal {
         Terminal { script, keys, out, shown: String::new(), seen: 0 }
     }
 
-    /// Reads until the program has shown this, after what was waited for before.
+    /// Reads until the program has printed `text` after the text that was awaited before.
     pub(crate) fn await_text(&mut self, text: &str) {
         while !self.shown[self.seen..].contains(text) {
             assert!(self.read(), "it ended before it said {text:?}: {}", self.shown);
@@ -69,11 +69,11 @@ impl Terminal {
     }
 
     pub(crate) fn type_line(&mut self, line: &str) {
-        // The program hides what is typed before it asks.
+        // The program disables the echo before it asks.
         self.press(&format!("{line}\n"));
     }
 
-    /// The exit code, and all that was shown. The program has left the terminal as it was.
+    /// Returns the exit code and all output. Panics if the program has changed the terminal's settings.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         while self.read() {}
         let status = self.script.wait().expect("it ends");
@@ -82,7 +82,7 @@ impl Terminal {
     }
 }
 
-/// What of this stays on the screen: all but the line that is drawn over, and no colours.
+/// Returns the output that stays on the screen: without progress lines and colours.
 pub(crate) fn lasting(shown: &str) -> String {
     let shown = shown.replace("\r\n", "\n");
     let mut parts: Vec<&str> = shown.split("\r\u{1b}[J").collect();

@@ -1,10 +1,11 @@
-//! A document's tables as CSV (RFC 4180), a blank line between two: figures in full and in base units, which the headers name.
+//! Prints a document's tables as CSV (RFC 4180), separated by a blank line. Figures are exact and in base units,
+//! which the headers name.
 
 use super::table::{ColumnKind, Value};
 use super::{Block, Cell, Column, Document, Seen, Table};
 
 impl Document {
-    /// Every table of the document as CSV; ends with a line break.
+    /// Returns all tables of the document as CSV, which ends with a line break.
     pub fn csv(&self) -> String {
         let mut tables = Vec::new();
         collect(&self.head.blocks, &mut tables);
@@ -15,7 +16,7 @@ impl Document {
     }
 }
 
-/// `rows` of words under `headers` as CSV; ends with a line break.
+/// Returns `rows` of words under `headers` as CSV, which ends with a line break.
 pub fn csv(headers: &[&str], rows: &[Vec<String>]) -> String {
     let columns = headers.iter().map(|name| Column::words(*name)).collect();
     printed(&Table::new("", "", columns).rows(rows.iter().cloned()))
@@ -63,7 +64,7 @@ fn unit(cell: &Cell) -> Option<&'static str> {
     }
 }
 
-/// A column's names: three for an estimate, two where each figure has a unit of its own.
+/// Returns a column's headers: three for an estimate, two if its figures have different units.
 fn heads(column: &Column, units: &[&str]) -> Vec<String> {
     let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
     match (column.kind, units) {
@@ -86,7 +87,7 @@ fn cell(cell: Option<&Cell>, kind: ColumnKind) -> Vec<String> {
     }
     vec![match value {
         Some(Value::Quantity(quantity)) => quantity.value.to_string(),
-        // What is not known is empty.
+        // An unknown value is an empty field.
         Some(Value::Text(text)) => {
             Some(text.words()).filter(|words| words != super::table::ABSENT).unwrap_or_default()
         }
@@ -94,7 +95,8 @@ fn cell(cell: Option<&Cell>, kind: ColumnKind) -> Vec<String> {
     }]
 }
 
-/// A formula's first character would be obeyed by a spreadsheet; behind an apostrophe it is a word.
+/// Joins fields to a line. A field that begins like a formula gets an apostrophe, so that a spreadsheet takes it as
+/// text.
 fn line(fields: impl Iterator<Item = String>) -> String {
     let field = |field: String| {
         let is_number = field.parse::<f64>().is_ok();

@@ -1,4 +1,4 @@
-//! Tables and lines of text laid out to a width.
+//! Lays out tables and lines of text for a given width.
 
 use super::table::{ColumnKind, Value};
 use super::terminal::plain;
@@ -6,12 +6,12 @@ use super::text::{Look, Span};
 use super::{Cell, Column, Row, Table};
 use crate::output::{Style, Tone};
 
-/// Between two columns, and where there is little room.
+/// Spaces between two columns: normally, and on a narrow terminal.
 const GAPS: [usize; 2] = [2, 1];
-/// What is drawn is at least and at most this wide.
+/// Least and greatest width of a drawing.
 const DRAWN: (usize, usize) = (4, 40);
 
-/// Where the columns of a table stand.
+/// The columns of a table that are shown, and their widths.
 pub(super) struct Layout<'a> {
     kept: &'a [usize],
     widths: Vec<usize>,
@@ -19,8 +19,8 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Figures get the room that they need; words share what is left, and what is drawn what then is left. Columns move together
-    /// before a word is broken.
+    /// Computes the widths of the columns. Figures get the room that they need, words share the rest, and drawings
+    /// take what is still left. Gaps narrow before a word is broken.
     pub(super) fn of(table: &Table, rows: &[&Row], kept: &'a [usize], width: usize) -> Self {
         let room = |gap: usize| width.saturating_sub(gap * (kept.len() - 1));
         let needs = |longest| kept.iter().map(|&index| Needs::of(table, rows, index, longest)).collect();
@@ -36,7 +36,7 @@ impl<'a> Layout<'a> {
                 return Layout { kept, widths: shared(&columns, room(gap)), gap };
             }
         }
-        // Not even pieces fit: all are broken.
+        // Even pieces do not fit: any text may be broken.
         let columns: Vec<Needs> = needs(Longest { of_words: |_| 1, of_figures: |_| 1 });
         let mut widths = vec![1; columns.len()];
         let all: Vec<usize> = (0..columns.len()).collect();
@@ -44,7 +44,8 @@ impl<'a> Layout<'a> {
         Layout { kept, widths, gap: GAPS[1] }
     }
 
-    /// Names of columns over a rule, those of groups above them; nothing where no column has a name.
+    /// Returns the names of the columns over a rule, with the names of column groups above. Returns nothing if no
+    /// column has a name.
     pub(super) fn heads(&self, table: &Table) -> Vec<String> {
         let columns = || self.kept.iter().map(|&index| &table.columns[index]);
         if columns().all(|column| column.name.is_empty()) {
@@ -69,7 +70,7 @@ impl<'a> Layout<'a> {
             columns().zip(&self.widths).map(|(column, width)| wrap(&column.name, *width)).collect();
         let tall = cells.iter().map(Vec::len).max().unwrap_or(0);
         for line in 0..tall {
-            // Names of several lines stand on the rule.
+            // Names of several lines end just above the rule.
             let part = |cell: &Vec<String>| {
                 (line + cell.len()).checked_sub(tall).map(|at| cell[at].clone()).unwrap_or_default()
             };
@@ -112,7 +113,7 @@ impl<'a> Layout<'a> {
         (0..tall).map(line).map(paint).collect()
     }
 
-    /// Cells beside each other: (words, whether they end at the right).
+    /// Joins cells to a line: (words, true if right-aligned).
     fn line(&self, cells: impl Iterator<Item = (String, bool)>) -> String {
         let gap = " ".repeat(self.gap);
         let padded = cells.zip(&self.widths).map(|((words, right), width)| {
@@ -123,14 +124,15 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// How much of a text must stay on one line, in a column of words and in one of figures.
+/// Functions that return how many characters of a text must stay on one line, in a column of words and in one of
+/// figures.
 #[derive(Clone, Copy)]
 struct Longest {
     of_words: fn(&str) -> usize,
     of_figures: fn(&str) -> usize,
 }
 
-/// What a column needs: without a broken word, and without a broken line.
+/// The widths that a column needs: `least` without a broken word, `most` without a broken line.
 struct Needs {
     least: usize,
     most: usize,
@@ -163,8 +165,8 @@ fn is_words(kind: ColumnKind) -> bool {
     matches!(kind, ColumnKind::Words | ColumnKind::Why)
 }
 
-/// The widths of columns in `room`: what each needs at least, then words get more, then names of figures where all get what they
-/// need, then drawings.
+/// Divides `room` among the columns. Each gets its least width; then words get more, then the names of figures if all
+/// of them fit, then drawings.
 fn shared(columns: &[Needs], room: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|needs| needs.least).collect();
     let places = |chosen: &dyn Fn(ColumnKind) -> bool| -> Vec<usize> {
@@ -182,7 +184,8 @@ fn shared(columns: &[Needs], room: usize) -> Vec<usize> {
     widths
 }
 
-/// Widens `places` to what they need from `room`, by equal shares where that is not enough; what is left of it.
+/// Widens the columns `places` as far as they need, within `room`. If that is too little, they get equal shares.
+/// Returns the unused room.
 fn spread(widths: &mut [usize], places: &[usize], room: usize, needed: impl Fn(usize) -> usize) -> usize {
     let lacks = |widths: &[usize], at: usize| needed(at).saturating_sub(widths[at]);
     let mut order = places.to_vec();
@@ -221,8 +224,8 @@ pub(super) fn count(words: &str) -> usize {
     words.chars().count()
 }
 
-/// `text` broken to `width` columns: at spaces, and within words that are longer than a line, there after a hyphen or its like
-/// where there is one. A figure stays with its percent sign, and spaces at the start stay.
+/// Breaks `text` into lines of `width` columns: at spaces, and within words that are longer than a line, where
+/// possible after a hyphen or a similar character. A figure stays with its percent sign, and leading spaces are kept.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let glued = text.replace(" %", "\u{a0}%");
@@ -246,7 +249,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.replace('\u{a0}', " ")).filter(|line| !line.is_empty()).collect()
 }
 
-/// Adds a piece of a word to the last line, or to lines below it.
+/// Adds a piece of a word to the last line, or to new lines below it.
 fn append(lines: &mut Vec<String>, piece: &str, width: usize) {
     let used = |lines: &[String]| lines.last().map_or(0, |line| count(line));
     let has_words = lines.last().is_some_and(|line| !line.trim_start().is_empty());
@@ -263,17 +266,17 @@ fn append(lines: &mut Vec<String>, piece: &str, width: usize) {
     }
 }
 
-/// A word in the pieces that a line may end with: "socket-", "notsent-", "lowat".
+/// Splits a word into the pieces after which a line may end: "socket-", "notsent-", "lowat".
 fn pieces(word: &str) -> impl Iterator<Item = &str> {
     word.split_inclusive(['-', '–', '_', '/', '='])
 }
 
-/// The longest word.
+/// Returns the length of the longest word.
 fn word(words: &str) -> usize {
     words.replace(" %", "\u{a0}%").split(' ').map(count).max().unwrap_or(0)
 }
 
-/// The longest piece of a word.
+/// Returns the length of the longest piece of a word.
 fn piece(words: &str) -> usize {
     words.replace(" %", "\u{a0}%").split(' ').flat_map(pieces).map(count).max().unwrap_or(0)
 }
@@ -281,7 +284,7 @@ fn piece(words: &str) -> usize {
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar of `share` (0 to 1) of `width` columns; a share above zero shows.
+/// Draws a bar of `share` (0 to 1) of `width` columns; any share above zero is visible.
 fn bar(share: f64, width: usize) -> String {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (share * width as f64 * 8.0).round() as usize;
@@ -293,7 +296,7 @@ fn bar(share: f64, width: usize) -> String {
     bar
 }
 
-/// A curve of `width` columns at most; a value that is none leaves a gap.
+/// Draws a curve of `width` columns at most; a missing value leaves a gap.
 fn curve(values: &[Option<f64>], width: usize) -> String {
     let columns = values.len().min(width);
     let column = |index: usize| match values[index * values.len() / columns] {

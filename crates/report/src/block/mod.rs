@@ -1,7 +1,7 @@
-//! What a report says, apart from how it looks. Content is put together once; three printers show any of it: on a terminal,
-//! as a page, and as CSV.
+//! The content of a report, separate from its presentation. Content is put together once; three printers show it on a
+//! terminal, as a page and as CSV.
 //!
-//! No text in a block holds what a terminal or a browser acts on: [`Text`] drops that wherever it comes from.
+//! No text in a block can control a terminal or a browser: [`Text`] escapes its words wherever they come from.
 
 mod csv;
 mod layout;
@@ -21,13 +21,13 @@ use crate::output::Tone;
 #[derive(Debug, Clone)]
 pub(crate) struct Chart(pub(crate) maud::Markup);
 
-/// How much a terminal says.
+/// How much detail a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// What fits a screen or two.
+    /// A screen or two.
     #[default]
     Brief,
-    /// Everything that the page says, as far as words can.
+    /// Everything that the page shows, as far as text can.
     Full,
 }
 
@@ -35,27 +35,27 @@ pub enum Detail {
 pub struct Document {
     pub(crate) head: Head,
     pub(crate) sections: Vec<Section>,
-    /// The landspeed that made what is shown.
+    /// The landspeed version that made the data.
     pub(crate) version: String,
-    /// Style sheets beside the one of every page.
+    /// Style sheets in addition to the one that all pages share.
     pub(crate) styles: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head {
-    /// "tuning report".
+    /// The kind of report, such as "tuning report".
     pub(crate) kind: &'static str,
-    /// What must be known before anything else.
+    /// Warnings that a reader must see first.
     pub(crate) warnings: Vec<Text>,
     pub(crate) title: Text,
     pub(crate) lead: Text,
-    /// What a terminal says in the place of all else here, where that is too long for one.
+    /// Replaces the rest of the head on a terminal, if that is too long for one.
     pub(crate) brief: Vec<Block>,
     /// What was measured, where and when, a few words each.
     pub(crate) facts: Vec<Text>,
     /// What a reader should know of the path, a sentence each.
     pub(crate) remarks: Vec<Text>,
-    /// What stands beneath: the figures at a glance.
+    /// The figures at a glance, below the rest of the head.
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -63,10 +63,10 @@ pub(crate) struct Head {
 pub(crate) struct Section {
     /// The page's anchor.
     pub(crate) id: String,
-    /// The heading; a terminal does without where it is empty.
+    /// The heading; a terminal shows none if it is empty.
     pub(crate) title: Text,
     pub(crate) blocks: Vec<Block>,
-    /// Whether a terminal does without its heading that does not say everything.
+    /// True if a terminal in brief detail leaves out the heading.
     pub(crate) is_minor: bool,
 }
 
@@ -79,7 +79,7 @@ impl Section {
         Section { is_minor: true, ..self }
     }
 
-    /// The same for a page, and for a terminal that says everything.
+    /// Returns the section shown only on a page and on a terminal in full detail.
     pub(crate) fn in_full(self) -> Self {
         if self.blocks.is_empty() {
             return self;
@@ -103,14 +103,14 @@ impl Section {
     }
 }
 
-/// Who is shown a part of a report. A page has room for everything; a terminal says everything where that is asked for.
+/// Where a part of a report is shown. A page has room for everything; a terminal shows everything with full detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Seen {
     #[default]
     Everywhere,
-    /// The page, and a terminal that says everything.
+    /// The page, and a terminal in full detail.
     InFull,
-    /// A terminal that does not say everything.
+    /// A terminal in brief detail.
     InBrief,
     OnPage,
     OnTerminal,
@@ -124,14 +124,14 @@ pub(crate) enum Block {
     Pairs(&'static str, Vec<(Text, Text)>),
     Commands(Vec<(Text, String)>),
     Table(Table),
-    /// Drawn on a page; what a terminal draws is in a table.
+    /// A drawing on a page; a terminal draws within tables.
     Chart(Chart),
     Article(Article),
-    /// The figures that matter most, on a page; a terminal has them in its first lines.
+    /// The most important figures, on a page; a terminal shows them in its first lines.
     Cards(&'static str, Vec<Card>),
-    /// Shown where it is asked for.
+    /// A part that is shown on request.
     Group(Group),
-    /// A word at the left of what it is of; a little air where there is none. For terminals.
+    /// A label at the left of its blocks, or a small indent if the label is empty. For terminals.
     Labelled(&'static str, Vec<Block>),
     Only(Seen, Vec<Block>),
 }
@@ -139,7 +139,7 @@ pub(crate) enum Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
     Plain,
-    /// Beside the point.
+    /// Of minor importance.
     Aside,
     Absent,
     Good,
@@ -150,7 +150,7 @@ pub(crate) enum Manner {
 pub(crate) struct List {
     pub(crate) class: &'static str,
     pub(crate) items: Vec<Text>,
-    /// How many a terminal shows that does not say everything.
+    /// The number of items that a terminal in brief detail shows.
     pub(crate) most: Option<usize>,
     pub(crate) tone: Option<Tone>,
 }
@@ -162,20 +162,20 @@ pub(crate) struct Card {
     pub(crate) under: Text,
 }
 
-/// One of several things of a kind that need more than a row each.
+/// One of several items of a kind, each of which needs more than a row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Article {
     pub(crate) class: &'static str,
     pub(crate) title: Text,
-    /// What it is, in a few words each, some with a share to be drawn.
+    /// Its properties in a few words each, some with a share to be drawn.
     pub(crate) facts: Vec<(Option<f64>, Text)>,
     pub(crate) lead: Text,
     pub(crate) lists: Vec<(&'static str, List)>,
-    /// What a terminal says of it that does not say everything.
+    /// The line that a terminal in brief detail shows in place of the article.
     pub(crate) brief: Option<Text>,
     /// Colour of its toned words on a terminal.
     pub(crate) tone: Option<Tone>,
-    /// Whether the head of the report has its title and lead.
+    /// True if the head of the report already shows its title and lead.
     pub(crate) is_first: bool,
 }
 
@@ -199,7 +199,7 @@ impl Block {
         Block::Paragraph(Manner::Absent, text.into())
     }
 
-    /// What only some are shown, or nothing.
+    /// Returns blocks that are shown only at `seen`, or `None` if there are none.
     pub(crate) fn only<B: Into<Block>>(seen: Seen, blocks: impl IntoIterator<Item = B>) -> Option<Self> {
         let blocks: Vec<Block> = blocks.into_iter().map(Into::into).collect();
         (!blocks.is_empty()).then_some(Block::Only(seen, blocks))
@@ -209,7 +209,7 @@ impl Block {
         Block::Heading(text.into())
     }
 
-    /// Lines of little weight, or nothing where there are none.
+    /// Returns lines of minor importance, or `None` if there are none.
     pub(crate) fn asides<T: Into<Text>>(lines: impl IntoIterator<Item = T>) -> Option<Self> {
         let items: Vec<Text> = lines.into_iter().map(Into::into).collect();
         (!items.is_empty())

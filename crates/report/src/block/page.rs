@@ -1,4 +1,4 @@
-//! A document as one self-contained page: no request leaves it, no script runs in it.
+//! Prints a document as one self-contained HTML page that makes no requests and runs no scripts.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -13,7 +13,7 @@ use crate::words::{interval, times};
 
 const STYLE: &str = include_str!("page.css");
 
-/// Nothing is loaded and nothing runs: the style sheet within is all there is.
+/// A policy that forbids loads and scripts: the page needs only its own style sheet.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
@@ -143,7 +143,7 @@ fn article(article: &Article) -> Markup {
             @if !article.facts.is_empty() {
                 ul class="facts" { @for (share, fact) in &article.facts { li { @if let Some(share) = share { (meter(*share)) } (text(fact)) } } }
             }
-            // The first one's lead leads the report.
+            // The head of the report shows the first article's lead.
             @if !article.is_first && !article.lead.is_empty() { p { (text(&article.lead)) } }
             div class="pair" { @for (heading, of) in &article.lists { div { h4 { (heading) } (list(of)) } } }
         }
@@ -188,7 +188,7 @@ fn some(class: &str) -> Option<&str> {
     Some(class).filter(|class| !class.is_empty())
 }
 
-/// A table that a phone shows as cards has explicit roles: it is still read aloud as a table.
+/// Adds explicit roles to a table that a phone shows as cards, so that it is still read aloud as a table.
 #[derive(Clone, Copy)]
 struct Roles(bool);
 

@@ -1,4 +1,4 @@
-//! Tables: columns of a kind, rows, and cells that keep their figures.
+//! Tables of columns, rows, and cells that keep the values of their figures.
 
 use landspeed_record::Estimate;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
@@ -11,24 +11,24 @@ use crate::words::plausible;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
     Words,
-    /// Figures, which may not.
+    /// Figures, which are never broken.
     Number,
     Estimate,
-    /// Ratios with their intervals, for which a terminal has no room.
+    /// Ratios with intervals; a terminal shows the ratios only.
     Ratio,
-    /// Reasons: a terminal without room for them tells those of toned rows below the table.
+    /// Reasons. A terminal too narrow for this column prints those of toned rows below the table.
     Why,
-    /// What is drawn on a page, and on a terminal that someone watches.
+    /// Drawings, on a page and on a terminal, but not in a file.
     Drawn,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// What several columns beside each other are of.
+    /// Common name of adjacent columns.
     pub(crate) group: String,
     pub(crate) kind: ColumnKind,
-    /// Columns of a terminal from which on there is room for it.
+    /// Least terminal width that shows this column, in characters.
     pub(crate) least: usize,
 }
 
@@ -53,7 +53,7 @@ impl Column {
         Column { least, ..self }
     }
 
-    /// Whether it holds figures, which end at the right.
+    /// Returns true for figures, which are right-aligned.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self.kind, ColumnKind::Number | ColumnKind::Estimate | ColumnKind::Ratio)
     }
@@ -71,9 +71,9 @@ pub(crate) enum Value {
     Text(Text),
     Quantity(Quantity),
     Estimate(Option<Estimate>),
-    /// A bar of this share of its column.
+    /// A bar that fills this share (0 to 1) of its column.
     Bar(f64),
-    /// A curve, a value a column, from 0 to 1.
+    /// A curve of values from 0 to 1, one per character.
     Curve(Vec<Option<f64>>),
 }
 
@@ -81,11 +81,11 @@ pub(crate) enum Value {
 pub(crate) struct Cell {
     pub(crate) value: Value,
     pub(crate) class: Option<&'static str>,
-    /// What a page says where the cell is pointed at.
+    /// Text that a page shows while the pointer is on the cell.
     pub(crate) told: Option<Text>,
 }
 
-/// Stands where nothing is known.
+/// Shown for an unknown value.
 pub(crate) const ABSENT: &str = "–";
 
 impl Cell {
@@ -93,7 +93,7 @@ impl Cell {
         Cell { value, class: None, told: None }
     }
 
-    /// A figure without a unit, or one that its column names.
+    /// Returns a cell with a figure that has no unit, or whose unit its column names.
     pub(crate) fn number(value: f64, shown: impl Into<String>) -> Self {
         Cell::of(Value::Quantity(Quantity { value, unit: "", shown: shown.into() }))
     }
@@ -117,7 +117,7 @@ impl Cell {
         }
     }
 
-    /// As a terminal and a page show it; a terminal's column may have no room for an interval.
+    /// Returns the text that a terminal and a page show; `brief` leaves out the interval of an estimate.
     pub(crate) fn shown(&self, brief: bool) -> String {
         match &self.value {
             Value::Text(text) => text.words(),
@@ -160,7 +160,7 @@ impl From<Estimate> for Cell {
     }
 }
 
-/// Cells of figures with a unit.
+/// Converts quantities to cells, with the unit of the stored value.
 macro_rules! quantities {
     ($($name:ident $unit:literal $value:expr;)*) => {$(
         impl From<$name> for Cell {
@@ -186,7 +186,7 @@ impl From<u64> for Cell {
     }
 }
 
-/// A row, the first of whose cells names it.
+/// A row; its first cell is its name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
@@ -204,15 +204,15 @@ impl<C: Into<Cell>, I: IntoIterator<Item = C>> From<I> for Row {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
-    /// Read aloud before it.
+    /// Label that a screen reader reads before the table.
     pub(crate) label: String,
-    /// What a page says above it.
+    /// Caption above the table on a page.
     pub(crate) caption: Option<Text>,
-    /// Class in the page's style sheet; "stacked" ones are cards on a phone, others scroll sideways.
+    /// Class in the page's style sheet: "stacked" tables become cards on a phone, others scroll sideways.
     pub(crate) class: &'static str,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
-    /// Whether a page shows values that are alike in all columns once.
+    /// True if a page shows a value only once where all columns have the same.
     pub(crate) merged: bool,
 }
 
@@ -221,7 +221,7 @@ impl Table {
         Table { label: crate::safe(&label.into()), class, columns, ..Table::default() }
     }
 
-    /// A table of words and figures under these names: the first column holds words.
+    /// Returns a table with these column names: the first column holds words, the others figures.
     pub(crate) fn figures(label: impl Into<String>, names: &[&str]) -> Self {
         let column = |(index, name): (usize, &&str)| match index {
             0 => Column::words(*name),

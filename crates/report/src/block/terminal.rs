@@ -1,4 +1,4 @@
-//! A document on a terminal, or in a file.
+//! Prints a document as text for a terminal or a file.
 
 use super::layout::{Layout, count, toned, wrap};
 use super::table::ColumnKind;
@@ -6,15 +6,15 @@ use super::{Article, Block, Column, Detail, Document, Group, List, Manner, Row, 
 use crate::output::{Output, Style, Tone};
 use crate::safe::clean;
 
-/// Widths that text is laid out for, whatever the terminal's.
+/// Least and greatest line width, whatever the terminal's.
 const WIDTHS: std::ops::RangeInclusive<u16> = 60..=160;
-/// Room for a label and what keeps it apart.
+/// Width of a label and the gap after it.
 const LABEL: usize = 9;
-/// The margin of what has no label.
+/// Indent of blocks without a label.
 const AIR: usize = 2;
 
 impl Document {
-    /// The document for `output`; ends with a line break.
+    /// Returns the document as text for `output`, which ends with a line break.
     pub fn text(&self, output: Output, detail: Detail) -> String {
         let pen = Pen::of(output, detail);
         let mut parts = vec![pen.head(self)];
@@ -25,7 +25,8 @@ impl Document {
     }
 }
 
-/// `rows` of words under `headers`, laid out for `output`; a row may be shorter than the headers. Ends without a line break.
+/// Lays out `rows` of words under `headers` for `output`, without a line break at the end. A row may be shorter than
+/// the headers.
 pub fn table(headers: &[&str], rows: &[Vec<String>], output: Output) -> String {
     let columns = headers.iter().map(|name| Column::words(*name)).collect();
     let pen = Pen { style: Style { color: false }, width: output.width.into(), watched: false, full: true };
@@ -52,7 +53,7 @@ impl Pen {
 
     fn section(self, section: &Section) -> Vec<String> {
         let mut lines = self.blocks(&section.blocks);
-        // The head says what the first article is of.
+        // The head of the report introduces the first article.
         let is_said = matches!(section.blocks.first(), Some(Block::Article(article)) if article.is_first);
         let is_headed = !section.title.is_empty() && (self.full || !section.is_minor);
         if !lines.is_empty() && is_headed && !is_said {
@@ -91,7 +92,7 @@ impl Pen {
         }
     }
 
-    /// Blocks one beneath the other; a blank line before what would run into what is above it.
+    /// Prints blocks one below the other, with a blank line where two would run into each other.
     fn blocks(self, blocks: &[Block]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut above: Option<&Block> = None;
@@ -159,7 +160,7 @@ impl Pen {
     }
 
     fn list(self, list: &List) -> Vec<String> {
-        // A line that says that there is one more is no shorter than the line.
+        // One item left is printed: the line that counts it would take the same room.
         let most = list.most.filter(|most| !self.full && *most + 1 < list.items.len()).unwrap_or(usize::MAX);
         let is_dim = list.class == "asides";
         let (lead, indent) = if is_dim { ("", 0) } else { ("  - ", 4) };
@@ -173,7 +174,7 @@ impl Pen {
         lines
     }
 
-    /// Everything of an article, or the line that stands for it.
+    /// Prints a whole article, or its brief form.
     fn article(self, article: &Article) -> Vec<String> {
         if let Some(brief) = article.brief.as_ref().filter(|_| !self.full) {
             return self.wrapped(&Text::from("  ").and(brief.words()), 4);
@@ -209,9 +210,9 @@ impl Pen {
         lines
     }
 
-    /// A table laid out to the width, with what it has no column for beneath it.
+    /// Lays out a table for the width, and prints reasons below it if their column does not fit.
     fn table(self, table: &Table) -> Vec<String> {
-        // A line that says that there is one row more is no shorter than the row.
+        // One row left is printed: the line that counts it would take the same room.
         let is_cut = |row: &&Row| row.seen == Seen::InFull && !self.full;
         let hidden = table.rows.iter().filter(is_cut).count();
         let rows = table.rows.iter().filter(|row| self.shows(row.seen) || (hidden == 1 && is_cut(row)));
@@ -247,7 +248,7 @@ impl Pen {
         column.kind == ColumnKind::Why && column.least > self.width
     }
 
-    /// Reasons of the rows that call for one, or of all where everything is said.
+    /// Prints the reasons of harmful and open rows, or of all rows in full detail.
     fn reasons(self, rows: &[&Row], index: usize) -> Vec<String> {
         let called = rows.iter().filter(|row| self.full || matches!(row.tone, Some(Tone::Bad | Tone::Open)));
         let told: Vec<Text> = called
@@ -261,18 +262,18 @@ impl Pen {
     }
 }
 
-/// Commands are copied: none is broken, however long.
+/// Prints commands unbroken, however long, so that they can be copied.
 fn commands_of(commands: &[(Text, String)]) -> Vec<String> {
     let wide = commands.iter().map(|(what, _)| count(&what.words())).max().unwrap_or(0);
     let line = |(what, command): &(Text, String)| format!("{:wide$}  {}", what.words(), clean(command));
     commands.iter().map(line).collect()
 }
 
-/// Whether a blank line keeps two blocks apart.
+/// Returns true if a blank line separates two blocks.
 fn is_apart(above: &Block, below: &Block) -> bool {
     let is_wide = |block: &Block| matches!(block, Block::Table(_) | Block::Pairs(..) | Block::Commands(_));
     match (above, below) {
-        // What follows a label belongs to it.
+        // Blocks after a label belong to it.
         (Block::Labelled(above, _), Block::Labelled(..)) => above.is_empty(),
         (Block::Labelled(..), _) | (_, Block::Labelled(..)) => true,
         (Block::Only(_, blocks), below) => blocks.last().is_some_and(|above| is_apart(above, below)),
@@ -285,7 +286,7 @@ fn is_apart(above: &Block, below: &Block) -> bool {
     }
 }
 
-/// What a terminal's fonts have for certain.
+/// Replaces a character that some terminal fonts lack.
 pub(crate) fn plain(text: &str) -> String {
     text.replace('×', "x")
 }

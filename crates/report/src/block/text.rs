@@ -1,19 +1,19 @@
-//! Words with a look, without anything that a terminal or a browser acts on.
+//! Styled text, with everything escaped that could control a terminal or a browser.
 
 use crate::safe::clean;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Plain,
-    /// What is typed or read by a machine.
+    /// Text that is typed, or read by a machine.
     Code,
     Strong,
     Quiet,
-    /// Quiet on a page, and left out elsewhere.
+    /// Quiet on a page, left out elsewhere.
     Beside,
     /// In the colour of its row.
     Toned,
-    /// One group of an order from best to worst.
+    /// One group of a ranking, best first.
     Group,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Span {
     pub(crate) look: Look,
 }
 
-/// Words for a reader: one line, however wide.
+/// One line of text for a reader, of any width.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Text(Vec<Span>);
 
@@ -48,7 +48,7 @@ impl Text {
         self.0.is_empty()
     }
 
-    /// The words without their looks, and without those beside the point.
+    /// Returns the words without their styles, and without those of [`Look::Beside`].
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();
         for (index, span) in self.0.iter().filter(|span| span.look != Look::Beside).enumerate() {
@@ -83,7 +83,7 @@ pub(crate) fn code(words: impl AsRef<str>) -> Text {
     Text::default().with(Look::Code, words)
 }
 
-/// "41 us" as people write it: "41 µs".
+/// Replaces the unit in "41 us" by "µs".
 pub(crate) fn micros(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

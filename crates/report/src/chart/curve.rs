@@ -1,4 +1,4 @@
-//! Curves of start and final: rate against write size, and round trips.
+//! Curves of the start and the final configuration: rate by write size, and round trips.
 
 use landspeed_record::{LatencyHistogram, Record};
 use maud::{Markup, html};
@@ -14,7 +14,7 @@ struct Curve {
     name: &'static str,
     title: &'static str,
     caption: &'static str,
-    /// What is on the axis beside its unit, and under it.
+    /// Name of the vertical axis, without the unit.
     y: &'static str,
     x: Axis,
     figure: Primary,
@@ -29,7 +29,7 @@ impl Curve {
         let ends: Vec<_> = ends.into_iter().filter(|(_, points, _)| points.len() > 1).collect();
         let most = ends.iter().flat_map(|(_, points, _)| points).map(|p| p.1).fold(0.0, f64::max);
         let (per, unit) = match unit_of(self.figure, most) {
-            // Microseconds for a path whose tail reaches milliseconds: the body matters more.
+            // Microseconds even where the tail reaches milliseconds: the body of the distribution matters more.
             (_, "ms") if !self.is_marked => (1e3, "µs"),
             known => known,
         };
@@ -69,7 +69,7 @@ impl Curve {
     }
 }
 
-/// Every power of two of a size, or every second or third of them.
+/// Returns an axis with ticks at every power of two, or at every second or third of them.
 fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> Axis {
     let all: Points = ["curve-start", "curve-final"].into_iter().flat_map(of).collect();
     let low = all.iter().map(|v| v.0).fold(f64::INFINITY, f64::min).max(1.0).log2().ceil() as i32;
@@ -78,7 +78,7 @@ fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> Axis {
     Axis::log(title).at((low..=high).step_by(step).map(|e| 2f64.powi(e)))
 }
 
-/// Goodput against write size at the start and at the end, or nothing where it was not measured.
+/// Draws goodput against write size at the start and at the end, or nothing if it was not measured.
 pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     let of = |step: &str| -> Points {
         trials::sweep(record, step).into_iter().map(|(size, rate)| (size.0 as f64, rate)).collect()
@@ -89,13 +89,13 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     Curve { name, title, caption, y: "rate", x, figure: Primary::Rate, is_marked: true }.draw(of)
 }
 
-/// Round trips of the smallest message by percentile, or nothing where they were not measured.
+/// Draws round trips of the smallest message by percentile, or nothing if they were not measured.
 pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     const PERCENTILES: [(f64, &str); 6] =
         [(0.0, "0"), (0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99")];
     let of = |step: &str| trials::latency(record, step).first().map(distribution).unwrap_or_default();
     let end = ["curve-start", "curve-final"].into_iter().flat_map(of).map(|p| p.0).fold(1.0, f64::max);
-    // How many nines: 0.9 is one, 0.99 is two.
+    // The axis counts nines: 0.9 is at one, 0.99 at two.
     let ticks = PERCENTILES.map(|(share, name)| (-(1.0 - share).log10(), name.to_owned()));
     let ticks = ticks.into_iter().filter(|(nines, _)| *nines <= end + 1e-9).collect();
     let x = Axis { ticks, ..Axis::from_zero("percentile of round trips (axis by nines)") };
@@ -105,7 +105,7 @@ pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     Curve { name, title, caption, y: "round trip", x, figure: Primary::Latency, is_marked: false }.draw(of)
 }
 
-/// (nines, round trip in ns) at steps of a twentieth, as far as percentiles have samples behind them.
+/// Returns (nines, round trip in ns) in steps of 1/20, up to the last percentile that has enough samples.
 fn distribution(histogram: &LatencyHistogram) -> Points {
     let steps = (0..=80).map(|i| f64::from(i) / 20.0);
     steps
@@ -114,7 +114,7 @@ fn distribution(histogram: &LatencyHistogram) -> Points {
         .collect()
 }
 
-/// Median round trip against message size, or nothing where fewer than two sizes were measured.
+/// Draws the median round trip against message size, or nothing if fewer than two sizes were measured.
 pub(crate) fn latency_by_size(record: &Record) -> Option<Markup> {
     let of = |step: &str| -> Points {
         let medians = trials::latency(record, step);

@@ -1,37 +1,36 @@
-//! What every chart has: a figure with a title, a description, a caption and axes.
+//! The parts that all charts share: a figure with a title, a description, a caption and axes.
 
 use maud::{Markup, html};
 
 use super::scale::{Scale, label};
 
-/// A wider drawing has the page's whole width, and scrolls on a phone.
+/// Width beyond which a drawing takes the page's whole width, and scrolls on a phone.
 const WIDE: f64 = 800.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
-    /// A drawing of this width and height that scales as one.
+    /// A drawing of this width and height that scales as a whole.
     Fixed(f64, f64),
-    /// This many rows. Places across are percentages and the style sheet sets the height of a row, so
-    /// that a phone gets the same chart with its names above the bars and no text shrinks.
+    /// This number of rows. Horizontal positions are percentages, and the style sheet sets the height of a row, so
+    /// that a phone shows the same chart with names above the bars and text does not shrink.
     Rows(usize),
 }
 
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
-    /// Name in `data-chart`, and root of the ids.
+    /// Value of `data-chart`, and prefix of the ids.
     pub(crate) name: &'a str,
-    /// Short title, read aloud first.
+    /// Short title, which is read aloud first.
     pub(crate) title: &'a str,
     pub(crate) description: String,
-    /// What to look at, under the chart.
+    /// What to notice in the chart, printed below it.
     pub(crate) caption: Markup,
     pub(crate) shape: Shape,
     pub(crate) points: usize,
 }
 
 impl Frame<'_> {
-    /// The figure around `inside`. Where the drawing does not fit a narrow screen it scrolls within its
-    /// own box.
+    /// Returns the figure around `inside`. A drawing that is too wide for a screen scrolls within its own box.
     pub(crate) fn figure(&self, inside: &Markup) -> Markup {
         let (title, desc) = (format!("{}-title", self.name), format!("{}-desc", self.name));
         let (view, class, style) = match self.shape {
@@ -57,7 +56,7 @@ impl Frame<'_> {
     }
 }
 
-/// A coordinate, to a tenth.
+/// Formats a coordinate to a tenth.
 pub(crate) fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -67,12 +66,12 @@ pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Markup {
     html! { line class=(class) x1=(n(from.0)) y1=(n(from.1)) x2=(n(to.0)) y2=(n(to.1)) {} }
 }
 
-/// Text that starts (`start`), ends (`end`) or is centred (`middle`) at a place.
+/// Returns text that starts (`start`), ends (`end`) or is centred (`middle`) at a position.
 pub(crate) fn text(class: &str, anchor: &str, at: (f64, f64), words: &str) -> Markup {
     html! { text class=(class) text-anchor=(anchor) x=(n(at.0)) y=(n(at.1)) { (words) } }
 }
 
-/// A vertical axis at the left: rules from `left` to `right`, labels left of them, its title above.
+/// Draws the rules of a vertical axis from `left` to `right`, with labels left of them.
 pub(crate) fn y_axis(scale: &Scale, ticks: &[f64], (left, right): (f64, f64)) -> Markup {
     html! {
         @for &tick in ticks {

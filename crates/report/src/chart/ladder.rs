@@ -1,4 +1,4 @@
-//! The ladder: each measured step's ratio with its interval.
+//! The chart of the ladder: the ratio of each measured step with its interval.
 
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     }
     let primary = Primary::of(&summary.goal);
     let values = steps.iter().flat_map(|(_, e)| [e.low, e.high]).chain([0.9, 1.1]);
-    // A single hopeless interval must not squeeze all others to a dot.
+    // Clamped, because one very wide interval would squeeze all others to a dot.
     let scale = Scale::log(values.map(|v| v.clamp(1.0 / 64.0, 64.0)), 0.0, 1.0);
     let frame = Frame {
         name: "ladder",
@@ -36,7 +36,7 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     Some(frame.figure(&inside))
 }
 
-/// The band of the least effect, and the line of no change.
+/// Draws the band of the least effect, and the line of no change.
 fn behind(scale: &Scale, primary: Primary) -> Markup {
     let (low, high) = (scale.at(1.0 / (1.0 + LEAST_EFFECT)), scale.at(1.0 + LEAST_EFFECT));
     let (left, right) = match primary {
@@ -81,7 +81,7 @@ fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup 
     }
 }
 
-/// The end of an interval, or an arrow where that lies beyond the plot.
+/// Draws the end of an interval, or an arrow if the end is outside the plot.
 fn end(scale: &Scale, value: f64, arrow: &str) -> Markup {
     let place = at(scale.at(value));
     html! {

@@ -1,4 +1,4 @@
-//! A figure against step, as it was measured: the incumbent's level, and where each candidate came out.
+//! The chart of a measured figure by step: the incumbent's level, and each candidate's value.
 
 use landspeed_record::{Figures, Record, TuneSummary};
 use landspeed_stats::median;
@@ -11,10 +11,10 @@ use super::trials::by_step;
 use crate::words::{self, Outcome, Primary};
 
 const ROOM: Room = Room { width: 912.0, names: 100.0, bottom: 220.0 };
-/// Above this many steps only the kept ones are named.
+/// Number of steps above which only the kept ones are named.
 const NAMED: usize = 45;
 
-/// The chart, or nothing where the record has no trials of a measured step.
+/// Draws the chart, or nothing if the record has no trials of a measured step.
 pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> Option<Markup> {
     let steps = words::measured(summary);
     let trials = by_step(record, figure);
@@ -48,7 +48,7 @@ pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> 
     if marks.is_empty() {
         return None;
     }
-    // Each step is as wide as one: start, the steps in their order, final.
+    // The start, the steps in order, and the final all have the width of one slot.
     let slots = steps.len() + 2;
     let levels = [start].into_iter().chain(medians.iter().map(|m| m.map(|m| m.0))).chain([last, last]);
     let line = levels.enumerate().filter_map(|(at, level)| Some((at as f64, level? / per))).collect();

@@ -1,4 +1,4 @@
-//! Lines over a common axis: what is drawn is data, and every such chart is drawn here.
+//! Charts of lines over common axes, described as data and drawn here.
 
 use maud::{Markup, html};
 
@@ -9,16 +9,16 @@ use crate::words::Outcome;
 
 const LEFT: f64 = 56.0;
 const TOP: f64 = 42.0;
-/// Room under the plot for labels and the axis's title.
+/// Height under the plot for labels and the axis's title.
 const FOOT: f64 = 52.0;
-/// More room for names that are slanted.
+/// Additional height for slanted names.
 const SLANTED: f64 = 104.0;
 const APART: f64 = 20.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) width: f64,
-    /// Of it for the names at the ends of lines.
+    /// The part of the width for names at the ends of lines.
     pub(crate) names: f64,
     pub(crate) bottom: f64,
 }
@@ -33,7 +33,7 @@ impl Room {
 pub(crate) enum Spread {
     Log,
     FromZero,
-    /// So many places from 1 on, side by side.
+    /// This number of positions side by side, numbered from 1.
     Places(usize),
 }
 
@@ -41,11 +41,11 @@ pub(crate) enum Spread {
 pub(crate) struct Axis {
     pub(crate) title: String,
     pub(crate) spread: Spread,
-    /// What is written at which values; round values where there is nothing.
+    /// Labels by value; round values if empty.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// Whether the ticks are names, too long to lie side by side.
+    /// True if the ticks are names too long to fit side by side.
     pub(crate) is_slanted: bool,
-    /// Values that it has room for beside those that are drawn, so that several drawings compare at a glance.
+    /// Values that the axis covers in addition to the drawn ones, so that several drawings can be compared.
     pub(crate) shared: Option<(f64, f64)>,
 }
 
@@ -83,7 +83,7 @@ impl Axis {
         }
     }
 
-    /// What is written beneath a tick.
+    /// Draws the label of a tick.
     fn named(&self, (at, bottom): (f64, f64), label: &str) -> Markup {
         let (x, y) = (n(at + 4.0), n(bottom + 14.0));
         html! {
@@ -109,13 +109,13 @@ pub(crate) enum Mark {
     Square,
 }
 
-/// A point: where it lies, how far it may be up and down, and what is said of it.
+/// A point: its position, the ends of its interval, and the text that it shows under the pointer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Point {
     pub(crate) at: (f64, f64),
     pub(crate) ends: Option<(f64, f64)>,
     pub(crate) told: String,
-    /// The step it is of, which marks it in the place of the series' mark.
+    /// Outcome of its step, whose marker replaces the mark of the series.
     pub(crate) outcome: Option<Outcome>,
 }
 
@@ -124,13 +124,13 @@ pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) class: String,
     pub(crate) line: Vec<(f64, f64)>,
-    /// Whether it is level between two places: what was read stood until it was read again.
+    /// True if the line is a staircase: each value holds until the next.
     pub(crate) is_level: bool,
     pub(crate) mark: Mark,
     pub(crate) points: Vec<Point>,
-    /// Low and high ends of what the line may be, along it.
+    /// Position, low end and high end of an interval along the line.
     pub(crate) band: Vec<(f64, f64, f64)>,
-    /// What the line is the middle of.
+    /// Single values around the line.
     pub(crate) cloud: Vec<(f64, f64)>,
 }
 
@@ -145,12 +145,12 @@ pub(crate) struct Lines {
     pub(crate) y: Axis,
     pub(crate) series: Vec<Series>,
     pub(crate) uprights: Vec<f64>,
-    /// What happened when, at the foot of the plot.
+    /// Events by position, marked at the bottom of the plot.
     pub(crate) events: Vec<(f64, String)>,
 }
 
 impl Lines {
-    /// The chart, or nothing where no line has two points.
+    /// Draws the chart, or nothing if no line has two points.
     pub(crate) fn figure(&self) -> Option<Markup> {
         let places = || {
             let of = |s: &'_ Series| {
@@ -222,7 +222,7 @@ impl Series {
         }
     }
 
-    /// Along the high ends, and back along the low ones.
+    /// Returns the path along the high ends, and back along the low ones.
     fn ribbon(&self, x: &Scale, y: &Scale) -> String {
         let there = self.band.iter().map(|(at, _, high)| (*at, *high));
         let back = self.band.iter().rev().map(|(at, low, _)| (*at, *low));
@@ -255,7 +255,7 @@ fn dot(mark: Mark, (x, y): (f64, f64), told: &str) -> Markup {
     }
 }
 
-/// Where names go: at the ends of their lines, but none on another.
+/// Returns positions for names near the ends of their lines, without overlap.
 pub(crate) fn apart(ends: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ends.len()).collect();
     order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));

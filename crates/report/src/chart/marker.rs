@@ -1,11 +1,11 @@
-//! Marks: what became of a step is told by shape and by colour.
+//! Markers that show a step's outcome by shape and by colour.
 
 use maud::{Markup, html};
 
 use super::frame::n;
 use crate::words::Outcome;
 
-/// The mark of `outcome` at a place, of about 10 units.
+/// Draws the marker of `outcome` at a position, about 10 units wide.
 pub(crate) fn marker(outcome: Outcome, (x, y): (f64, f64)) -> Markup {
     let class = format!("mark {}", outcome.told().class);
     match outcome {

@@ -1,4 +1,4 @@
-//! Charts as SVG text, drawn in Rust: see docs/decisions/0004-charts.md.
+//! Charts as SVG text, drawn in Rust; docs/decisions/0004-charts.md gives the reasons.
 
 mod curve;
 pub(crate) mod frame;

@@ -1,4 +1,4 @@
-//! Charts of one row a step: what the ladder and the trials share.
+//! The shared parts of charts with one row per step: the ladder and the trials.
 
 use landspeed_record::StepSummary;
 use maud::{Markup, html};
@@ -7,14 +7,14 @@ use super::frame::short;
 use super::scale::{Scale, label};
 use crate::words;
 
-/// As much of a setting's name as fits a phone beside its value.
+/// Characters of a setting's name that fit a phone beside its value.
 const PHONE: usize = 23;
-/// Longest name of a setting that is shown at all; the table has them in full.
+/// Characters of a setting's name that are shown at most; the table shows all of it.
 const SETTING: usize = 30;
-/// Longest name with its prerequisites that fits a wide screen.
+/// Characters of a setting with its prerequisites that fit a wide screen.
 const NAME: usize = 36;
 
-/// A place across the plot, for the style sheet: 0 is its left end, 1 its right.
+/// Returns a horizontal position for the style sheet: 0 is the left end of the plot, 1 the right.
 pub(super) fn at(share: f64) -> String {
     format!("--x:{share:.4}")
 }
@@ -23,7 +23,7 @@ pub(super) fn span(low: f64, high: f64) -> String {
     format!("--x:{low:.4};--w:{:.4}", (high - low).max(0.0))
 }
 
-/// The axis under all rows, and whatever is drawn behind them.
+/// Draws the axis under all rows, and `behind` in the background.
 pub(super) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
     let ticks = scale.ticks(8);
     html! {
@@ -40,7 +40,7 @@ pub(super) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
     }
 }
 
-/// The number and name at the left of a row; a phone leaves out what is beyond the first characters.
+/// Draws the number and name at the left of a row; a phone shows only the first characters.
 pub(super) fn name(number: usize, step: &StepSummary) -> Markup {
     let setting: Vec<char> = short(&words::setting(step), SETTING).chars().collect();
     let (first, more) = setting.split_at(setting.len().min(PHONE));
@@ -59,7 +59,7 @@ pub(super) fn name(number: usize, step: &StepSummary) -> Markup {
     }
 }
 
-/// A row, shifted to its place by the style sheet.
+/// Returns the index of a row, from which the style sheet computes its position.
 pub(super) fn place(index: usize) -> String {
     format!("--i:{index}")
 }

@@ -1,13 +1,13 @@
-//! From values to places on an axis.
+//! Maps values to positions on an axis.
 
 use landspeed_record::{ProgramOf, TuneSummary};
 
 use crate::words::Primary;
 
-/// Widest log axis: six decades. A record with stranger values is drawn at the edge.
+/// Greatest ratio on a logarithmic axis: six decades. Values beyond it are drawn at the edge.
 const SPAN: f64 = 1e6;
 
-/// An axis: values from `low` to `high` laid on `from` to `to` in the drawing's units.
+/// An axis that maps values from `low` to `high` to positions from `from` to `to`, in the drawing's units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     low: f64,
@@ -18,7 +18,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// A logarithmic axis around `values` with some air; those that are not positive are ignored.
+    /// Returns a logarithmic axis around `values` with a small margin; values that are not positive are ignored.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (mut low, mut high) = extent(values.into_iter().filter(|v| *v > 0.0)).unwrap_or((0.9, 1.1));
         low = low.max(high / SPAN);
@@ -27,7 +27,7 @@ impl Scale {
         Scale { low, high, from, to, log: true }
     }
 
-    /// A linear axis from zero to above the largest of `values`.
+    /// Returns a linear axis from zero to a little above the largest of `values`.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let high = extent(values).map_or(1.0, |(_, high)| high).max(1e-12);
         Scale { low: 0.0, high: high * 1.06, from, to, log: false }
@@ -51,7 +51,7 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
-    /// About `wanted` round values within the axis.
+    /// Returns about `wanted` round values within the axis.
     pub(crate) fn ticks(&self, wanted: usize) -> Vec<f64> {
         let step = round_step((self.high - self.low) / wanted.max(1) as f64);
         if !self.log || self.high / self.low < 1.5 {
@@ -77,25 +77,25 @@ impl Scale {
     }
 }
 
-/// `digits` times ten to the `power`, divided where that is exact and a product is not.
+/// Returns `digits` times ten to the `power`. Negative powers divide, which is exact where a product is not.
 fn decimal(digits: f64, power: i32) -> f64 {
     if power < 0 { digits / 10f64.powi(-power) } else { digits * 10f64.powi(power) }
 }
 
-/// Smallest of 1, 2, 5 times a power of ten that is not below `rough`.
+/// Returns the smallest of 1, 2 or 5 times a power of ten that is not below `rough`.
 fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|d| d * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(1.0)
 }
 
-/// The least and the largest of `values`. Those that no measurement could give are left out, so that a
-/// forged record cannot ask for an axis of endless decades.
+/// Returns the least and the greatest of `values`. Values beyond any possible measurement are ignored, so that a
+/// forged record cannot demand an axis of endless decades.
 fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let sane = values.into_iter().filter(|v| *v == 0.0 || (1e-12..=1e21).contains(v));
     sane.fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
 }
 
-/// The unit that suits values of `figure` up to `largest`: divide by the first, show the second.
+/// Returns the unit that suits values of `figure` up to `largest`, as (divisor, name).
 pub(crate) fn unit_of(figure: Primary, largest: f64) -> (f64, &'static str) {
     const RATE: &[(f64, &str)] = &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
     const COST: &[(f64, &str)] = &[
@@ -113,7 +113,7 @@ pub(crate) fn unit_of(figure: Primary, largest: f64) -> (f64, &'static str) {
     *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
 }
 
-/// The same in a run that may be about a program, whose figure has a unit of its own.
+/// Returns the unit like [`unit_of`], but the program's own unit if the run measured a program.
 pub(crate) fn unit_in(figure: Primary, largest: f64, summary: &TuneSummary) -> (f64, String) {
     let plain = unit_of(figure, largest);
     match (figure, &summary.program) {
@@ -123,13 +123,13 @@ pub(crate) fn unit_in(figure: Primary, largest: f64, summary: &TuneSummary) -> (
     }
 }
 
-/// "requests per CPU-second".
+/// Returns a unit such as "requests per CPU-second".
 fn per_cpu(program: &ProgramOf) -> String {
     let what = if program.less_is_better { "runs" } else { program.unit.trim_end_matches("/s") };
     format!("{} per CPU-second", crate::safe(what))
 }
 
-/// A tick's label: as short as it can be without lying.
+/// Returns the shortest label of a tick that is still correct to three decimals.
 pub(crate) fn label(value: f64) -> String {
     let digits = format!("{value:.3}");
     let trimmed = digits.trim_end_matches('0').trim_end_matches('.');

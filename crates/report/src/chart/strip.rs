@@ -1,4 +1,4 @@
-//! The raw trials: one dot each.
+//! The chart of the raw trials, one dot each.
 
 use landspeed_record::{Record, StepSummary, TuneSummary};
 use landspeed_stats::median;
@@ -10,17 +10,17 @@ use super::scale::{Scale, label, unit_in};
 use super::trials::by_step;
 use crate::words::{self, Outcome, Primary};
 
-/// Most trials of one arm of one step that are drawn one by one.
+/// Trials that are drawn at most, per step and arm.
 const DRAWN: usize = 200;
 
 struct Row<'a> {
     number: usize,
     step: &'a StepSummary,
-    /// The incumbent's trials and the candidate's.
+    /// The incumbent's trials, then the candidate's.
     arms: [Vec<f64>; 2],
 }
 
-/// The chart, or nothing where the record has no trials of a measured step.
+/// Draws the chart, or nothing if the record has no trials of a measured step.
 pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
     let primary = Primary::of(&summary.goal);
     let mut trials = by_step(record, primary);

@@ -1,4 +1,4 @@
-//! Raw trials of a record, sorted for drawing.
+//! Raw trials of a record, grouped for charts.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     })
 }
 
-/// A figure of every trial by step, the incumbent's and the candidate's. Trials that did not measure it are left out.
+/// Returns a figure of all trials by step, the incumbent's first, without trials that did not measure it.
 pub(crate) fn by_step(record: &Record, figure: Primary) -> BTreeMap<&str, [Vec<f64>; 2]> {
     let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
     for trial in trials(record) {
@@ -27,7 +27,7 @@ pub(crate) fn by_step(record: &Record, figure: Primary) -> BTreeMap<&str, [Vec<f
     steps
 }
 
-/// Goodput by write size of the trials of `step`, sizes that were measured again taken together.
+/// Returns the goodput by write size of the trials of `step`; repeated sizes are combined.
 pub(crate) fn sweep(record: &Record, step: &str) -> Vec<(Bytes, f64)> {
     let mut sizes: BTreeMap<Bytes, (u64, u64)> = BTreeMap::new();
     for trial in trials(record).filter(|t| t.step == step) {

@@ -1,4 +1,5 @@
-//! Every protocol over time: its flows stacked, and beneath them the round trip and the queue (the paper's Figures 2 to 5).
+//! Charts of each protocol over time: its flows stacked, and below them the round trip and the queue (the paper's
+//! Figures 2 to 5).
 
 use landspeed_record::{CompareReport, Study};
 use maud::{Markup, html};
@@ -11,15 +12,15 @@ use crate::chart::scale::{Scale, label};
 const WIDTH: f64 = 470.0;
 const LEFT: f64 = 42.0;
 const RIGHT: f64 = 464.0;
-/// Tops and bottoms of the panels.
+/// Top and bottom of each panel.
 const GOODPUT: (f64, f64) = (22.0, 152.0);
 const ROUND_TRIP: (f64, f64) = (184.0, 240.0);
 const QUEUE: (f64, f64) = (272.0, 314.0);
 const FOOT: f64 = 36.0;
-/// Tints of flows; more flows begin again.
+/// Number of tints for flows; further flows start again with the first.
 const TINTS: usize = 4;
 
-/// A small drawing a protocol, on common axes.
+/// Draws one small chart per protocol, on common axes.
 pub(super) fn courses(report: &CompareReport, courses: &[Course]) -> Markup {
     let ground = Ground::of(&report.study, courses);
     let flows = courses.iter().map(|course| course.flows.len()).max().unwrap_or(0);
@@ -43,17 +44,17 @@ pub(super) fn courses(report: &CompareReport, courses: &[Course]) -> Markup {
     }
 }
 
-/// "402 Mb/s, S 0.28".
+/// Returns the main figures of a protocol: "402 Mb/s, S 0.28".
 fn facts(report: &CompareReport, index: usize) -> String {
     let Some(p) = report.protocols.get(index).filter(|p| p.runs > 0) else { return String::new() };
     let stability = words::shown(p.stability, words::hundredths);
     format!("{}, S {stability}", p.mean_bps)
 }
 
-/// What all courses of a study share, so that they compare at a glance.
+/// The axes that all charts of a study share, so that they can be compared.
 #[derive(Debug)]
 struct Ground {
-    /// Borders of regions in seconds, first and last included.
+    /// Borders of the regions in seconds, including the first and the last.
     borders: Vec<f64>,
     bps: f64,
     rtt_s: (f64, f64),
@@ -74,7 +75,7 @@ impl Ground {
         let line = Some(study.path.rate_bps.0).filter(|rate| rate.is_finite() && *rate > 0.0);
         Ground {
             borders,
-            // What had waited behind a lost segment may arrive faster than the line: such peaks are cut off.
+            // Data that waited behind a lost segment may arrive faster than the line rate: such peaks are cut off.
             bps: line.map_or(highest_rate, |line| highest_rate.min(line * 1.05)),
             rtt_s: (idle.min(highest), highest.max(idle * 1.05)),
             queue_bytes: most(&|course| tops(&course.queue)),
@@ -94,7 +95,7 @@ fn tops(points: &Points) -> Vec<f64> {
     points.iter().map(|p| p.1).collect()
 }
 
-/// Flows on top of each other: the upper edge of each.
+/// Returns the upper edge of each flow when flows are stacked.
 fn stacked(flows: &[Points]) -> Vec<Points> {
     let mut edges: Vec<Points> = Vec::new();
     for flow in flows {
@@ -133,7 +134,7 @@ fn borders(ground: &Ground, bottom: f64) -> Markup {
     html! {
         @for &border in &ground.borders {
             (line("border", (x.at(border), GOODPUT.0), (x.at(border), bottom)))
-            // Nothing may stand beyond the drawing, where the last label would.
+            // The last label must not extend beyond the drawing.
             @let anchor = if border == ground.end() { "end" } else { "middle" };
             (text("tick", anchor, (x.at(border), bottom + 15.0), &label(round(border / per))))
         }
@@ -141,7 +142,7 @@ fn borders(ground: &Ground, bottom: f64) -> Markup {
     }
 }
 
-/// Tenths are enough for a time.
+/// Rounds a time to tenths.
 fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
@@ -235,7 +236,7 @@ mod tests {
         let flow = |v: f64| vec![(0.0, v), (1.0, v)];
         let edges = stacked(&[flow(3.0), flow(2.0), flow(1.0)]);
         assert_eq!(edges.iter().map(|edge| edge[1].1).collect::<Vec<_>>(), [3.0, 5.0, 6.0]);
-        // A flow of fewer samples stands where it is, on whatever is there.
+        // A flow with fewer samples keeps its positions and is stacked on what is there.
         assert_eq!(stacked(&[vec![(0.0, 1.0)], flow(2.0)])[1], [(0.0, 3.0), (1.0, 2.0)]);
     }
 

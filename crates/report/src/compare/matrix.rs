@@ -1,4 +1,4 @@
-//! Who met whom, as a matrix.
+//! The matrix of meetings: each pair of protocols on one path.
 
 use landspeed_record::{CompareReport, Interval};
 
@@ -6,11 +6,11 @@ use super::words;
 use crate::block::{Cell, Table};
 use crate::words::number;
 
-/// Ratios up to this are called even, then little, more and much.
+/// Ratios that separate the tints: even up to the first, then slightly, clearly and very uneven.
 const STEPS: [f64; 3] = [1.1, 2.0, 4.0];
 const MOST_SIDES: usize = 16;
 
-/// How two shared a path.
+/// How two protocols shared a path: the ratio of their goodput, and the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Met {
     pub(super) ratio: f64,
@@ -18,12 +18,13 @@ pub(super) struct Met {
 }
 
 impl Met {
-    /// Whether the repeats leave open who has more, as one repeat always does.
+    /// Returns true if the repeats do not show which protocol gets more. A single repeat never does.
     pub(super) fn is_open(self) -> bool {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }
 
-    /// Filled by how far the shares are apart, where the interval does not hold an even share; in brackets where it does.
+    /// Returns the cell of the ratio, tinted by how uneven the shares are, or in brackets if the interval contains an
+    /// even share.
     fn cell(self) -> Cell {
         let shown = share(self.ratio);
         let shown = if self.is_open() { format!("({shown})") } else { shown };
@@ -85,7 +86,7 @@ fn met(ratio: &Interval) -> Option<Met> {
     Some(Met { ratio: positive(Some(ratio.mean))?, ends })
 }
 
-/// "3.2×", and "1/3.2" for a share that is less: what is as unfair reads alike.
+/// Formats a ratio as "3.2×", or "1/3.2" below 1, so that equal unfairness has the same number.
 fn share(ratio: f64) -> String {
     match ratio {
         r if r >= 1000.0 => ">999×".to_owned(),

@@ -1,8 +1,8 @@
-//! The report of `landspeed compare`, and a line for each run while a study goes on.
+//! The report of `landspeed compare`, and a progress line for each run of a study.
 //!
-//! First whether the study stands and what it says in words, then which differences are real, the paper's two tables (with
-//! the paper's own values where these may stand beside ours), what else was asked, and the paper's findings. A record may come
-//! from a stranger: figures that no measurement could give are left out.
+//! The report begins with the validity of the study and its conclusions in words. Then follow the real differences,
+//! the paper's two tables (with the paper's own values where they are comparable), further questions, and the paper's
+//! findings. A record may come from a stranger: values that no measurement could give are left out.
 
 mod chart;
 mod matrix;
@@ -23,13 +23,15 @@ use crate::output::Tone;
 use crate::{glossary, safe};
 pub use progress::{about, compare_progress};
 
-/// What only this page has; the rest of the look is every page's.
+/// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("compare.css");
-/// Runs that do not count and are listed; so many are listed at once.
+/// Invalid runs that are listed at most.
 const LISTED: usize = 200;
+/// Invalid runs up to which their list is unfolded at first.
 const OPEN: usize = 6;
 
-/// The study, ready to be printed. `record` is what the report was computed from: the drawings over time are of its runs.
+/// Returns the report of a study as a document. `record` is the record behind the report; its runs are drawn over
+/// time.
 pub fn compare(report: &CompareReport, record: &Record) -> Document {
     let sections = [
         rankings(report),
@@ -83,7 +85,7 @@ fn cards(report: &CompareReport) -> Vec<Block> {
     vec![Block::Cards("Best figures", cards), Block::Only(Seen::OnPage, vec![under])]
 }
 
-/// Who has the least of a figure.
+/// Returns the card of the protocol with the least value of a figure.
 fn card(
     name: &'static str,
     protocols: &[&ContestFigures],
@@ -101,7 +103,7 @@ fn card(
     }
 }
 
-/// Who is better by what, and which differences are real.
+/// Returns the rankings by each figure, and which differences are real.
 fn rankings(report: &CompareReport) -> Section {
     let section = Section::new("rankings", "Who is better");
     if report.rankings.is_empty() {
@@ -121,7 +123,7 @@ fn rankings(report: &CompareReport) -> Section {
         .all(Block::asides(words::ranking_notes(report)))
 }
 
-/// Tables 1 and 2 as the paper prints them, and the intervals behind them.
+/// Returns Tables 1 and 2 as the paper prints them, and the intervals behind them.
 fn paper_tables(report: &CompareReport) -> Section {
     let section = Section::new("tables", "The paper's two tables");
     if report.protocols.is_empty() {
@@ -206,7 +208,7 @@ fn finding(finding: &PaperFinding) -> Block {
     Article { class, title, lead, tone: Some(tone), ..Article::default() }.into()
 }
 
-/// Runs that do not count, how late the link was, and what a reader must know.
+/// Returns the section on invalid runs, on how late the link was, and on further notes.
 fn runs(report: &CompareReport, record: &Record) -> Section {
     let invalid = runs::invalid(record);
     let made = format!("{} of {} runs were made", report.runs, report.runs_planned);

@@ -1,4 +1,5 @@
-//! The trade-offs: a line a protocol over parallel axes, best at the top of each (RFC 5166 asks for them side by side).
+//! The chart of trade-offs: one line per protocol over parallel axes, with the best value at the top of each (RFC
+//! 5166 asks for metrics side by side).
 
 use landspeed_record::{CompareReport, ContestFigures};
 use maud::{Markup, html};
@@ -10,29 +11,29 @@ use crate::words::number;
 
 const WIDTH: f64 = 912.0;
 const HEIGHT: f64 = 430.0;
-/// First and last axis; names of protocols are beyond the last.
+/// Positions of the first and the last axis; names of protocols are right of the last.
 const ACROSS: (f64, f64) = (56.0, 790.0);
 const TOP: f64 = 78.0;
 const BOTTOM: f64 = 376.0;
-/// Protocols that are drawn, at most; tints and dashes by which they are told apart.
+/// Protocols that are drawn at most. Tints distinguish the first ones, dashes the others.
 const DRAWN: usize = 16;
 const TINTS: usize = 8;
-/// What is less than this of the worst is drawn as this on an axis of logarithms, zero among it.
+/// Least value on a logarithmic axis, as a share of the worst; smaller values, zero among them, are drawn there.
 const LEAST_OF_WORST: f64 = 1e-4;
-/// Share of an axis that figures lie on, where some protocols have none and are at its end.
+/// The share of an axis for figures if some protocols have none and are drawn at its end.
 const BEFORE_NEVER: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     More,
     Less,
-    /// Less is better, by its logarithm: figures span orders of magnitude.
+    /// Less is better, on a logarithmic axis: figures span orders of magnitude.
     LessLog,
-    /// Less is better, and a protocol without a figure is worse than all.
+    /// Less is better, and no figure at all is worst.
     LessOrNever,
 }
 
-/// Name, unit, which end is best, and the figure.
+/// Name, unit, which values are better, and the figure.
 type Axis = (&'static str, &'static str, Kind, fn(&ContestFigures) -> Option<f64>);
 
 const AXES: [Axis; 7] = [
@@ -45,12 +46,12 @@ const AXES: [Axis; 7] = [
     ("processor", "cycles/bit", Kind::Less, |p| p.cycles_per_bit),
 ];
 
-/// An axis on which at least two protocols can be told apart.
+/// An axis with figures of at least two protocols, or of one if others are at its end.
 struct Laid {
     axis: Axis,
     best: f64,
     worst: f64,
-    /// From the best, 0, to the worst, 1, by protocol.
+    /// Position of each protocol, from the best (0) to the worst (1).
     shares: Vec<Option<f64>>,
 }
 
@@ -105,7 +106,7 @@ fn down(share: f64) -> f64 {
     TOP + share * (BOTTOM - TOP)
 }
 
-/// The chart, or nothing where fewer than two protocols have figures.
+/// Draws the chart, or nothing if fewer than two protocols have figures.
 pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
     let protocols: Vec<&ContestFigures> =
         report.protocols.iter().filter(|p| p.runs > 0).take(DRAWN).collect();
@@ -149,7 +150,7 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
     }))
 }
 
-/// From axis to axis, with a gap where a figure is missing.
+/// Returns the path from axis to axis, with a gap where a figure is missing.
 fn path(places: &[Option<(f64, f64)>]) -> String {
     let runs = places.split(Option::is_none).map(|run| {
         let run: Vec<String> = run.iter().flatten().map(|(x, y)| format!("{} {}", n(*x), n(*y))).collect();

@@ -1,4 +1,4 @@
-//! A line for each run while a study goes on.
+//! The progress line after each run of a study.
 
 use landspeed_analysis::compare::RunFigures;
 use landspeed_record::{Study, StudyRun};
@@ -8,9 +8,9 @@ use super::words::sane;
 use crate::safe;
 use crate::words::duration;
 
-/// One line about a finished run: "12/30 htcp, repeat 2: 96.2 Mb/s; about 14 min left". `made` runs of the study
-/// are in the record, this one included; `left` is the time that the others will take, where somebody has an idea of it
-/// (zero for none).
+/// Returns the line for a finished run: "12/30 htcp, repeat 2: 96.2 Mb/s; about 14 min left". `made` is the number of
+/// runs in the record, including this one. `left` is the estimated time for the remaining runs, or zero if there is
+/// no estimate.
 pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos) -> String {
     let planned = study.contests.len().saturating_mul(study.repeats as usize);
     let told = match run.invalid.first() {
@@ -25,7 +25,7 @@ pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos)
     format!("{made}/{planned} {}, repeat {}: {told}{left}", safe(&run.contest), u64::from(run.repeat) + 1)
 }
 
-/// Minutes where there are some: a study's end is not known to a second.
+/// Formats a remaining time, in minutes from 90 s on: the estimate is not accurate to a second.
 pub fn about(left: Nanos) -> String {
     match left.0 / 1_000_000_000 {
         s if s < 90 => format!("about {}", duration(left)),

@@ -1,4 +1,4 @@
-//! The runs behind the figures, ready to be drawn.
+//! The runs behind the figures, prepared for charts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,32 +10,32 @@ use super::words;
 use crate::safe;
 
 const DRAWN: usize = 24;
-/// Points of a line, at most: a drawing is not much wider in pixels.
+/// Points of a line at most: a drawing is not much wider in pixels.
 const POINTS: usize = 300;
-/// Samples that are averaged, as in the paper's figures (cottrell-2005 section IV.A).
+/// Samples in a mean, as in the paper's figures (cottrell-2005 section IV.A).
 const SMOOTHED: usize = 5;
 
-/// A mean is over this much time at least: what waits behind a lost segment arrives all at once.
+/// Least time that a mean covers, because data that waited behind a lost segment arrives in one burst.
 const LEAST_NS: u64 = 1_000_000_000;
 
-/// A line: (seconds, value).
+/// A line as (seconds, value).
 pub(super) type Points = Vec<(f64, f64)>;
 
 #[derive(Debug)]
 pub(super) struct Course {
     pub(super) name: String,
-    /// Which repeat is drawn, from 1; and of how many.
+    /// The number of the repeat that is drawn, from 1, and of how many.
     pub(super) repeat: u64,
     pub(super) repeats: usize,
     /// Goodput of each flow in bit/s, smoothed.
     pub(super) flows: Vec<Points>,
     pub(super) others: Vec<Points>,
     pub(super) rtt: Points,
-    /// The queue in bytes; empty where the link does not tell.
+    /// The queue in bytes; empty if the link does not report it.
     pub(super) queue: Points,
 }
 
-/// What the runs of each protocol looked like: the repeat with the median mean, and the aggregates of the others.
+/// Returns, for each protocol, the repeat with the median mean, and the aggregates of the other repeats.
 pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<Course> {
     let study = &report.study;
     let asked = study.contests.iter().filter(|contest| matches!(contest.question, Question::Regions));
@@ -73,7 +73,7 @@ fn course(protocol: &str, run: &StudyRun, timeline: &Timeline) -> Course {
     }
 }
 
-/// The runs of a contest that count; where one was made again, the later one.
+/// Returns the valid runs of a contest; if a repeat was run again, the later run.
 fn counted<'a>(record: &'a Record, contest: &str) -> Vec<&'a StudyRun> {
     let mut runs: BTreeMap<u32, &StudyRun> = BTreeMap::new();
     for line in &record.lines {
@@ -94,7 +94,8 @@ fn together(timeline: &Timeline) -> Points {
     smoothed(timeline, &timeline.aggregate(0..timeline.slots.len()))
 }
 
-/// Means over five samples and at least a second, at their middle, and no more of them than can be drawn.
+/// Returns means over five samples and at least a second, each at the middle of its window, thinned to the points
+/// that can be drawn.
 fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
     let stride = rates.len().div_ceil(POINTS).max(1);
     let point = |(first, window): (usize, &[f64])| {
@@ -105,7 +106,7 @@ fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
     rates.windows(window(timeline)).enumerate().step_by(stride).map(point).collect()
 }
 
-/// Samples of a mean.
+/// Returns the number of samples in a mean.
 fn window(timeline: &Timeline) -> usize {
     let all = timeline.slots.len();
     let whole = timeline.slots.last().map_or(0, |last| last.end_ns.0);
@@ -114,7 +115,7 @@ fn window(timeline: &Timeline) -> usize {
     samples.clamp(1, (all / 8).max(1))
 }
 
-/// Points in order of time, thinned: of each stretch the highest, since peaks are what these lines are looked at for.
+/// Returns points in order of time, thinned to the greatest of each group, because peaks are what readers look for.
 fn ordered(values: impl Iterator<Item = (Nanos, f64)>) -> Points {
     let mut points: Points = values.map(|(at, value)| (at.as_secs_f64(), value)).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -137,8 +138,8 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
     runs.map(|run| told(run)).collect()
 }
 
-/// How late landspeed's own link was over all runs that count: the greatest 99th percentile, and the worst frame. The
-/// kernel's emulator does not tell.
+/// Returns the number of landspeed's own links in valid runs, the greatest 99th percentile of their lateness, and
+/// the lateness of their worst frame. The kernel's emulator does not report lateness.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let links: Vec<&WanStats> = record
         .lines
@@ -155,7 +156,8 @@ pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     Some((links.len(), p99, worst))
 }
 
-/// Which congestion controls the flows used, as their sockets told; `None` of a simulated study and of older records.
+/// Returns the congestion controls that the flows used, as their sockets reported; `None` for a simulated study and
+/// for older records.
 pub(super) fn controls(record: &Record) -> Option<String> {
     let runs = record.lines.iter().filter_map(|line| match line {
         Line::Run(run) => Some(&run.controls),

@@ -1,4 +1,4 @@
-//! The paper's tables, and those of what it did not ask.
+//! The paper's tables, and the tables of questions beyond the paper.
 
 use landspeed_record::{CompareReport, ContestFigures, Question, RegionFigures};
 
@@ -20,17 +20,17 @@ fn of_paper(cells: impl IntoIterator<Item = Cell>) -> Row {
     Row { class: "papers".into(), ..std::iter::once(PAPERS.into()).chain(cells).into() }
 }
 
-/// The paper's value of a figure, where it may stand beside ours.
+/// Returns the paper's value of a figure if it is comparable.
 fn papers(report: &CompareReport, protocol: &str, figure: &str) -> Option<f64> {
     report.paper.iter().find(|v| v.protocol == protocol && v.figure == figure).map(|v| v.paper)
 }
 
-/// Whether any value of the paper may stand beside this protocol's.
+/// Returns true if any value of the paper is comparable with this protocol's.
 fn has_papers(report: &CompareReport, protocol: &str) -> bool {
     report.paper.iter().any(|value| value.protocol == protocol)
 }
 
-/// Table 1 as the paper prints it, throughput in Mb/s, and three columns more.
+/// Returns Table 1 as the paper prints it, throughput in Mb/s, with three more columns.
 pub(super) fn overall(report: &CompareReport) -> Table {
     let names = [
         "protocol",
@@ -97,7 +97,7 @@ fn range(low: Option<f64>, high: Option<f64>) -> Cell {
     }
 }
 
-/// Table 2 as the paper prints it: stability and fairness by region.
+/// Returns Table 2 as the paper prints it: stability and fairness by region.
 pub(super) fn by_region(report: &CompareReport) -> Table {
     let regions = report.study.flows.clamp(1, 8) * 2 - 1;
     let names =

@@ -1,4 +1,4 @@
-//! The words and numbers of a study, so that a figure reads the same everywhere.
+//! The words and number formats of a study, shared by all its sections.
 
 use landspeed_analysis::compare::title;
 use landspeed_record::{CompareReport, ContestFigures, Engine, Interval, Ranking};
@@ -7,14 +7,14 @@ use crate::block::ABSENT;
 use crate::safe;
 use crate::words::number;
 
-/// Protocols that a headline names, at most.
+/// Protocols that a headline names at most.
 const NAMED: usize = 3;
 
 pub(super) fn name(protocol: &str) -> String {
     safe(title(protocol))
 }
 
-/// A figure that a measurement could give.
+/// Returns the value unless no measurement could give it.
 pub(super) fn sane(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite() && v.abs() < 1e18)
 }
@@ -23,7 +23,7 @@ pub(super) fn shown(value: Option<f64>, say: impl Fn(f64) -> String) -> String {
     sane(value).map_or_else(|| ABSENT.to_owned(), say)
 }
 
-/// "402": megabits per second.
+/// Formats bit/s as megabits per second: "402".
 pub(super) fn mbps(value: f64) -> String {
     signed(value / 1e6)
 }
@@ -32,12 +32,12 @@ pub(super) fn hundredths(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// "57.0": milliseconds.
+/// Formats seconds as milliseconds: "57.0".
 pub(super) fn ms(seconds: f64) -> String {
     signed(seconds * 1e3)
 }
 
-/// "2.10 %", and "<0.001 %" for what is not nothing.
+/// Formats a share: "2.10 %", and "<0.001 %" for a tiny one that is not zero.
 pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -46,12 +46,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// About three figures, below zero too: an interval may reach there.
+/// Formats about three significant digits, also of negative values, which an interval may contain.
 pub(super) fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", number(-value)) } else { number(value) }
 }
 
-/// "402 [390, 414]"; the mean alone where one repeat has no interval.
+/// Formats an interval: "402 [390, 414]", or the mean alone if there is only one repeat.
 pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> String {
     let Some(interval) = interval.filter(|i| sane(Some(i.mean)).is_some()) else { return ABSENT.to_owned() };
     match (sane(interval.low), sane(interval.high)) {
@@ -60,8 +60,8 @@ pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> 
     }
 }
 
-/// "402 ±12": a mean and half of its interval, which is as wide to both sides (Student's), both in units of `per` and with the
-/// same number of decimals.
+/// Formats "402 ±12": a mean and half of its symmetric interval (Student's), both in units of `per` and with the same
+/// number of decimals.
 pub(super) fn around(interval: Option<&Interval>, per: f64, say: impl Fn(f64) -> String) -> String {
     let mean = interval.and_then(|interval| sane(Some(interval.mean / per)));
     let half = interval.and_then(|interval| sane(Some((interval.high? - interval.low?) / 2.0 / per)));
@@ -70,7 +70,7 @@ pub(super) fn around(interval: Option<&Interval>, per: f64, say: impl Fn(f64) ->
     half.map_or_else(|| mean.clone(), |half| format!("{mean} ±{half:.decimals$}"))
 }
 
-/// "A", "A and B", "A, B and C".
+/// Joins names: "A", "A and B", "A, B and C".
 pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -79,7 +79,7 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// The conclusion in a line: who carries most, where that can be called a real difference.
+/// Returns the conclusion in a line: which protocols carry most, if the difference is real.
 pub(super) fn headline(report: &CompareReport) -> String {
     let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
     match (counted.as_slice(), ranking(report, "throughput")) {
@@ -115,7 +115,7 @@ fn carries_most(ranking: &Ranking, all: usize) -> String {
     }
 }
 
-/// Further conclusions: the best by every other figure, a sentence each.
+/// Returns the best protocols by every other figure, a sentence each.
 pub(super) fn conclusions(report: &CompareReport) -> Vec<String> {
     const BEST: [(&str, &str); 5] = [
         ("stability", "Steadiest"),
@@ -147,7 +147,8 @@ pub(super) fn groups(ranking: &Ranking) -> Vec<String> {
     ranking.groups.iter().map(names).collect()
 }
 
-/// What must be known of the orders: what holds for all of them once, and what does not with its figure.
+/// Returns the notes of the rankings: those that hold for all of them once, the others with the names of their
+/// rankings.
 pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for ranking in &report.rankings {
@@ -165,7 +166,7 @@ pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// "10 contests, 3 repeats of 96 s each, on kernels' sockets over lab:wan:...".
+/// Returns the facts of a study: "10 contests, 3 repeats of 96 s each, on kernels' sockets over lab:wan:...".
 pub(super) fn setting(report: &CompareReport) -> Vec<String> {
     let study = &report.study;
     let who = match study.engine {
@@ -185,7 +186,7 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
 fn varied(share: f64) -> String {
     match sane(Some(share)).filter(|share| *share > 0.0) {
         Some(share) => {
-            // 2, or 2.5.
+            // One decimal at most: 2, or 2.5.
             let percent = (share * 1000.0).round() / 10.0;
             format!("rate, round trip and queue of each repeat within {percent} %")
         }

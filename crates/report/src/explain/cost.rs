@@ -1,4 +1,4 @@
-//! Processor time by layer, ready to be shown.
+//! Processor time by layer, prepared for tables and charts.
 
 use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, ExplainedHost};
 
@@ -14,9 +14,9 @@ pub(super) struct ClassCost {
 #[derive(Debug)]
 pub(super) struct HostCost<'a> {
     pub(super) name: String,
-    /// Classes that took time, in the order of bars.
+    /// Classes that took time, in the order of the layers.
     pub(super) classes: Vec<ClassCost>,
-    /// What the figures come from, where it is in the report.
+    /// The profile behind the figures, if the report has it.
     pub(super) profile: Option<&'a CostProfile>,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn hosts(report: &ExplainReport) -> Vec<HostCost<'_>> {
     known.filter(|host| !host.classes.is_empty()).collect()
 }
 
-/// Classes that took time on any of `hosts`, in the order of bars.
+/// Returns the classes that took time on any of `hosts`, in the order of the layers.
 pub(super) fn present(hosts: &[HostCost<'_>]) -> Vec<CostClass> {
     CostClass::ALL.into_iter().filter(|class| hosts.iter().any(|h| h.of_class(*class).is_some())).collect()
 }
@@ -63,21 +63,21 @@ impl<'a> HostCost<'a> {
         }
     }
 
-    /// Share of the samples in kernel code that a rule knows.
+    /// Returns the share of the samples in kernel code that a rule classifies.
     pub(super) fn classified(&self) -> Option<f64> {
         let profile = self.profile?;
         let unknown = profile.unclassified.iter().map(|s| s.samples as f64).sum::<f64>();
         (profile.kernel_samples > 0).then(|| unit(1.0 - unknown / profile.kernel_samples as f64))
     }
 
-    /// Symbols that no rule knows, most first: (symbol, share of the host's samples).
+    /// Returns the symbols that no rule classifies, most samples first: (symbol, share of the host's samples).
     pub(super) fn unclassified(&self) -> Vec<(String, f64)> {
         let Some(profile) = self.profile else { return Vec::new() };
         let all = profile.samples.max(1) as f64;
         profile.unclassified.iter().map(|s| (crate::safe(&s.symbol), s.samples as f64 / all)).collect()
     }
 
-    /// What was sampled: "6,104 samples of tasks over 10 s by cpu-clock, 3 lost".
+    /// Describes the samples: "6,104 samples of tasks over 10 s by cpu-clock, 3 lost".
     pub(super) fn source(&self) -> Option<String> {
         let p = self.profile?;
         let lost = if p.lost > 0 { format!(", {} lost", p.lost) } else { String::new() };
@@ -87,10 +87,10 @@ impl<'a> HostCost<'a> {
     }
 }
 
-/// Classes that a terminal tells one by one which does not say everything: those with most time on any host.
+/// Classes that a terminal in brief detail lists: those with most time on any host. The others are summed.
 const TOLD: usize = 5;
 
-/// Every figure of every class, hosts side by side, and steal apart.
+/// Returns the table of all classes, hosts side by side, with stolen time in a separate row.
 pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
     let columns = hosts.iter().flat_map(|host| {
         let of = |kind, name: &str| Column::of(kind, name).under(&host.name);
@@ -119,7 +119,7 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
     let rest = (!small.is_empty()).then(|| {
         row(&rest, Seen::InBrief, "", &|host| cells(Some(host.sum(|class| small.contains(&class))), most))
     });
-    // The sum's bar would dwarf all others.
+    // No bar for the sum: it would dwarf all others.
     let all = row("all", Seen::Everywhere, "total", &|host| cells(Some(host.sum(|_| true)), f64::INFINITY));
     let stolen = row("stolen (apart)", Seen::Everywhere, "", &|host| {
         let share = host.steal().map(|share| Cell::number(share, percent(share)));
@@ -145,7 +145,7 @@ fn cells(figure: Option<CostFigure>, most: f64) -> [Cell; 4] {
     ]
 }
 
-/// The classes with most time on any host, and the others, each in the order of bars.
+/// Returns the classes with most time on any host, and the others, each in the order of the layers.
 fn split(hosts: &[HostCost<'_>]) -> (Vec<CostClass>, Vec<CostClass>) {
     let largest = |class: CostClass| {
         hosts.iter().filter_map(|h| h.of_class(class)).map(|c| c.figure.share).fold(0.0, f64::max)
@@ -157,7 +157,7 @@ fn split(hosts: &[HostCost<'_>]) -> (Vec<CostClass>, Vec<CostClass>) {
     classes.into_iter().partition(|class| by_size.contains(class))
 }
 
-/// What the samples are and what a reader must know of them; what holds for all hosts is said once.
+/// Returns the source of the samples and their notes; a line that holds for several hosts is printed once.
 pub(super) fn asides(hosts: &[HostCost<'_>]) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     for host in hosts {
@@ -172,7 +172,7 @@ pub(super) fn asides(hosts: &[HostCost<'_>]) -> Vec<String> {
     lines.into_iter().map(|(names, line)| format!("{names}: {line}")).collect()
 }
 
-/// The share of a class by its samples, where the report has no figures.
+/// Returns the share of a class by its samples, for a report without figures.
 fn sampled(profile: &CostProfile, class: CostClass) -> Option<CostFigure> {
     let samples = profile.classes.iter().find(|c| c.class == class)?.samples;
     let share = samples as f64 / profile.samples.max(1) as f64;

@@ -1,25 +1,25 @@
-//! Stacks laid out as a flame graph (Gregg 2016): width is time, a frame lies on its caller.
+//! Lays out stacks as a flame graph (Gregg 2016): width is time, and a frame lies on its caller.
 
 use std::collections::BTreeMap;
 
 use landspeed_record::{CostClass, CostProfile};
 
-/// Frames narrower than this share of all samples are not drawn.
+/// Share of all samples below which a frame is not drawn.
 pub(super) const NARROWEST: f64 = 1.0 / 2000.0;
-/// Stacks are followed this deep; time in deeper frames is drawn where they end.
+/// Depth to which stacks are followed; time in deeper frames is drawn where they end.
 pub(super) const DEEPEST: usize = 48;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Placed {
     pub(super) name: String,
     pub(super) kernel: bool,
-    /// 0 is everything.
+    /// Height of the frame; level 0 is the sum of all.
     pub(super) level: usize,
     /// Left end, 0 to 1.
     pub(super) from: f64,
     /// Width, 0 to 1.
     pub(super) share: f64,
-    /// Of the width the time in this very function, by class: the right end of the frame.
+    /// The part of the width for time in the function itself, by class: the right end of the frame.
     pub(super) own: Vec<(CostClass, f64)>,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct Placed {
 pub(super) struct Flame {
     pub(super) frames: Vec<Placed>,
     pub(super) levels: usize,
-    /// Share of the samples whose innermost frames are too narrow to be drawn.
+    /// Share of the samples whose innermost frames are too narrow to draw.
     pub(super) cut: f64,
     /// Share of the host's samples whose stacks are not in the report.
     pub(super) missing: f64,
-    /// Whether stacks deeper than [`DEEPEST`] end there.
+    /// True if stacks deeper than [`DEEPEST`] were cut there.
     pub(super) too_deep: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn flame(profile: &CostProfile) -> Option<Flame> {
     Some(flame)
 }
 
-/// Places `node` and what it calls, widest first; recursion ends at [`DEEPEST`].
+/// Places `node` and its callees, widest first; recursion ends at [`DEEPEST`].
 fn place(flame: &mut Flame, (name, node): (&str, &Node<'_>), (level, from): (usize, f64), total: f64) {
     let own = node.own.iter().map(|(class, samples)| (*class, samples / total)).collect();
     let kernel = name.ends_with("_[k]");
@@ -86,8 +86,7 @@ fn place(flame: &mut Flame, (name, node): (&str, &Node<'_>), (level, from): (usi
     }
 }
 
-/// The functions that most time was spent in themselves: (function, class, share of all samples), most
-/// first.
+/// Returns the functions by the time spent in themselves, most first: (function, class, share of all samples).
 pub(super) fn hottest(profile: &CostProfile) -> Vec<(String, CostClass, f64)> {
     let mut functions: BTreeMap<(&str, CostClass), f64> = BTreeMap::new();
     for stack in &profile.stacks {

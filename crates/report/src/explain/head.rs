@@ -1,4 +1,4 @@
-//! The answer, and the figures at a glance.
+//! The head of an explanation: the answer, and the figures at a glance.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Optio
     }
 }
 
-/// The congestion controls that the flows used, as the kernel told.
+/// Returns the congestion controls that the flows used, as the kernel reported.
 fn controls(report: &ExplainReport) -> Option<String> {
     let flows = report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
     let named: BTreeSet<String> =
@@ -46,7 +46,7 @@ fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
     Card { name, figure: text(Look::Strong, figure.as_ref()), under: text(Look::Quiet, under) }
 }
 
-/// The flow's rate, and what the first thing to try should make of it.
+/// Returns the card of the flow's rate, and of the rate expected from the first remedy.
 fn rate(report: &ExplainReport) -> Card {
     const NAME: &str = "Rate now (goodput)";
     let rate = report.goodput_bps.0;

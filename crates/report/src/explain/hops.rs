@@ -1,4 +1,4 @@
-//! Where packets waited, ready to be shown.
+//! Waiting times of packets by hop, prepared for tables.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use landspeed_units::Nanos;
 use super::words;
 use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
 
-/// A percentile is told where at least this many packets lie beyond it.
+/// Least number of packets beyond a percentile that is shown.
 const BEYOND: f64 = 10.0;
-/// Powers of two that a time in nanoseconds can have.
+/// Bins at most: the powers of two of a 64-bit time in nanoseconds.
 const MOST_BINS: usize = 64;
 
-/// What happens to packets, in the order in which it can; anything else is a loss and comes last.
+/// Events of packets in the order in which they can occur; any other is a loss and is listed last.
 const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "backlog", "out-of-order"];
 
 #[derive(Debug)]
 pub(super) struct HopRow {
     pub(super) host: String,
     pub(super) hop: Hop,
-    /// (upper edge in ns, packets), ascending, none empty.
+    /// (upper edge in ns, packets), ascending, without empty bins.
     pub(super) bins: Vec<(u64, u64)>,
     pub(super) packets: f64,
 }
@@ -29,7 +29,7 @@ fn trace(host: &ExplainedHost) -> Option<&PathTrace> {
     host.observed.get::<Option<PathTrace>>().as_ref()
 }
 
-/// Hops that packets were seen on, by host in the order of a packet's way.
+/// Returns the hops with packets, by host, in the order of a packet's way.
 pub(super) fn rows(report: &ExplainReport) -> Vec<HopRow> {
     let hosts = report.hosts.iter().enumerate();
     let hops = hosts.filter_map(|(index, host)| {
@@ -49,8 +49,8 @@ impl HopRow {
         HopRow { host, hop: seen.hop, bins, packets }
     }
 
-    /// Upper edge in ns of the bin that holds a share of the packets; the median always, others where
-    /// enough packets lie beyond.
+    /// Returns the upper edge in ns of the bin in which a share of the packets is reached. Percentiles above the
+    /// median need enough packets beyond them.
     pub(super) fn percentile(&self, share: f64) -> Option<u64> {
         if share > 0.5 && self.packets * (1.0 - share) < BEYOND {
             return None;
@@ -64,10 +64,10 @@ impl HopRow {
     }
 }
 
-/// Hops of a terminal that does not say everything.
+/// Hops that a terminal in brief detail lists.
 const TOLD: usize = 8;
 
-/// Percentiles of each hop, and its histogram over powers of two.
+/// Returns the table of the percentiles of each hop, with a histogram over powers of two.
 pub(super) fn table(rows: &[HopRow]) -> Table {
     let edges = || rows.iter().flat_map(|row| &row.bins).map(|bin| bin.0.ilog2());
     let (low, high) = (edges().min().unwrap_or(0), edges().max().unwrap_or(0));

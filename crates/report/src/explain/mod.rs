@@ -1,8 +1,8 @@
 //! The report of `landspeed explain`.
 //!
-//! What holds the path back comes first, with its evidence and what to try; then where the processor time goes; where packets
-//! wait; what the window did, and what the window model says of it; what each part could do at most; and what could not be
-//! seen. A report may come from a stranger: figures that no measurement could give are left out.
+//! It begins with what holds the path back, the evidence and the remedies. Then it shows where the processor time
+//! goes, where packets wait, TCP's windows and the window model, the limits of each part, and what could not be
+//! observed. A report may come from a stranger: values that no measurement could give are left out.
 
 mod chart;
 mod cost;
@@ -24,10 +24,10 @@ use crate::words::{estimate, plausible};
 use crate::{glossary, wan};
 pub(crate) use words::cause as cause_words;
 
-/// What only this page has; the rest of the look is every page's.
+/// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("explain.css");
 
-/// Symbols without a rule that are listed; there may be thousands.
+/// Unclassified symbols that are listed at most; there may be thousands.
 const LISTED: usize = 200;
 
 pub fn explain(report: &ExplainReport) -> Document {
@@ -63,7 +63,7 @@ fn cost_section(hosts: &[cost::HostCost<'_>]) -> Section {
         .all(Block::only(Seen::InFull, Block::asides(cost::asides(hosts))))
 }
 
-/// The hottest function of each host, in the place of the flame graph where nothing is drawn.
+/// Returns the hottest function of each host, for terminals, which draw no flame graph.
 fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<Block> {
     let hottest = |host: &cost::HostCost<'_>| {
         let (function, _, share) = flame::hottest(host.profile?).into_iter().next()?;
@@ -74,7 +74,7 @@ fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<Block> {
     Block::only(Seen::OnTerminal, told)
 }
 
-/// What no rule knows, by symbol.
+/// Returns the share of kernel samples that rules classify, and the symbols of the others.
 fn unclassified(host: &cost::HostCost<'_>) -> Option<Group> {
     let known = host.classified()?;
     let symbols = host.unclassified();
@@ -144,7 +144,7 @@ fn unseen(report: &ExplainReport) -> Section {
     Section::new("unseen", "What could not be seen or judged").all(Block::only(Seen::InFull, [all]))
 }
 
-/// The same in few words.
+/// Returns a short form of what was not measured, seen or judged.
 fn gaps(report: &ExplainReport) -> Vec<Block> {
     let absent = parts::absent(report);
     let missing = (!absent.is_empty()).then(|| format!("not measured: {}", absent.join(", ")));
@@ -153,7 +153,7 @@ fn gaps(report: &ExplainReport) -> Vec<Block> {
     missing.into_iter().chain(unseen).map(Block::aside).collect()
 }
 
-/// Command, versions, what the tracer cost, and what a reader should know.
+/// Returns the section with the command, the versions, the cost of the tracer, and notes.
 fn reproduce(report: &ExplainReport) -> Section {
     let effect = report.tracer_effect.filter(plausible).map(|e| {
         let told =

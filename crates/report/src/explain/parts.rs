@@ -1,4 +1,4 @@
-//! What the parts of the hosts can do, and how the hosts are, host beside host.
+//! Tables of the hosts' limits and properties, with one column per host.
 
 use landspeed_record::{
     CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, PacketRate,
@@ -28,7 +28,7 @@ pub(super) fn facts(report: &ExplainReport) -> Table {
     })
 }
 
-/// The pairs of all hosts as a table of one column a host, in the order in which names first come.
+/// Returns the pairs of all hosts as a table of one column per host, in the order in which names first occur.
 fn beside(
     report: &ExplainReport,
     (label, what): (&str, &str),
@@ -79,7 +79,8 @@ fn parts(limits: &HostLimits) -> Vec<Pair> {
     pairs
 }
 
-/// A packet rate, and what a load beside it says about the processor (SC'03, section 3.5.2).
+/// Formats a packet rate, and the rate beside a load: if it does not fall, the processor is not the limit (SC'03,
+/// section 3.5.2).
 fn packets(rate: &PacketRate) -> Pair {
     let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
     let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));
@@ -98,7 +99,8 @@ fn count(value: f64) -> String {
     }
 }
 
-/// The bus as it runs against what the device and the slot allow: today's MMRBC (SC'03, section 3.3.1).
+/// Formats the current state of the PCIe link with the limits of the device and the slot: the present-day MMRBC
+/// (SC'03, section 3.3.1).
 fn pcie(link: &PcieLink) -> Pair {
     let lanes = |speed: f64, width: u32| format!("{} GT/s × {width} lanes", number(speed / 1e9));
     let mut told = vec![
@@ -162,7 +164,7 @@ fn seen(host: &ExplainedHost) -> Vec<Pair> {
     pairs
 }
 
-/// A link's MTU, and those of its offloads that a flow meets; the JSON document has all.
+/// Returns a link's MTU and those of its offloads that affect a flow; the JSON document has all.
 fn settings(link: &LinkSettings) -> Vec<Pair> {
     let named = |on: bool| {
         let features = link.features.iter().filter(|(name, state)| **state == on && met(name));
@@ -176,7 +178,7 @@ fn settings(link: &LinkSettings) -> Vec<Pair> {
     ]
 }
 
-/// Whether a plain TCP or UDP flow meets the feature; tunnels and SCTP have their own.
+/// Returns true if the feature affects a plain TCP or UDP flow; tunnels and SCTP have their own features.
 fn met(feature: &str) -> bool {
     const KINDS: [&str; 6] = ["checksum", "segmentation", "scatter-gather", "gro", "gso", "lro"];
     const OTHERS: [&str; 7] = ["tnl", "gre", "ipxip", "sctp", "esp", "mangleid", "list"];
@@ -185,7 +187,7 @@ fn met(feature: &str) -> bool {
 
 fn qdisc(qdisc: &QdiscWatch) -> Pair {
     let rate = qdisc.rate_bps.map(|rate| format!(", limited to {rate}")).unwrap_or_default();
-    // A root without a handle of its own has none worth telling.
+    // A root qdisc without a handle reports an empty or zero one, which is left out.
     let handle = Some(qdisc.handle.as_str()).filter(|handle| !["", "0:"].contains(handle));
     let handle = handle.map(|handle| format!(" ({handle})")).unwrap_or_default();
     let told = format!(
@@ -218,7 +220,7 @@ fn listener(listener: &ListenerWatch) -> Pair {
     pair(format!("Listening on {}", listener.local), told)
 }
 
-/// What a whole explanation has and this one has not.
+/// Returns the parts of a complete explanation that this one lacks.
 pub(super) fn absent(report: &ExplainReport) -> Vec<&'static str> {
     let parts = [
         (super::cost::hosts(report).is_empty(), "processor time by layer"),
@@ -229,7 +231,7 @@ pub(super) fn absent(report: &ExplainReport) -> Vec<&'static str> {
     parts.into_iter().filter_map(|(absent, name)| absent.then_some(name)).collect()
 }
 
-/// What could not be seen or judged: (where, what), the verdict's first.
+/// Returns what could not be seen or judged as (where, what), the verdict's lines first.
 pub(super) fn unseen(report: &ExplainReport) -> Vec<Pair> {
     let mut lines: Vec<Pair> = report.unjudged.iter().map(|line| pair("verdict", safe(line))).collect();
     for (index, host) in report.hosts.iter().enumerate() {

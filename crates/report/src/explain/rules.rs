@@ -1,4 +1,4 @@
-//! The window model against what flows did.
+//! Tables that compare the window model with the observed flows.
 
 use landspeed_record::{Binding, ExplainReport, FlowWindow, WindowFigure, WindowRule};
 
@@ -6,7 +6,7 @@ use crate::block::{Block, Column, Row, Table};
 use crate::safe;
 
 const FLOWS: usize = 8;
-/// Most rules that are told of a flow: there are not that many.
+/// Rules that are shown per flow at most; a real record has fewer.
 const RULES: usize = 12;
 
 pub(super) fn blocks(report: &ExplainReport) -> Vec<Block> {

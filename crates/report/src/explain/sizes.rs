@@ -1,4 +1,4 @@
-//! Cost over sizes, ready to be shown.
+//! Costs by message size, prepared for charts and tables.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
 use landspeed_record::{ExplainReport, LayerCost, PerPacket, PerPacketFit, SizePoint};
@@ -9,24 +9,24 @@ use super::words::{nanos, percent, whole};
 use crate::block::{Block, Cell, Chart, Group, List, Section, Seen, Table};
 use crate::safe;
 
-/// Layers that are not parts of another, in the order in which they are told.
+/// Layers that are not parts of another, in display order.
 pub(super) const WHOLE: [&str; 5] = [HOST_A, HOST_B, SHARED, BOTH, LINK];
-/// A line that leaves more than this unexplained is no line.
+/// Residual above which a line does not fit.
 const POOR: f64 = 0.15;
-/// Lines of an answer of a terminal that does not say everything.
+/// Lines of an answer on a terminal in brief detail.
 const LINES: usize = 6;
-/// Most sizes and steps that are shown of a sweep; a real one has a few dozen.
+/// Sizes and steps of a sweep that are shown at most; a real one has a few dozen.
 const MOST: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     pub(super) title: String,
-    /// Layers with their lines: hosts, their sum, the link, then classes by name.
+    /// Layers with their fitted lines: hosts, their sum, the link, then classes by name.
     pub(super) lines: Vec<(String, PerPacketFit)>,
     pub(super) points: Vec<&'a SizePoint>,
-    /// Sizes behind which a message becomes one packet more.
+    /// Sizes above which a message takes one more packet.
     pub(super) steps: Vec<Bytes>,
-    /// Whether it stands for itself; else it is there to be compared with another.
+    /// True if the sweep is of interest alone; otherwise it is only there for comparison.
     pub(super) plain: bool,
     pub(super) cut: bool,
 }
@@ -58,18 +58,18 @@ impl<'a> Sweep<'a> {
         self.lines.iter().find(|(name, _)| name == layer).map(|(_, line)| line)
     }
 
-    /// Packets that a message of `size` becomes.
+    /// Returns the number of packets that a message of `size` takes.
     pub(super) fn fragments(&self, size: Bytes) -> u64 {
         1 + self.steps.iter().filter(|step| **step < size).count() as u64
     }
 
-    /// Layers of [`WHOLE`] that were measured.
+    /// Returns the layers of [`WHOLE`] that were measured.
     pub(super) fn measured(&self) -> Vec<&'static str> {
         let seen = |layer: &&str| self.points.iter().any(|point| point.layers.contains_key(*layer));
         WHOLE.into_iter().filter(seen).collect()
     }
 
-    /// Lines of what is no part of another layer, or of the parts.
+    /// Returns the fitted lines of the layers in [`WHOLE`], or of all other layers.
     fn fitted(&self, whole: bool) -> Table {
         let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
         let of_cuts = |ns: Option<f64>| Cell::from(ns.map(figure));
@@ -106,7 +106,8 @@ impl<'a> Sweep<'a> {
         Table::figures(format!("{}, sizes", self.title), &names).rows(self.points.iter().map(row))
     }
 
-    /// The chart, the lines, and every figure behind them; a terminal is told of those that stand for themselves.
+    /// Returns the chart, the lines, and all figures behind them. A terminal in brief detail leaves out sweeps for
+    /// comparison.
     fn blocks(&self, index: usize) -> Block {
         let group = |title: &str, table: Table| {
             table.some().map(|table| Group { title: title.into(), open: false, blocks: vec![table.into()] })
@@ -121,7 +122,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Answers, sweeps and notes, or nothing where no size was measured.
+/// Returns the answers, sweeps and notes, or nothing if no size was measured.
 pub(super) fn section(report: &ExplainReport) -> Option<Section> {
     let sweeps = sweeps(report);
     let about = "Cost over message sizes, fitted as a time per message and a time per byte; where a message is cut, a time once for \

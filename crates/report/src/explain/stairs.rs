@@ -1,4 +1,4 @@
-//! The staircase of limits, ready to be shown.
+//! The staircase of limits, prepared for tables.
 
 use landspeed_record::ExplainReport;
 use landspeed_units::BitRate;
@@ -8,12 +8,12 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::times;
 
-/// Steps of a terminal that does not say everything.
+/// Steps that a terminal in brief detail shows.
 const TOLD: usize = 4;
 const DRAWN: usize = 24;
-/// Columns of a terminal from which on there is room for how a limit was measured.
+/// Least terminal width with a column for the method of measurement.
 const MEASURED_BY: usize = 140;
-/// A step within this share of the flow's rate is the flow itself.
+/// Share of the flow's rate within which a step is the flow itself.
 const SAME: f64 = 0.01;
 
 #[derive(Debug)]
@@ -21,20 +21,20 @@ pub(super) struct Stair {
     pub(super) name: String,
     pub(super) how: String,
     pub(super) rate: f64,
-    /// Over the flow's rate, where that is known.
+    /// Ratio to the flow's rate, if that is known.
     pub(super) over: Option<f64>,
-    /// Whether it is the lowest above the flow: what it would meet first.
+    /// True for the lowest step above the flow, which is the first limit that it would reach.
     pub(super) ceiling: bool,
 }
 
-/// All limits that were measured, highest first.
+/// All measured limits, highest first.
 #[derive(Debug)]
 pub(super) struct Stairs {
     pub(super) steps: Vec<Stair>,
 }
 
 impl Stairs {
-    /// Limits highest first; of many a terminal tells those nearest to the flow.
+    /// Returns the limits, highest first. A terminal in brief detail shows those nearest to the flow.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::figures("Limits", &["", "at most", "over the flow"])
             .captioned("What each part could carry at most, highest first, and how many times the flow's own rate that is.");
@@ -44,7 +44,7 @@ impl Stairs {
         let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);
         let row = |(index, step): (usize, &Stair)| {
             let over = step.over.map(|over| Cell::number(over, times(over)));
-            // Lengths are true among those that are told; more cannot be drawn than all of the room.
+            // Bars are in proportion among the rows of a brief table; those of higher limits are cut at full width.
             let look = if step.ceiling { Look::Toned } else { Look::Plain };
             let ceiling = if step.ceiling { " (first ceiling)" } else { "" };
             let name = Text::default().with(look, format!("{}{ceiling}", step.name)).into();
@@ -86,12 +86,12 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
     if let Some(step) = lowest_above {
         step.ceiling = true;
     }
-    // The flow alone is no staircase.
+    // A staircase needs more than the flow itself.
     let measured = steps.iter().any(|step| step.over.is_none_or(|over| (over - 1.0).abs() > SAME));
     measured.then_some(Stairs { steps })
 }
 
-/// The hosts of a lab are one machine, which does all as well for either: one step says so.
+/// Merges two steps with equal results. The hosts of a lab are one machine, so its limits hold for both.
 fn same_machine(second: &mut Stair, first: &mut Stair) -> bool {
     let part = |stair: &Stair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
     let (Some(part), Some(other)) = (part(first), part(second)) else { return false };

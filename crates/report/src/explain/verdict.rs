@@ -1,4 +1,4 @@
-//! Causes in order, each with its evidence and what to try.
+//! The section of causes, in order, each with its evidence and remedies.
 
 use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{ExplainReport, Finding, Remedy};
@@ -8,7 +8,7 @@ use crate::block::{Article, Block, List, Look, Section, Seen, Text, code};
 use crate::output::Tone;
 use crate::safe;
 
-/// Causes, lines of evidence and remedies that a terminal shows which does not say everything.
+/// Causes, lines of evidence and remedies that a terminal in brief detail shows.
 const CAUSES: usize = 5;
 const EVIDENCE: usize = 2;
 const REMEDIES: usize = 2;
@@ -68,7 +68,7 @@ fn article(rank: usize, finding: &Finding) -> Article {
     }
 }
 
-/// How sure, and how much it costs.
+/// Returns the kind, the confidence and the cost of a finding.
 fn facts(finding: &Finding) -> Vec<(Option<f64>, Text)> {
     let of = if finding.cause.is_limit() { "a limit, not a fault" } else { "a fault that can be mended" };
     let sure = format!("{}, {} sure", sureness(finding.confidence), whole(finding.confidence));
@@ -81,7 +81,7 @@ fn facts(finding: &Finding) -> Vec<(Option<f64>, Text)> {
         .collect()
 }
 
-/// "random loss: likely, about 40 %; try congestion=bbr".
+/// Returns the brief form of a finding: "random loss: likely, about 40 %; try congestion=bbr".
 fn brief(finding: &Finding) -> Text {
     let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
     let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
@@ -90,7 +90,7 @@ fn brief(finding: &Finding) -> Text {
     format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()
 }
 
-/// "try tso=on, about 2.40× expected: segments go down the stack as one".
+/// Returns a remedy: "try tso=on, about 2.40× expected: segments go down the stack as one".
 fn remedy(remedy: &Remedy) -> Text {
     let setting = words::setting(remedy);
     let mut text =

@@ -1,4 +1,4 @@
-//! The window over time, ready to be shown.
+//! TCP's windows over time, prepared for charts and tables.
 
 use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
 use landspeed_units::Bytes;
@@ -7,19 +7,19 @@ use super::words::{percent, unit};
 use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
 use crate::safe;
 
-/// Most points of a line.
+/// Points of a line at most.
 const DRAWN: usize = 600;
-/// Where the largest of the windows is above the least by more than this, the axis is logarithmic.
+/// Ratio of the greatest window to the least above which the axis is logarithmic.
 const WIDE: f64 = 30.0;
 
-/// What bounds the data in flight, and the data in flight.
+/// A limit of the data in flight, or the data in flight itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Bound {
     /// Congestion window times MSS.
     Congestion,
-    /// What the peer advertises, as the sender sees it.
+    /// The window that the peer advertises, as the sender sees it.
     Peer,
-    /// What the receiver has to offer.
+    /// The window that the receiver can offer.
     Receive,
     InFlight,
 }
@@ -27,7 +27,7 @@ pub(super) enum Bound {
 impl Bound {
     const ALL: [Bound; 4] = [Bound::Congestion, Bound::Peer, Bound::Receive, Bound::InFlight];
 
-    /// Its name, and its class in the page's style sheet.
+    /// Returns the name, and the class in the page's style sheet.
     pub(super) fn told(self) -> (&'static str, &'static str) {
         match self {
             Bound::Congestion => ("congestion window", "congestion"),
@@ -48,29 +48,29 @@ impl Bound {
     }
 }
 
-/// One line: (seconds since the window opened, bytes).
+/// One line of the chart: (seconds since the window opened, bytes).
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) bound: Bound,
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// The flow that moved most, over time.
+/// The windows over time of the flow that moved most.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// "10.0.0.1:4000 to 10.0.0.2:5000 (cubic)".
+    /// Description of the flow: "10.0.0.1:4000 to 10.0.0.2:5000 (cubic)".
     pub(super) flow: String,
     pub(super) tracks: Vec<Track>,
-    /// (seconds, segments retransmitted since the sample before).
+    /// (seconds, segments retransmitted since the previous sample).
     pub(super) retransmits: Vec<(f64, u64)>,
-    /// Shares of the busy time that the peer's window and the send buffer limited it, where the sender
-    /// was seen.
+    /// Shares of the busy time in which the peer's window and the send buffer limited the flow, if the sender was
+    /// watched.
     pub(super) limited: Option<(f64, f64)>,
     pub(super) others: usize,
 }
 
 impl Window {
-    /// Whether a logarithmic axis shows more.
+    /// Returns true if a logarithmic axis shows more.
     pub(super) fn wide(&self) -> bool {
         let values = || self.tracks.iter().flat_map(|t| &t.points).map(|p| p.1);
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -81,7 +81,7 @@ impl Window {
 const CURVE: usize = 40;
 
 impl Window {
-    /// Where each window stood, and its curve over the whole time on the scale of all.
+    /// Returns the median, least and greatest size of each window, and its curve on a common scale.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::figures("The window", &["", "median", "least", "most"]);
         table.columns.push(Column::of(ColumnKind::Drawn, ""));
@@ -89,7 +89,7 @@ impl Window {
             let mut sizes: Vec<f64> = track.points.iter().map(|p| p.1).collect();
             sizes.sort_by(f64::total_cmp);
             let size = |index: usize| Cell::from(Bytes(sizes[index] as u64));
-            // What the receiver offers is what the sender hears of, a round trip later.
+            // The sender learns of the receiver's offer a round trip later, so the two rows would be nearly equal.
             let seen = if track.bound == Bound::Receive { Seen::InFull } else { Seen::Everywhere };
             let cells =
                 [size(sizes.len() / 2), size(0), size(sizes.len() - 1), Cell::curve(self.curve(track))];
@@ -113,7 +113,7 @@ impl Window {
         (0..CURVE).map(column).collect()
     }
 
-    /// What limited the flow by the kernel's own account, and what was sent again.
+    /// Returns what limited the flow by the kernel's account, and the number of retransmissions.
     pub(super) fn told(&self) -> Option<String> {
         let (rwnd, sndbuf) = self.limited?;
         let again = self.retransmits.iter().fold(0_u64, |sum, r| sum.saturating_add(r.1));
@@ -125,14 +125,14 @@ impl Window {
     }
 }
 
-/// The window of the flow that moved most, or nothing where no TCP flow was watched.
+/// Returns the windows of the flow that moved most, or `None` if no TCP flow was watched.
 pub(super) fn window(report: &ExplainReport) -> Option<Window> {
     let watched = || report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
     let flows = || watched().filter(|f| states(f).count() > 1);
     let sender = flows().max_by_key(|f| moved(f, |t| t.acked_bytes.0));
     let receiver = flows().max_by_key(|f| moved(f, |t| t.received_bytes.0));
     let (sender, receiver) = (sender?, receiver?);
-    // On one host alone only one end is there; which one shows by what moved.
+    // A single host has only one end of the flow; the bytes that it moved show which.
     let sends = moved(sender, |t| t.acked_bytes.0) >= moved(receiver, |t| t.received_bytes.0) / 2;
     let main = if sends { sender } else { receiver };
     let peer = flows().find(|f| (f.key.local, f.key.remote) == (main.key.remote, main.key.local));
@@ -180,7 +180,7 @@ fn described(flow: &FlowWatch, sends: bool) -> String {
     format!("{from} to {to}{with}")
 }
 
-/// Values that are not zero, thinned to what can be drawn.
+/// Returns the values above zero, thinned to the points that can be drawn.
 fn points(flow: &FlowWatch, bound: Bound) -> Vec<(f64, f64)> {
     let stride = states(flow).count().div_ceil(DRAWN).max(1);
     states(flow)

@@ -1,4 +1,4 @@
-//! The words of an explanation, so that a cause reads the same everywhere.
+//! The words and number formats of an explanation, shared by all its sections.
 
 pub(crate) use landspeed_analysis::verdict::cause;
 use landspeed_analysis::verdict::{called, cannot_tell};
@@ -8,7 +8,7 @@ use crate::safe;
 pub(super) use crate::words::grouped;
 use crate::words::{number, times};
 
-/// The verdict in a line: what comes first, or that nothing but a limit does.
+/// Returns the verdict in a line: the first cause, or that only a limit holds the flow back.
 pub(super) fn headline(report: &ExplainReport) -> String {
     match report.verdict.first() {
         None => match report.cannot_tell {
@@ -21,12 +21,12 @@ pub(super) fn headline(report: &ExplainReport) -> String {
     }
 }
 
-/// Whether a limit's own sentence is the headline already.
+/// Returns true if a limit's own sentence already serves as the headline.
 fn says_so(finding: &Finding) -> bool {
     finding.cause.is_limit() && finding.summary.to_lowercase().starts_with("nothing holds it back but")
 }
 
-/// The sentence under the headline, where it says more.
+/// Returns the sentence under the headline, if it adds anything.
 pub(super) fn lead(report: &ExplainReport) -> Option<String> {
     let first = report.verdict.first().filter(|first| !says_so(first) && !first.summary.is_empty())?;
     Some(capital(&safe(&first.summary)))
@@ -37,26 +37,26 @@ pub(super) fn capital(words: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// "a small receive buffer (host B)".
+/// Returns the title of a finding: "a small receive buffer (host B)".
 pub(super) fn titled(finding: &Finding) -> String {
     let (place, name) = (safe(&finding.at), cause(finding.cause));
-    // "the link (eth0)" says it as well as "the link (link eth0)".
+    // "the link (eth0)" is as clear as "the link (link eth0)".
     let place = place.strip_prefix("link ").filter(|_| finding.cause == Cause::LinkLimit).unwrap_or(&place);
     if place.is_empty() { name.to_owned() } else { format!("{name} ({place})") }
 }
 
-/// What a cause costs, where that can be said: a limit costs nothing, it is what is left.
+/// Returns the cost of a cause. A limit costs nothing: it remains after all causes are fixed.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
     Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !finding.cause.is_limit())
 }
 
-/// What a cause that costs nothing now would let through: "costs nothing now, would allow about 20 Mb/s".
+/// Returns the rate that a cause without a present cost would allow: "costs nothing now, would allow about 20 Mb/s".
 pub(super) fn allows(finding: &Finding) -> Option<String> {
     let rate = finding.allows_bps.filter(|rate| rate.0.is_finite() && rate.0 > 0.0)?;
     Some(format!("costs nothing now, would allow about {rate}"))
 }
 
-/// "tcp-rmem=4096 131072 33554432", or nothing where no knob does it.
+/// Returns a remedy's setting, "tcp-rmem=4096 131072 33554432", or `None` if no knob is the remedy.
 pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     let knob = safe(&remedy.knob);
     match (knob.is_empty(), remedy.value.is_empty()) {
@@ -66,13 +66,13 @@ pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     }
 }
 
-/// "about 2.6×", where a gain is expected that can be.
+/// Returns a remedy's expected gain, "about 2.6×", if it is plausible.
 pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     let ratio = remedy.expected_ratio.filter(|r| r.is_finite() && *r > 0.0)?;
     Some(format!("about {}", times(ratio)))
 }
 
-/// A confidence from 0 to 1 in a word, for those who distrust a percentage.
+/// Returns a confidence from 0 to 1 as a word, which may be trusted more than a percentage.
 pub(super) fn sureness(confidence: f64) -> &'static str {
     match confidence {
         c if c >= 0.9 => "almost certain",
@@ -82,7 +82,7 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-/// What a hop is called, and where packets are on it.
+/// Returns the name of a hop, and where packets are on it.
 pub(super) fn hop(hop: Hop) -> (&'static str, &'static str) {
     match hop {
         Hop::SendToQueue => ("send to queue", "from the send call to the queueing discipline"),
@@ -98,12 +98,12 @@ pub(super) fn hop(hop: Hop) -> (&'static str, &'static str) {
     }
 }
 
-/// `value` held between 0 and 1; what is no number is 0.
+/// Clamps `value` to 0 to 1; NaN and infinities become 0.
 pub(super) fn unit(value: f64) -> f64 {
     if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// "41.2 %".
+/// Formats a share as "41.2 %".
 pub(super) fn percent(share: f64) -> String {
     match unit(share) * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -113,12 +113,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// "94 %", for a sentence.
+/// Formats a share as "94 %", for a sentence.
 pub(super) fn whole(share: f64) -> String {
     format!("{:.0} %", unit(share) * 100.0)
 }
 
-/// Nanoseconds with about three figures, without their unit; a dash where they are not known.
+/// Formats nanoseconds with about three significant digits, without the unit; a dash if unknown.
 pub(super) fn nanos(value: Option<f64>) -> String {
     match value.filter(|v| v.is_finite()) {
         None => "–".to_owned(),
@@ -131,7 +131,7 @@ pub(super) fn nanos(value: Option<f64>) -> String {
     }
 }
 
-/// What a host is called in a sentence: "host A", "this host", "netns:dtn1".
+/// Returns the name of a host in a sentence: "host A", "this host", "netns:dtn1".
 pub(super) fn host(name: &str, index: usize) -> String {
     match safe(name).as_str() {
         "" => format!("host {}", index + 1),

@@ -1,5 +1,5 @@
-//! Curves over the factor with the most values: one for each value of another factor, a drawing for each combination of all
-//! others, every trial as a dot.
+//! Charts over the factor with the most values: one curve for each value of another factor, one chart for each
+//! combination of the remaining factors, and a dot for each trial.
 
 use landspeed_record::{GridCell, GridCurves, GridFactor, GridFigure, GridReport, GridTrial, Line, Record};
 use maud::{Markup, html};
@@ -9,15 +9,15 @@ use crate::chart::lines::{Axis, Lines, Mark, Point, Room, Series, Spread};
 use crate::safe;
 
 const ALONE: Room = Room { width: 760.0, names: 150.0, bottom: 330.0 };
-/// Of drawings side by side.
+/// Size of charts side by side.
 const BESIDE: Room = Room { width: 450.0, names: 104.0, bottom: 230.0 };
-/// Tints of curves; more curves begin again.
+/// Number of tints for curves; further curves start again with the first.
 const TINTS: usize = 8;
-/// Most drawings, and most dots in all of them.
+/// Charts at most, and dots at most in all of them.
 const PANELS: usize = 16;
 const DOTS: usize = 4000;
 
-/// The factor along the axis: the one with the most values that has no curves of its own.
+/// Returns the factor along the axis: the one with the most values, except for the factor of the curves.
 pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
     let by = report.by.map(|by| by as usize);
     let all = report
@@ -25,12 +25,12 @@ pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
         .iter()
         .enumerate()
         .filter(|(number, _)| Some(*number) != by || report.factors.len() == 1);
-    // The first of those with as many values.
+    // The first factor with that number of values.
     let most = all.clone().map(|(_, factor)| factor.levels.len()).max()?;
     all.clone().find(|(_, factor)| factor.levels.len() == most).map(|(number, _)| number)
 }
 
-/// All drawings of a figure, on common axes; nothing where the axis would have one place.
+/// Draws all charts of a figure, on common axes; nothing if no curve has two points.
 pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) -> Option<Markup> {
     let axis = axis_of(report)?;
     let by = report.by.map(|by| by as usize).filter(|by| *by != axis);
@@ -43,7 +43,7 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
     })
 }
 
-/// Each trial's cell and figure.
+/// Returns each trial's cell and figure.
 fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
     let trial = |trial: &GridTrial| Some((trial.cell, curves.of(trial)?));
     let all = record.lines.iter().filter_map(|line| match line {
@@ -58,7 +58,7 @@ struct Drawing<'a> {
     curves: &'a GridCurves,
     axis: usize,
     by: Option<usize>,
-    /// Factors with a drawing for each combination of their values.
+    /// Factors with one chart for each combination of their values.
     others: Vec<usize>,
     dots: Vec<(u32, f64)>,
 }
@@ -72,7 +72,7 @@ impl Drawing<'_> {
         cell.values.get(number).map_or("", String::as_str)
     }
 
-    /// The values of the other factors, as they come among the cells.
+    /// Returns the combinations of the other factors' values, in the order of the cells.
     fn combinations(&self) -> Vec<Vec<&str>> {
         let mut found: Vec<Vec<&str>> = Vec::new();
         for cell in &self.curves.cells {
@@ -84,7 +84,7 @@ impl Drawing<'_> {
         found
     }
 
-    /// Where a cell lies along the axis: at its amount, or at its place among the values.
+    /// Returns the position of a cell along the axis: its amount, or its index among the values.
     fn at(&self, cell: &GridCell) -> f64 {
         let factor = self.factor(self.axis);
         let place = factor.levels.iter().position(|level| level == self.value(cell, self.axis)).unwrap_or(0);
@@ -132,7 +132,7 @@ impl Drawing<'_> {
         .figure()
     }
 
-    /// One curve: means, their bands and trials.
+    /// Returns one curve: means, their intervals and the trials.
     fn series(&self, cells: &[(u32, &GridCell)], (tint, value): (usize, &str), per: f64) -> Series {
         let own: Vec<&(u32, &GridCell)> =
             cells.iter().filter(|(_, cell)| self.by.is_none_or(|by| self.value(cell, by) == value)).collect();
@@ -170,7 +170,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// The axis: a log one where amounts span decades, places where there are words.
+    /// Returns the horizontal axis: logarithmic if amounts differ by a factor of 8 or more, one position per value if
+    /// they are words.
     fn x(&self) -> Axis {
         let factor = self.factor(self.axis);
         let amounts = &factor.amounts;
@@ -209,7 +210,7 @@ impl Drawing<'_> {
         Axis { shared: Some((dots().fold(f64::INFINITY, f64::min), dots().fold(0.0, f64::max))), ..axis }
     }
 
-    /// What values are divided by, and the unit that they have then.
+    /// Returns the divisor of values, and the resulting unit.
     fn unit(&self) -> (f64, String) {
         let largest = self.curves.cells.iter().filter_map(|cell| cell.mean).fold(0.0, f64::max);
         let steps = |steps: &[(f64, &'static str)]| {
@@ -238,7 +239,7 @@ impl Drawing<'_> {
     }
 }
 
-/// No more ticks than there is room for.
+/// Thins ticks to the number that fits.
 fn thinned(ticks: Vec<(f64, String)>) -> Vec<(f64, String)> {
     const MOST: usize = 10;
     let every = ticks.len().div_ceil(MOST).max(1);

@@ -1,4 +1,5 @@
-//! The report of `landspeed measure --vary`: what is best and which factor matters, then every cell, drawn and in figures.
+//! The report of `landspeed measure --vary`: the best cell and the effect of each factor, then all cells as charts
+//! and tables.
 
 mod chart;
 mod pictures;
@@ -10,11 +11,11 @@ use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, R
 use crate::block::{Block, Chart, Document, Head, List, Look, Section, Seen, Text};
 use crate::{glossary, safe};
 
-/// What only this page has; the rest of the look is every page's.
+/// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("grid.css");
 
-/// A grid, ready to be printed; its commands call the record `named`, which is a word of a shell. The dots of the drawings
-/// are the trials of `record`.
+/// Returns the report of a grid as a document. Its commands refer to the record as `named`, one word of a shell. The
+/// dots in the charts are the trials of `record`.
 pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     let mut sections = vec![expected(report), side_by_side(report), predicted(report)];
     for (number, curves) in report.figures.iter().enumerate() {
@@ -60,7 +61,7 @@ fn head(report: &GridReport) -> Head {
     }
 }
 
-/// What was published beside what was measured, and what these hosts cannot have.
+/// Returns published results beside the measured ones, and what this hardware lacks.
 fn expected(report: &GridReport) -> Section {
     let lacks = report.missing.iter().map(|one| {
         format!("not on this hardware: {}={}: {}", safe(&one.factor), safe(&one.level), safe(&one.why))
@@ -70,18 +71,18 @@ fn expected(report: &GridReport) -> Section {
         .all(Block::asides(lacks))
 }
 
-/// What each factor does, a line each.
+/// Returns the effect of each factor, a line each.
 fn effects(effects: &[FactorEffect]) -> List {
     let items = effects.iter().map(|effect| words::effect(effect).into()).collect();
     List { items, ..List::default() }
 }
 
-/// Every figure at a glance, where there are few cells.
+/// Returns all figures in one table, if there are few cells.
 fn side_by_side(report: &GridReport) -> Section {
     Section::new("side-by-side", "Side by side").minor().all(tables::side_by_side(report))
 }
 
-/// What the program's use of its sockets predicts: a model.
+/// Returns the predictions of a model from the program's use of its sockets.
 fn predicted(report: &GridReport) -> Section {
     let Some(used) = &report.used else { return Section::default() };
     let how = format!("A model: {}. Measured beside it.", words::used(used));
@@ -94,7 +95,7 @@ fn predicted(report: &GridReport) -> Section {
         .all(interconnects.and_then(|blocks| Block::only(Seen::InFull, blocks)))
 }
 
-/// A figure: drawn on the page, and every cell in a table.
+/// Returns the section of a figure: a chart on the page, and a table of all cells.
 fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> Section {
     let drawn = chart::panels(report, record, curves).map(Chart);
     let why = curves.no_intervals.as_ref().map(|why| Block::aside(format!("No intervals: {}.", safe(why))));
@@ -119,7 +120,7 @@ fn neighbours(report: &GridReport) -> Section {
     Section::new("neighbours", "From one value to the next").all(table).in_full()
 }
 
-/// What to type next.
+/// Returns commands that continue from here.
 fn next(report: &GridReport, named: &str) -> Section {
     let page = format!("landspeed show {named} --html report.html");
     let resume = match report.workload.name.as_str() {

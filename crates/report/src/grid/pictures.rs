@@ -1,4 +1,4 @@
-//! What programs drew: a picture for each cell that has one, on the page.
+//! Pictures that programs drew, at most one for each cell, on the page.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use maud::html;
 use super::words;
 use crate::block::Chart;
 
-/// Most pictures on a page: each may take half a megabyte.
+/// Pictures on a page at most: each may take half a megabyte.
 const MOST: usize = 24;
 
 pub(super) fn pictures(report: &GridReport, record: &Record) -> Option<Chart> {
@@ -18,7 +18,7 @@ pub(super) fn pictures(report: &GridReport, record: &Record) -> Option<Chart> {
         Line::GridTrial(trial) => pictured(trial),
         _ => None,
     });
-    // A grid that went on has one more of a cell: the last counts.
+    // A resumed grid may have several pictures of a cell: the last one counts.
     let found: BTreeMap<u32, Png> = all.collect();
     let of_cell = |(cell, png): (&u32, &Png)| {
         let name = words::cell(report, cells.get(*cell as usize)?);

@@ -1,4 +1,4 @@
-//! A grid in figures.
+//! The tables of a grid.
 
 use landspeed_analysis::paths::INTERCONNECTS;
 use landspeed_record::{
@@ -11,12 +11,12 @@ use crate::block::{Cell, Column, ColumnKind, Look, Row, Seen, Table, Text};
 use crate::safe;
 use crate::words::times;
 
-/// Most trials that a page lists.
+/// Trials that a page lists at most.
 const LISTED: usize = 5000;
-/// Most cells whose figures have room beside each other.
+/// Cells that fit side by side at most.
 const MOST_SIDE_BY_SIDE: usize = 4;
 
-/// Every cell: its values, its figure, and how many times the reference's.
+/// Returns a row for each cell: its values, its figure, and the ratio to the reference.
 pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
     let mut columns: Vec<Column> = report.factors.iter().map(|factor| Column::words(&factor.name)).collect();
     columns.push(Column::number(words::called(curves)));
@@ -38,7 +38,8 @@ pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
     Table::new(words::title(curves.figure), "cells", columns).rows(rows)
 }
 
-/// Every figure of a few cells that one factor tells apart: the first cell's, and how many times that each other one has.
+/// Returns all figures of a few cells that differ in one factor: the first cell's, and the ratios of the other cells
+/// to it.
 pub(super) fn side_by_side(report: &GridReport) -> Option<Table> {
     let ([factor], [first, _, ..]) = (report.factors.as_slice(), report.figures.as_slice()) else {
         return None;
@@ -59,7 +60,7 @@ pub(super) fn side_by_side(report: &GridReport) -> Option<Table> {
     Table::new("Side by side", "figures", columns).rows(report.figures.iter().map(row)).some()
 }
 
-/// What was predicted of each path beside what was measured.
+/// Returns the prediction for each path beside the measured ratio.
 pub(super) fn predicted(report: &GridReport) -> Option<Table> {
     let mut columns = costs("path");
     columns.extend([Column::number("predicted"), Column::of(ColumnKind::Estimate, "measured")]);
@@ -73,7 +74,7 @@ pub(super) fn predicted(report: &GridReport) -> Option<Table> {
         .some()
 }
 
-/// The same of the papers' interconnects.
+/// Returns the predictions for the papers' interconnects.
 pub(super) fn interconnects(report: &GridReport) -> Option<Table> {
     let mut columns = costs("interconnect of the papers");
     columns.extend([
@@ -106,7 +107,7 @@ fn cost_cells(one: &PathPrediction) -> Vec<Cell> {
     vec![safe(path).into(), (*connect_ns).into(), (*message_ns).into(), (*rate_bps).into(), ratio]
 }
 
-/// Cells in the order in which a curve goes through them: all values of the axis' factor behind each other.
+/// Returns cells in the order of a curve: all values of the axis's factor in sequence.
 fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
     let axis = super::chart::axis_of(report);
     let place = |at: usize, number: usize| {
@@ -127,7 +128,7 @@ fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
     order
 }
 
-/// Each expectation with its figures and why.
+/// Returns each expectation with its figures and the reason.
 pub(super) fn expected(report: &GridReport) -> Option<Table> {
     let columns = vec![
         Column::words("expected"),
@@ -180,7 +181,7 @@ pub(super) fn neighbours(report: &GridReport, curves: &GridCurves) -> Option<Tab
     Table::new("From one value to the next", "figures", columns).rows(rows).some()
 }
 
-/// The raw trials: for the CSV, and for who wants them.
+/// Returns the raw trials, for the CSV and for closer study.
 pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::block::Block> {
     let mut columns: Vec<Column> = ["block", "plot", "at, s"].map(Column::number).into();
     columns.extend(report.factors.iter().map(|factor| Column::words(&factor.name)));

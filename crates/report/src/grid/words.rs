@@ -1,4 +1,4 @@
-//! What is said of a grid.
+//! The words of a grid's report.
 
 use landspeed_record::{
     Agreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind, PathUse,
@@ -10,7 +10,7 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::{estimate, has_ends, number};
 
-/// The anchor of a figure's section.
+/// Returns the anchor of a figure's section.
 pub(super) fn id(curves: &GridCurves) -> String {
     let name = curves.figure.name();
     let beside = curves.program.as_ref().filter(|_| curves.is_beside);
@@ -32,7 +32,8 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
     }
 }
 
-/// "17 connections, 40,152 messages and 330 MB in 0.23 s".
+/// Returns a program's use of its path: "17 connections, 40,152 messages and 330 MB in 0.23 s, at what each path
+/// costs".
 pub(super) fn used(used: &PathUse) -> String {
     let counted = |count: u64, of: &str| {
         format!("{} {of}{}", crate::words::grouped(count), if count == 1 { "" } else { "s" })
@@ -43,14 +44,14 @@ pub(super) fn used(used: &PathUse) -> String {
     format!("{connections}, {messages} and {megabytes} MB in {}, at what each path costs", used.took_ns)
 }
 
-/// The heading over the figure of some curves.
+/// Returns the heading over a figure.
 pub(super) fn heading(curves: &GridCurves) -> String {
     let title = title(curves.figure);
     let beside = curves.program.as_ref().filter(|_| curves.is_beside);
     beside.map_or_else(|| title.to_owned(), |program| format!("{title}: {}", safe(&program.figure)))
 }
 
-/// What the figure of some curves is called: a program's by the name that its file gives it.
+/// Returns the name of a figure; for a program's figure, the name from the program's file.
 pub(super) fn called(curves: &GridCurves) -> String {
     match (&curves.program, curves.figure) {
         (Some(program), GridFigure::ProgramPerCpuS) if program.less_is_better => {
@@ -62,7 +63,7 @@ pub(super) fn called(curves: &GridCurves) -> String {
     }
 }
 
-/// A figure of some curves as a table has it.
+/// Returns the table cell of a value, with the program's unit if the figure is a program's.
 pub(super) fn shown_of(curves: &GridCurves, value: f64) -> Cell {
     match &curves.program {
         Some(program) if curves.figure == GridFigure::Program => {
@@ -73,13 +74,13 @@ pub(super) fn shown_of(curves: &GridCurves, value: f64) -> Cell {
     }
 }
 
-/// Whether more of the figure is better.
+/// Returns true if more of the figure is better.
 fn more_is_better(curves: &GridCurves) -> bool {
     let program = curves.program.as_ref().filter(|_| curves.figure == GridFigure::Program);
     program.map_or_else(|| curves.figure.more_is_better(), |program| !program.less_is_better)
 }
 
-/// A figure as a table has it.
+/// Returns the table cell of a value.
 pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
     match figure {
         GridFigure::GoodputBps => BitRate(value).into(),
@@ -99,7 +100,7 @@ pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
     }
 }
 
-/// A value of a factor as people write it, with what it turned out to be.
+/// Returns a value of a factor as people write it, with the value that it turned out to be.
 pub(super) fn level(factor: &GridFactor, value: &str) -> String {
     let turned_out = factor.turned_out.get(value).map(|got| format!(" ({})", safe(got))).unwrap_or_default();
     written(factor, value) + &turned_out
@@ -116,7 +117,7 @@ fn written(factor: &GridFactor, value: &str) -> String {
     safe(&written.unwrap_or_else(|| value.to_owned()))
 }
 
-/// "64K": as it may be typed.
+/// Formats bytes as they may be typed: "64K".
 pub(super) fn short(bytes: Bytes) -> String {
     let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     let whole = units.into_iter().find(|(unit, _)| bytes.0 >= *unit && bytes.0.is_multiple_of(*unit));
@@ -127,7 +128,7 @@ pub(super) fn cells(report: &GridReport) -> usize {
     report.figures.first().map_or(0, |curves| curves.cells.len())
 }
 
-/// "mtu, write-size and tso".
+/// Returns the names of the factors: "mtu, write-size and tso".
 pub(super) fn varied(report: &GridReport) -> String {
     let names: Vec<String> = report.factors.iter().map(|factor| safe(&factor.name)).collect();
     match names.split_last() {
@@ -137,14 +138,14 @@ pub(super) fn varied(report: &GridReport) -> String {
     }
 }
 
-/// "mtu=9000 write-size=64K".
+/// Returns the name of a cell: "mtu=9000 write-size=64K".
 pub(super) fn cell(report: &GridReport, cell: &GridCell) -> String {
     let values = report.factors.iter().zip(&cell.values);
     let values = values.map(|(factor, value)| format!("{}={}", safe(&factor.name), level(factor, value)));
     values.collect::<Vec<_>>().join(" ")
 }
 
-/// What became of an expectation: its word, its colour on a terminal and its class on a page.
+/// Returns the word for an expectation's result, its colour on a terminal and its class on a page.
 pub(super) fn agreement(agreement: Agreement) -> (&'static str, Tone, &'static str) {
     match agreement {
         Agreement::Reproduces => ("✓ reproduces", Tone::Good, "kept"),
@@ -154,7 +155,7 @@ pub(super) fn agreement(agreement: Agreement) -> (&'static str, Tone, &'static s
     }
 }
 
-/// How many expectations came out how: "3 of 4 reproduce, 1 undecided"; nothing where none was asked.
+/// Counts the results of the expectations: "3 of 4 reproduce, 1 undecided"; `None` if there were none.
 fn agreements(report: &GridReport) -> Option<String> {
     let count = |agreement| report.expected.iter().filter(|one| one.agreement == agreement).count();
     let others = [
@@ -168,7 +169,8 @@ fn agreements(report: &GridReport) -> Option<String> {
     (all > 0).then(|| format!("{} of {all} reproduce{others}", count(Agreement::Reproduces)))
 }
 
-/// What came out of the experiment; of a grid what is best, if any cell is proven to differ from the reference.
+/// Returns the result of the experiment, or the best cell of a grid if any cell is proven to differ from the
+/// reference.
 pub(super) fn headline(report: &GridReport) -> String {
     if let Some(found) = agreements(report) {
         return format!("{}: {found}", safe(&report.title));
@@ -192,7 +194,8 @@ pub(super) fn headline(report: &GridReport) -> String {
     }
 }
 
-/// The best of all cells: one that is proven better than the reference, or the reference where all others are proven worse.
+/// Returns the best of the cells that are proven better than the reference, or the reference if all others are proven
+/// worse.
 fn best(curves: &GridCurves) -> Option<&GridCell> {
     let more = more_is_better(curves);
     let gain = |cell: &GridCell| cell.ratio.map(|ratio| if more { ratio.ratio } else { 1.0 / ratio.ratio });
@@ -211,7 +214,7 @@ fn best(curves: &GridCurves) -> Option<&GridCell> {
     best.or_else(all_worse)
 }
 
-/// "mtu: has an effect"; "tso: no effect larger than 4 %".
+/// Returns a factor's effect: "mtu has an effect", "tso has no effect larger than 4 %".
 pub(super) fn effect(effect: &FactorEffect) -> String {
     let name = safe(&effect.factor);
     match (effect.has_effect, effect.at_most) {

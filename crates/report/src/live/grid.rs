@@ -1,4 +1,4 @@
-//! How far a grid is.
+//! The progress of a grid.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::{Moving, clock};
 use crate::words::counted;
 use crate::{Output, about, safe};
 
-/// A line on standard error: which trial of which block is next, and how long the rest takes.
+/// A progress line on standard error, with the trial and block, and the time that is left.
 pub struct GridProgress {
     now: Arc<Mutex<Now>>,
     moving: Moving,
@@ -19,7 +19,7 @@ pub struct GridProgress {
 struct Now {
     grid: Grid,
     blocks: u32,
-    /// Trials that were made since the grid began or went on, and before.
+    /// Trials made since this process began, and before that.
     made: usize,
     before: usize,
     last: Option<(u32, u32)>,
@@ -27,7 +27,7 @@ struct Now {
 }
 
 impl GridProgress {
-    /// Says what is about to be done: `blocks` at most, with `done` trials in the record already.
+    /// Announces `blocks` at most, with `done` trials already in the record, and starts the line.
     pub fn new(output: Output, grid: &Grid, blocks: u32, done: usize) -> GridProgress {
         let now =
             Now { grid: grid.clone(), blocks, made: 0, before: done, last: None, began: Instant::now() };
@@ -43,7 +43,7 @@ impl GridProgress {
         GridProgress { now, moving }
     }
 
-    /// A trial was made; one that gave no figures is told.
+    /// Takes a finished trial, and reports one without figures.
     pub fn take(&mut self, trial: &GridTrial) {
         let mut now = lock(&self.now);
         now.made += 1;
@@ -61,7 +61,7 @@ fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
 }
 
 impl Now {
-    /// "24 cells, 8 blocks of 24 trials: about 2 min".
+    /// Returns the size of the grid: "24 cells, 8 blocks: about 2 min".
     fn total(&self) -> String {
         let cells = counted(self.grid.cells() as usize, "cell");
         match (self.blocks_are_known(), self.grid.budget_ns) {
@@ -73,17 +73,17 @@ impl Now {
         }
     }
 
-    /// Whether a number of blocks, and nothing else, ends the grid.
+    /// Returns true if only a number of blocks ends the grid.
     fn blocks_are_known(&self) -> bool {
         self.grid.precision.is_none() && self.grid.budget_ns == Nanos(0)
     }
 
     fn trials(&self) -> usize {
-        // A block that visits a part of the cells makes the reference once more.
+        // A block that visits some of the cells measures the reference one more time.
         self.grid.cells() as usize * self.grid.blocks.unwrap_or(self.blocks) as usize
     }
 
-    /// What all trials that are left take.
+    /// Returns the estimated time of the remaining trials.
     fn time(&self) -> Nanos {
         let left = self.trials().saturating_sub(self.before + self.made) as u64;
         let each = match self.made {

@@ -1,4 +1,4 @@
-//! A line for each interval of a stream that is being measured.
+//! One line for each interval of a stream during its measurement.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use landspeed_units::{BitRate, Nanos};
 
 use crate::safe;
 
-/// What both ends of some pairs told so far, made into lines.
+/// The progress of both ends of some pairs, printed as lines.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    /// Both hosts of each pair, in the order of their numbers.
+    /// Names of the two hosts of each pair, in the order of the pairs' numbers.
     names: Vec<[String; 2]>,
     last: BTreeMap<(usize, Side), Progress>,
-    /// Retransmitted segments that lines have told, by the pair and the end that sends.
+    /// Retransmitted segments in earlier lines, by pair and sending end.
     told: BTreeMap<(usize, Side), u64>,
     headed: bool,
 }
@@ -23,8 +23,8 @@ impl Intervals {
         Intervals { names, ..Intervals::default() }
     }
 
-    /// Takes how far an end of a pair has come; the lines that it makes. The end that receives knows what arrived, the
-    /// other how its TCP sends.
+    /// Takes the progress of one end of a pair and returns the new lines. The receiving end knows what arrived, the
+    /// other end how its TCP sends.
     pub fn take(&mut self, pair: usize, side: Side, now: Progress) -> Vec<String> {
         let before = self.last.insert((pair, side), now).unwrap_or_default();
         if now.received_bytes.0 == 0 {
@@ -50,7 +50,7 @@ impl Intervals {
         format!("  {again:>11}  {:>9}  {:>9}", tcp.rtt_ns.to_string(), tcp.window_bytes.to_string())
     }
 
-    /// From where to where, where that is not plain.
+    /// Returns the direction, if it is ambiguous.
     fn way(&self, pair: usize, to: Side) -> String {
         let both = self.last.get(&(pair, to.other())).is_some_and(|other| other.received_bytes.0 > 0);
         let Some([a, b]) = self.names.get(pair).filter(|_| both || self.names.len() > 1) else {
@@ -60,7 +60,7 @@ impl Intervals {
         safe(&format!("  {from} -> {to}"))
     }
 
-    /// What arrived until now, a line for each way; nothing where nothing did.
+    /// Returns the goodput so far, a line for each direction; empty if nothing arrived.
     pub fn unfinished(&self) -> String {
         let lines =
             self.last.iter().filter(|(_, so_far)| so_far.received_bytes.0 > 0).map(|((pair, side), now)| {

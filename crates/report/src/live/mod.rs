@@ -1,5 +1,4 @@
-//! What a person sees while a run goes on. All of it goes to standard error: standard output is for
-//! results.
+//! Output during a run. All of it is written to standard error, because standard output is for results.
 
 mod grid;
 mod intervals;
@@ -22,16 +21,16 @@ use crate::output::Style;
 use crate::{Detail, Output};
 use state::State;
 
-/// A view of a tuning run, fed with the lines of its record as they are written.
+/// A view of a tuning run that takes the lines of its record as they are written.
 pub struct Live {
     state: Arc<Mutex<State>>,
     moving: Moving,
-    /// Whether it has said a line that stays.
+    /// True if it has printed a permanent line.
     said: bool,
 }
 
 impl Live {
-    /// A view on standard error as `output` describes it.
+    /// Returns a view on standard error, which `output` describes.
     pub fn new(output: Output, detail: Detail) -> Self {
         let state = Arc::new(Mutex::new(State::new(Style { color: output.color }, detail)));
         let seen = Arc::clone(&state);
@@ -51,7 +50,7 @@ impl Live {
     }
 }
 
-/// What was said is set apart from what is above it and from the result below.
+/// Separates permanent lines from the result below by a blank line.
 impl Drop for Live {
     fn drop(&mut self) {
         if self.said {

@@ -1,4 +1,4 @@
-//! A line that is drawn over while something goes on.
+//! A progress line that is redrawn in place.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,21 +8,22 @@ use std::time::Duration;
 use crate::Output;
 use crate::block::plain;
 
-/// Between two drawings of a line that nothing else moves: once a second takes nothing from what is measured.
+/// Time between redraws of a line that has no news: once a second does not disturb a measurement.
 const TICK: Duration = Duration::from_secs(1);
-/// The same where no terminal watches, and each is a line of a log.
+/// Time between lines if standard error is a log and not a terminal.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// To the line's start, and clear from there to the end of the screen. The cursor stays at the start of the line that is
-/// drawn over, so a terminal that wraps it after a resize takes all its parts away.
+/// Moves to the start of the line and clears to the end of the screen. The cursor stays at the start of the progress
+/// line, so this clears all parts of a line that the terminal wrapped after a resize.
 const CLEAR: &str = "\r\u{1b}[J";
 
-/// What a line begins with that goes over the one that is drawn; nothing where there is none.
+/// Returns the prefix of a line that replaces the progress line; empty if there is none.
 pub fn over_the_line() -> &'static str {
     if Output::stderr().terminal { CLEAR } else { "" }
 }
 
-/// A line on standard error that moves on a terminal, and is said every 30 s elsewhere. Gone when dropped.
+/// A line on standard error that is redrawn in place on a terminal, and printed every 30 s elsewhere. It ends when
+/// dropped.
 pub struct Moving {
     shared: Arc<Shared>,
     ticker: Option<JoinHandle<()>>,
@@ -38,27 +39,28 @@ struct Shared {
 #[derive(Default)]
 struct Now {
     over: bool,
-    /// What is drawn, and in how many columns it was.
+    /// The text on the terminal, and the terminal's width when it was drawn.
     drawn: (String, usize),
 }
 
 impl Moving {
-    /// `line` tells what the line is in so many columns; `None` asks for a line of a log. Empty ones are not shown.
+    /// Starts the line. `line` returns its text for a number of columns, or for a log with `None`. Empty text is not
+    /// shown.
     pub fn new(output: Output, line: impl Fn(Option<usize>) -> String + Send + Sync + 'static) -> Moving {
         let shared =
             Arc::new(Shared { output, line: Box::new(line), now: Mutex::default(), ended: Condvar::new() });
         let ticks = Arc::clone(&shared);
-        // Without the thread the line moves less often, which is no reason not to go on.
+        // Without the thread the line is redrawn less often, which is acceptable.
         let ticker = std::thread::Builder::new().name("progress".into()).spawn(move || ticks.tick()).ok();
         Moving { shared, ticker }
     }
 
-    /// Says a line that stays.
+    /// Prints a permanent line.
     pub fn say(&self, text: &str) {
         self.shared.write(&mut self.shared.lock(), &format!("{text}\n"));
     }
 
-    /// Draws the line as it is now, where a terminal shows it.
+    /// Redraws the line if standard error is a terminal.
     pub fn draw(&self) {
         if self.shared.output.terminal {
             self.shared.write(&mut self.shared.lock(), "");
@@ -90,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// Writes `above`, and the line below it, at once.
+    /// Writes `above` and the progress line below it in a single write.
     fn write(&self, now: &mut Now, above: &str) {
         if now.over {
             return;
@@ -107,7 +109,7 @@ impl Shared {
             false => above.to_owned(),
         };
         let mut err = std::io::stderr().lock();
-        // A terminal that has gone is no reason to end a run.
+        // The run continues even if its terminal is closed.
         let _ = err.write_all(self.output.spell(&text).as_bytes()).and_then(|()| err.flush());
     }
 }
@@ -125,12 +127,12 @@ impl Drop for Moving {
     }
 }
 
-/// Columns of the terminal as it is now.
+/// Returns the present width of the terminal in columns.
 fn width() -> usize {
     usize::from(Output::stderr().width)
 }
 
-/// `above` in the place of the line that is there, and the new one below it, short of the last column.
+/// Returns `above` in place of the present line, and the new line below it, which leaves the last column free.
 fn over(above: &str, line: &str, width: usize) -> String {
     let line: String = plain(line).chars().take(width.saturating_sub(1)).collect();
     let back = if line.is_empty() { "" } else { "\r" };

@@ -1,4 +1,4 @@
-//! What is known of a run so far, and how to say it; writes nowhere.
+//! The state of a tuning run so far, and its description in words. It writes nothing.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,35 +12,35 @@ use crate::output::{Style, Tone};
 use crate::words::{self, Outcome, Primary};
 use crate::{Detail, safe};
 
-/// Columns that lines which stay fit into.
+/// Greatest width of permanent lines.
 const COLUMNS: usize = 80;
-/// Columns of a step's words, and of the bar.
+/// Columns of a step's description, and of the progress bar.
 const WORDS: usize = 29;
 const BAR: usize = 20;
-/// Below so many columns there is no bar, and no count of blocks.
+/// Width below which there is no bar and no count of blocks.
 const NARROW: usize = 72;
 
-/// A step that is or was being tried.
+/// A step that is being tried, or was.
 #[derive(Debug, Clone, Default)]
 struct Tried {
-    /// In words, and how many blocks it may take; 0 where that is open.
+    /// Description, and the greatest number of blocks; 0 if that is not fixed.
     what: String,
     most: u32,
     blocks: u32,
     so_far: SoFar,
 }
 
-/// The ratio of a step's two arms so far, by the means of the logarithms: a guide for the eye and no decision, which is made
-/// elsewhere, by a method that is valid under peeking.
+/// The ratio of a step's two arms so far, by the means of the logarithms. It is only a guide for the reader: the
+/// decision is made elsewhere, by a method that is valid under peeking.
 #[derive(Debug, Clone, Copy, Default)]
 struct SoFar {
-    /// (trials, sum of logarithms)
+    /// (trials, sum of logarithms).
     incumbent: (u32, f64),
     candidate: (u32, f64),
 }
 
 impl SoFar {
-    /// Adds a trial's `figure`; one that was not measured is left out.
+    /// Adds a trial's `figure`, unless it was not measured.
     fn add(&mut self, trial: &Trial, figure: Primary) {
         let value = figure.of_figures(&trial.figures);
         if !(value.is_finite() && value > 0.0) {
@@ -64,14 +64,14 @@ pub(super) struct State {
     style: Style,
     detail: Detail,
     primary: Primary,
-    /// Time for the run, and for confirming its result.
+    /// Time for the run, including the confirmation of its result.
     budget: Nanos,
-    /// When the run's clock started.
+    /// Time at which the run's clock started.
     began: Option<Instant>,
-    /// The step of the last trial, and all that were tried: their blocks come in turns.
+    /// The step of the last trial, and all steps tried: their blocks alternate.
     step: String,
     tried: BTreeMap<String, Tried>,
-    /// What was said of each step.
+    /// The outcome that was printed for each step.
     said: BTreeMap<String, Outcome>,
 }
 
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// Takes a line; what is to be said of it, a line each.
+    /// Takes a line of the record and returns the lines to print.
     pub(super) fn take(&mut self, line: &Line) -> Vec<String> {
         match line {
             Line::Header(header) => {
@@ -110,7 +110,7 @@ impl State {
 
     fn begin(&mut self, step: &str, what: &str, most: u32) -> Vec<String> {
         step.clone_into(&mut self.step);
-        // Of a step the setting is enough: what is tried is said with its answer.
+        // The knob's name is enough here: the values are printed with the answer.
         let what = safe(what.split(['=', ':']).next().unwrap_or_default());
         self.tried.insert(step.to_owned(), Tried { what, most, ..Tried::default() });
         Vec::new()
@@ -125,7 +125,7 @@ impl State {
         Vec::new()
     }
 
-    /// One line for each step that was measured, and another where one that was kept is dropped in the end.
+    /// Returns a line for each measured step, and another if a kept step is dropped in the end.
     fn decision(&mut self, step: &StepSummary) -> Vec<String> {
         let outcome = Outcome::of(step);
         let before = self.said.insert(step.id.clone(), outcome);
@@ -147,7 +147,7 @@ impl State {
         lines
     }
 
-    /// Notes are for the record, but for those that void the run.
+    /// Notes are shown in full detail only, except those that void the run.
     fn note(&self, text: &str) -> Vec<String> {
         let is_grave = text.starts_with("VOID");
         let tone = if is_grave { Tone::Bad } else { Tone::Dim };
@@ -164,7 +164,7 @@ impl State {
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
-    /// What is being tried, for a terminal of this many columns or for a log.
+    /// Returns the present step, for a terminal of `width` columns or for a log.
     pub(super) fn status(&self, width: Option<usize>) -> String {
         let Some(began) = self.began else { return String::new() };
         self.status_at(began.elapsed().into(), width)
@@ -190,7 +190,7 @@ impl State {
         format!("{start}{}{end}", fitting(what, room))
     }
 
-    /// The part of the budget that is used.
+    /// Draws the used part of the budget.
     fn bar(&self, used: Nanos) -> String {
         let part = (used.0 as f64 / self.budget.0.max(1) as f64).min(1.0);
         let full = (part * BAR as f64) as usize;
@@ -203,13 +203,13 @@ impl State {
     }
 }
 
-/// "4:07".
+/// Formats a time in minutes and seconds: "4:07".
 pub fn clock(time: Nanos) -> String {
     let seconds = time.0 / 1_000_000_000;
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// "mtu 1500 -> 9000"; without the value that stood where both do not fit.
+/// Returns a step's change, "mtu 1500 -> 9000", without the old value if both do not fit.
 fn change(step: &StepSummary) -> String {
     let again = if step.reopened { " again" } else { "" };
     let placebo = if step.placebo { "placebo " } else { "" };
@@ -218,7 +218,7 @@ fn change(step: &StepSummary) -> String {
     if whole.chars().count() <= WORDS { whole } else { fitting(&brief, WORDS) }
 }
 
-/// Why a step is not kept, in a word or two.
+/// Returns the reason why a step is not kept, in a word or two.
 fn word(step: &StepSummary, outcome: Outcome) -> &'static str {
     let helps = step.reason.starts_with("helps");
     match outcome {
@@ -233,7 +233,8 @@ fn word(step: &StepSummary, outcome: Outcome) -> &'static str {
     }
 }
 
-/// "bottleneck: the processor; software checksums (69 % of the time)", as many causes as fit.
+/// Returns a verdict in a line, "bottleneck: the processor; software checksums (69 % of the time)", with as
+/// many causes as fit.
 fn bottleneck(verdict: &Verdict) -> String {
     let causes = verdict.findings.iter().map(|finding| {
         let share = finding.weight * 100.0;
@@ -248,7 +249,7 @@ fn bottleneck(verdict: &Verdict) -> String {
     format!("  bottleneck: {}", fitting(&line.unwrap_or_else(|| "not known".into()), COLUMNS - 15))
 }
 
-/// `text`, cut where it has no room.
+/// Returns `text`, cut to `room` characters.
 fn fitting(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

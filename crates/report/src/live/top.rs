@@ -1,4 +1,4 @@
-//! The flows of some hosts as a screen that is drawn again and again.
+//! A screen of the hosts' TCP flows, drawn periodically.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use landspeed_units::Bytes;
 
 use crate::{Output, safe, table};
 
-/// The flows that carry most, first; `height` lines of at most `width` columns.
+/// Returns the flows, fastest first, in `height` lines of at most `width` columns.
 pub fn top(flows: &[FlowWatch], (width, height): (u16, u16)) -> Vec<String> {
     let mut seen: Vec<(Glance, &FlowWatch)> =
         flows.iter().filter_map(|flow| Some((glance(flow)?, flow))).collect();

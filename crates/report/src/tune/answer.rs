@@ -1,4 +1,4 @@
-//! The answer of a run in a line, which claims no more than its final trials show, and what would show more.
+//! The answer of a run in one line, which claims no more than the final trials show, and advice on how to show more.
 
 use landspeed_analysis::Rules;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
@@ -7,12 +7,12 @@ use landspeed_units::Nanos;
 use super::figures::{WORTH_TELLING, percent_lost, span};
 use crate::words::{self, Outcome, Primary, counted};
 
-/// Shares of processor time from which on taking them away is worth a word.
+/// Share of lost processor time above which the loss is mentioned.
 const MUCH: f64 = 0.05;
-/// Times the trials beyond which a longer run is no advice.
+/// Factor of additional trials from which on a longer run is no longer advised.
 const TOO_MANY: f64 = 30.0;
 
-/// "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that none is proven.
+/// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
 pub(super) fn headline(summary: &TuneSummary) -> String {
     if let Some(gain) = proven(summary) {
         let what = match Primary::of(&summary.goal) {
@@ -37,8 +37,8 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
     format!("no gain proven{why} ({span}; {})", noise(summary))
 }
 
-/// The gain in the primary figure, where it is shown: its interval lies beyond 1, and beyond what changing nothing is shown
-/// to do.
+/// Returns the gain in the primary figure if it is proven: its interval is beyond 1, and beyond the effect that
+/// placebos are shown to have.
 pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
     let primary = Primary::of(&summary.goal);
     let gain = primary.of_gain(&summary.gain)?;
@@ -46,8 +46,8 @@ pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
     (is_shown && summary.void.is_none() && is_any_kept(summary)).then_some(gain)
 }
 
-/// What was lost of the datagrams before and after, where a pace is what the run found and its fresh trials confirm that it loses
-/// less.
+/// Returns the shares of datagrams lost before and after, if the run found a pace and fresh trials confirm that it
+/// loses less.
 fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
     let is_bound = |step: &StepSummary| step.kept && step.blocks == 0 && step.confirmed == Some(true);
     let shares = [summary.start.lost?, summary.final_.lost?];
@@ -55,12 +55,13 @@ fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
     (holds && shares[0] - shares[1] > WORTH_TELLING).then(|| shares.map(percent_lost))
 }
 
-/// The part of a placebo's effect that its interval proves, as a factor; 1 where it holds no change.
+/// Returns the part of a placebo's effect that its interval proves, as a factor; 1 or less if the interval contains
+/// 1.
 fn shown_by_nothing(placebo: Estimate) -> f64 {
     placebo.low.max(1.0 / placebo.high)
 }
 
-/// What the steps came out at that change nothing.
+/// Returns the estimates of the placebo steps, which change nothing.
 pub(super) fn placebos(summary: &TuneSummary) -> impl Iterator<Item = Estimate> {
     words::measured(summary).into_iter().filter(|(step, _)| step.placebo).map(|(_, e)| e)
 }
@@ -80,8 +81,8 @@ fn settings(summary: &TuneSummary) -> String {
     }
 }
 
-/// How far apart two measurements of one setting lie: the larger of the half width of the final comparison's interval and of
-/// the placebos' distance from 1.
+/// Describes how far apart two measurements of one setting are: the half width of the final comparison's interval, or
+/// the greatest distance of a placebo from 1 if that is larger.
 fn noise(summary: &TuneSummary) -> String {
     let half =
         Primary::of(&summary.goal).of_gain(&summary.gain).map_or(f64::INFINITY, |e| (e.high / e.low).sqrt());
@@ -93,7 +94,7 @@ fn noise(summary: &TuneSummary) -> String {
     }
 }
 
-/// What would show more, by what this run lacked; nothing where a gain is shown.
+/// Returns what would show more, by what this run lacked; `None` if a gain is shown.
 pub(super) fn help(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     if proven(summary).is_some() || paced(summary).is_some() {
         return None;
@@ -121,7 +122,7 @@ fn lost(summary: &TuneSummary) -> Option<String> {
         .or_else(|| said(throttled, "a quota or heat", "no quota and no heat"))
 }
 
-/// What a run lacked that kept nothing.
+/// Returns what a run without kept steps lacked.
 fn untried(summary: &TuneSummary, budget: Nanos) -> String {
     let outcomes = || summary.steps.iter().map(Outcome::of);
     let undecided = outcomes().filter(|outcome| *outcome == Outcome::Undecided).count();
@@ -140,7 +141,7 @@ fn untried(summary: &TuneSummary, budget: Nanos) -> String {
     }
 }
 
-/// What a run lacked whose final comparison shows nothing, though steps were kept.
+/// Returns what a run lacked whose final comparison shows nothing although steps were kept.
 fn wider(summary: &TuneSummary, budget: Nanos) -> String {
     let primary = Primary::of(&summary.goal);
     let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.better(gain)) else {
@@ -152,7 +153,7 @@ fn wider(summary: &TuneSummary, budget: Nanos) -> String {
     if gain.low > 1.0 {
         return "a quieter machine; changing nothing is shown to do as much".to_owned();
     }
-    // An interval narrows with the square root of the trials.
+    // The width of an interval falls with the square root of the number of trials.
     let times = (gain.low.ln() / gain.ratio.ln() - 1.0).powi(2);
     match times {
         _ if gain.ratio <= 1.0 => format!(
@@ -178,14 +179,14 @@ pub(super) fn without_time(summary: &TuneSummary) -> usize {
     summary.steps.iter().filter(is_waiting).count()
 }
 
-/// The budget that has time for what had none, at the pace of this run; `None` where there is no pace.
+/// Returns the budget that has time for the settings left, at the pace of this run; `None` if the pace is unknown.
 pub(super) fn longer(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     let measured = words::measured(summary).len();
     let wanted = (measured + without_time(summary)) as f64 / measured as f64;
     (measured > 0 && budget.0 > 0).then(|| rounded(budget.0 as f64 * wanted))
 }
 
-/// A budget as people choose one, at least `nanos`: "90s", "15m", "2h".
+/// Formats a round budget of at least `nanos`: "90s", "15m", "2h".
 fn rounded(nanos: f64) -> String {
     let minutes = nanos / 60e9;
     let up = |value: f64, step: f64| (value / step).ceil() * step;
@@ -197,7 +198,8 @@ fn rounded(nanos: f64) -> String {
     }
 }
 
-/// What came of a figure, by its ratio with above 1 better. A guarded one may lose as much as its guard allows.
+/// Returns the result for a figure, by its ratio (above 1 is better). A guarded figure may lose as much as its guard
+/// allows.
 pub(super) fn word(better: Option<Estimate>, is_guard: bool) -> &'static str {
     let rules = Rules::default();
     let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);

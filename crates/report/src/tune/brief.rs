@@ -1,4 +1,4 @@
-//! What a terminal says of a run: the answer, what it rests on, and the commands to go on with. The page has it all.
+//! The terminal's summary of a run: the answer, the evidence, and the next commands. The page has all details.
 
 use landspeed_record::{Record, StepSummary, TuneSummary};
 
@@ -9,11 +9,11 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::{self, Outcome, Primary};
 
-/// Doubts and kept steps that are told where not everything is.
+/// Doubts and kept steps that a terminal in brief detail shows.
 const DOUBTS: usize = 2;
 const KEPT: usize = 6;
 
-/// The result from its first line to the next commands; `named` is what they call the record.
+/// Returns the summary from the result to the next commands, which refer to the record as `named`.
 pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec<Block> {
     let (kept, tried, left) = (kept(summary), tried(summary), left(summary, record));
     let labelled = [("KEPT", kept), ("TRIED", tried), ("LEFT", left)];
@@ -40,7 +40,7 @@ fn result(summary: &TuneSummary, record: &Record) -> Vec<Block> {
     blocks
 }
 
-/// The table, and what goes beside it.
+/// Returns the table of figures, and remarks on it.
 fn measured(summary: &TuneSummary) -> Block {
     let mut blocks = vec![figures::table(summary).into()];
     blocks.extend(noise(summary));
@@ -69,7 +69,7 @@ fn kept(summary: &TuneSummary) -> Option<Block> {
     let columns =
         vec![Column::words(""), Column::of(ColumnKind::Ratio, ""), Column::words(""), Column::words("")];
     let row = |(index, step): (usize, &StepSummary)| {
-        // The final setting without the step over the final setting.
+        // `left_out` is the final setting without the step over the final setting.
         let without = step.left_out.filter(words::plausible);
         let without =
             without.map(|e| format!("without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
@@ -84,7 +84,8 @@ fn kept(summary: &TuneSummary) -> Option<Block> {
     Table::new("Kept", "", columns).rows(kept.enumerate().map(row)).some().map(Block::from)
 }
 
-/// "mtu 1500 -> 9000 (both) with tso"; several that go with it are counted, so that the line fits.
+/// Returns a step's change: "mtu 1500 -> 9000 (both) with tso". Several accompanying settings are only
+/// counted, so that the line fits.
 fn change(step: &StepSummary, summary: &TuneSummary) -> String {
     let with = match step.with.as_slice() {
         [] => String::new(),
@@ -94,7 +95,7 @@ fn change(step: &StepSummary, summary: &TuneSummary) -> String {
     format!("{} ({}){with}", words::change(step), place(step, summary))
 }
 
-/// Where a step changes something: "both", a host's name, or "flow".
+/// Returns where a step changes something: "both", a host's name, or "flow".
 fn place(step: &StepSummary, summary: &TuneSummary) -> String {
     let changes = |from: &Option<String>| from.as_ref().is_some_and(|from| *from != step.value);
     let (a, b) = (safe(&summary.host_a.hostname), safe(&summary.host_b.hostname));
@@ -133,13 +134,13 @@ fn left(summary: &TuneSummary, record: &Record) -> Option<Block> {
     Some(listed(left)).filter(|said| !said.is_empty()).map(Block::text)
 }
 
-/// "9 no effect, 3 undecided": those that are shown.
+/// Joins the counts that are shown: "9 no effect, 3 undecided".
 fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
     let shown = counts.into_iter().filter(|(.., is_shown)| *is_shown);
     shown.map(|(count, what, _)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What is said where all that differs is another program's doing.
+/// Printed if the only settings left are those that another program changed.
 pub(super) const LEFT: &str = "✗ Another program changed settings meanwhile: these were left as it set them. All others were restored, nothing is to undo.";
 
 fn restored(summary: &TuneSummary) -> Vec<Block> {

@@ -1,4 +1,4 @@
-//! Before, after and change: all of the same trials, those of the final check.
+//! The figures before and after, and their change, from the trials of the final check.
 
 use landspeed_record::{Estimate, Figures, ProgramOf, TuneSummary};
 use landspeed_units::Nanos;
@@ -44,7 +44,8 @@ fn row(name: &str, [before, after]: [Cell; 2], change: Option<Estimate>, told: &
     Row { tone, ..Row::from([name.into(), before, after, Cell::from(change), told.into()]) }
 }
 
-/// The round trip under load, where both settings have it. It may double, and be milliseconds longer, before it is too long.
+/// Returns the round trip under load, if both settings have one. It may double, and grow by milliseconds, before it
+/// counts as worse.
 fn loaded(summary: &TuneSummary) -> Option<Row> {
     let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
@@ -56,7 +57,7 @@ fn loaded(summary: &TuneSummary) -> Option<Row> {
     Some(row("RTT under load", [before.into(), after.into()], change, told))
 }
 
-/// The share of datagrams that did not arrive, where there were any.
+/// Returns the share of datagrams that did not arrive, if there were datagrams.
 fn lost(summary: &TuneSummary) -> Option<Row> {
     let [before, after] = [summary.start.lost?, summary.final_.lost?];
     let told = match before - after {
@@ -67,7 +68,7 @@ fn lost(summary: &TuneSummary) -> Option<Row> {
     Some(row("datagrams lost", [before, after].map(|share| percent_lost(share).into()), None, told))
 }
 
-/// A difference in what is lost from which on a reader should look.
+/// Least difference between shares of lost datagrams that is rated better or worse.
 pub(super) const WORTH_TELLING: f64 = 0.001;
 
 pub(super) fn percent_lost(share: f64) -> String {
@@ -77,7 +78,7 @@ pub(super) fn percent_lost(share: f64) -> String {
     }
 }
 
-/// A figure with its unit.
+/// Returns a figure with its unit.
 fn shown(figure: Primary, of: &Figures, program: Option<&ProgramOf>) -> Cell {
     let own = |value: f64, unit: &str| {
         Cell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
@@ -88,7 +89,7 @@ fn shown(figure: Primary, of: &Figures, program: Option<&ProgramOf>) -> Cell {
         }
         Primary::Cost if program.is_some() => own(figure.of_figures(of), ""),
         Primary::Rate => of.rate_bps.into(),
-        // Its row says of what.
+        // The row's name has the rest of the unit.
         Primary::Cost => Cell::from(Quantity {
             value: of.bytes_per_cpu_s.0,
             unit: "B/cpu-s",
@@ -103,7 +104,7 @@ fn known(figure: Primary, of: &Figures) -> Option<f64> {
     Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
 }
 
-/// Before and after in one unit, so that they compare at a glance, and the unit.
+/// Returns the figures before and after in one unit, so that they are comparable, and the unit.
 fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
     let values = [&summary.start, &summary.final_].map(|of| known(figure, of));
     let (per, unit) = chart::unit_in(figure, values.into_iter().flatten().fold(0.0, f64::max), summary);
@@ -112,7 +113,7 @@ fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
     (values.map(said), unit.replace(" per ", "/"))
 }
 
-/// "13.5 -> 13.1 Gb/s"; nothing where one of the two was not measured.
+/// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
 pub(super) fn span(figure: Primary, summary: &TuneSummary) -> Option<String> {
     let _measured = (known(figure, &summary.start)?, known(figure, &summary.final_)?);
     let ([before, after], unit) = both(figure, summary);

@@ -1,4 +1,4 @@
-//! What the hosts are.
+//! The section on the hosts.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     Section::new("hosts", "The hosts").all(blocks)
 }
 
-/// The congestion controls that the trials' flows used.
+/// Returns the congestion controls that the trials' flows used.
 fn controls(record: &Record) -> Option<String> {
     let trials = record.lines.iter().filter_map(|line| match line {
         Line::Trial(trial) => Some([&trial.a, &trial.b]),
@@ -69,7 +69,7 @@ fn or(text: &str, empty: &str) -> String {
     if text.is_empty() { empty.to_owned() } else { text.to_owned() }
 }
 
-/// What every report says of a host.
+/// Returns the facts on a host that all reports show.
 pub(crate) fn general(host: &HostFacts) -> Vec<(&'static str, String)> {
     let (model, cpus, nodes) = (or(&host.cpu_model, "unknown"), host.cpus, host.numa_nodes);
     vec![

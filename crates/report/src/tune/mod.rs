@@ -17,8 +17,8 @@ use crate::words::{self, Primary};
 use crate::{chart, glossary, safe};
 pub(crate) use hosts::general;
 
-/// The report of a tuning run, ready to be printed; its commands call the record `named`, which is a word of a shell. Charts
-/// whose trials the record lacks are left out.
+/// Returns the report of a tuning run as a document. Its commands refer to the record as `named`, one word of a
+/// shell. Charts whose trials the record lacks are left out.
 pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
     let sections = [
         ladder(summary, record),
@@ -75,13 +75,13 @@ fn head(summary: &TuneSummary, record: &Record) -> Head {
     }
 }
 
-/// What a reader should know of the path, and of trials that took another one.
+/// Returns what a reader should know of the path, and of trials that took another one.
 fn remarks(record: &Record) -> Vec<Text> {
     let of_path = record.path().map(crate::remarks).unwrap_or_default();
     of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
 }
 
-/// "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
+/// Formats gains: "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
 fn gains(gain: &Gain, of: &[Primary]) -> String {
     let said = of.iter().filter_map(|p| Some((p, p.of_gain(gain)?)));
     let said = said
@@ -89,7 +89,7 @@ fn gains(gain: &Gain, of: &[Primary]) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether everything was put back; what went wrong is shown at once.
+/// Returns whether everything was restored; failures are listed without unfolding.
 fn restored(summary: &TuneSummary) -> Vec<Block> {
     let items: Vec<Text> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let count = items.len();
@@ -151,7 +151,7 @@ fn ladder(summary: &TuneSummary, record: &Record) -> Section {
     Section::new("ladder", "The ladder").with(chart).all(floor).with(Block::Only(Seen::OnPage, trials))
 }
 
-/// What was measured at each step, without the pairing that the ladder's ratios have.
+/// Returns charts of the levels at each step, which lack the pairing of the ladder's ratios.
 fn levels(summary: &TuneSummary, record: &Record) -> Section {
     let section = Section::new("levels", "What it carried, and at what cost");
     let charts: Vec<Block> = [Primary::Rate, Primary::Cost]

@@ -1,5 +1,5 @@
-//! The overheads of datagrams: where their time goes at each setting that stood, and what removing each brought, beside the
-//! paper that removed them one by one (jin-yoo-2007).
+//! The overheads of datagrams: where their time goes after each kept step, and the gain from removing each, beside
+//! the paper that removed them one by one (jin-yoo-2007).
 
 use landspeed_analysis::{Budget, SizeBudget, Stage, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
@@ -7,7 +7,7 @@ use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
 use crate::words::{self, Outcome, Primary};
 
-/// An overhead, the settings that remove it here, and what that was worth to the paper.
+/// An overhead, the settings that remove it here, and the paper's gain.
 struct Overhead {
     name: &'static str,
     knobs: &'static [&'static str],
@@ -39,7 +39,7 @@ static OVERHEADS: &[Overhead] = &[
     },
 ];
 
-/// Nothing where the run measured no budget: it was not about datagrams.
+/// Returns an empty section if the run measured no budgets: it was not about datagrams.
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     let section = Section::new("overheads", "Overheads of a datagram");
     let budgets = budgets(record);
@@ -80,7 +80,7 @@ fn part(at: Text, size: &SizeBudget) -> Row {
     Row::from(cells)
 }
 
-/// "the start", or the kept step after which it was measured.
+/// Returns when a budget was measured: "the start", or after which kept step.
 fn moment(budget: &Budget, summary: &TuneSummary) -> Text {
     let step = summary.steps.iter().find(|step| step.id == budget.after);
     step.map_or_else(

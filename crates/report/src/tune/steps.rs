@@ -1,4 +1,4 @@
-//! All steps, measured or not, and the settings at start and end.
+//! The sections on all steps, measured or not, and on the changed settings.
 
 use landspeed_record::{Settings, StepSummary, TuneSummary};
 
@@ -6,7 +6,7 @@ use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, T
 use crate::safe;
 use crate::words::{self, Outcome, Primary};
 
-/// Columns of a terminal from which on there is room for the blocks, and for the reasons in a column of their own.
+/// Least terminal widths with a column for the blocks, and with one for the reasons.
 const BLOCKS: usize = 96;
 const REASONS: usize = 132;
 
@@ -88,7 +88,7 @@ fn named(names: &[String]) -> Text {
     names.iter().skip(1).fold(first, |text, name| text.and(", ").with(Look::Code, name))
 }
 
-/// A setting that the run changed: where, knob, start, final.
+/// A setting that the run changed: place, knob, start, final.
 type Changed<'a> = (&'static str, &'a str, &'a str, &'a str);
 
 fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> Vec<Changed<'a>> {
@@ -99,7 +99,7 @@ fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> V
         .collect()
 }
 
-/// Settings that differ between start and end, those that changed alike on both hosts once.
+/// Returns the settings that differ between start and end; a change on both hosts is one row.
 pub(super) fn changed(summary: &TuneSummary) -> Section {
     let (start, last) = (&summary.start_cell, &summary.final_cell);
     let mut rows = differing("host A", &start.a, &last.a);

@@ -1,4 +1,4 @@
-//! What held the path back on the way, and what came of it.
+//! The section on what held the path back during the run, and on the steps that verdicts advised.
 
 use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
@@ -10,7 +10,8 @@ use crate::words::{self, Primary};
 
 const SHOWN: usize = 4;
 
-/// The verdicts of the run and the steps that they brought forward; nothing where the run looked at nothing.
+/// Returns the verdicts of the run and the steps that they moved forward; an empty section if the run has no
+/// expectations.
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     let section = Section::new("verdicts", "What held the path back on the way");
     let Some(of) = &summary.expectations else { return section };
@@ -44,7 +45,7 @@ fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSumm
         .rows(verdicts.map(row))
 }
 
-/// "the start", or the kept step after which the run looked.
+/// Returns when a verdict was given: "the start", or after which kept step.
 fn moment(line: &VerdictLine, summary: &TuneSummary) -> Text {
     let step = summary.steps.iter().find(|step| step.id == line.after);
     step.map_or_else(

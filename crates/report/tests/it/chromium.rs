@@ -1,21 +1,22 @@
-//! A headless Chromium, bounded in time.
+//! Runs a headless Chromium with a time limit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Says that the reader prefers light pages.
+/// Option for a reader who prefers light pages.
 const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
-/// Or dark ones.
+/// Option for a reader who prefers dark pages.
 const DARK: &str = "--blink-settings=preferredColorScheme=0";
-/// How pages are measured: width of the frame in pixels, scheme, and the paper's colour then.
+/// The cases in which pages are measured: width of the frame in pixels, colour scheme, and the expected colour of the
+/// paper.
 const CASES: [(u32, &str, &str); 3] = [
     (1100, LIGHT, "rgb(255, 255, 255)"),
     (1100, DARK, "rgb(18, 23, 28)"),
     (360, LIGHT, "rgb(255, 255, 255)"),
 ];
 
-/// A page around the page: the page's own policy forbids every script, so one outside of it measures.
+/// A page that embeds the tested page: its policy forbids scripts, so a script outside of it measures.
 const FRAME: &str = r#"<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <body style="margin:0"><iframe id="page" width="WIDTH" height="1200" style="border:0" srcdoc="PAGE"></iframe>
 <pre id="result"></pre><script>
@@ -32,7 +33,7 @@ document.getElementById("page").onload = event => {
 };
 </script>"#;
 
-/// The browser of this machine, or a line that says that there is none.
+/// Returns this machine's browser, or prints that there is none.
 pub(crate) fn find() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let folders: Vec<PathBuf> =
@@ -44,7 +45,7 @@ pub(crate) fn find() -> Option<PathBuf> {
     found
 }
 
-/// Opens `page` with more arguments; its profile lies in `folder`. Panics where it does not end by itself.
+/// Opens `page` with additional arguments; the profile is in `folder`. Panics if the browser does not exit by itself.
 pub(crate) fn open(browser: &Path, folder: &Path, page: &Path, more: &[&str]) -> Output {
     let quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"];
     let offline = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
@@ -81,15 +82,16 @@ pub(crate) fn open(browser: &Path, folder: &Path, page: &Path, more: &[&str]) ->
     Output { status, stdout: read(&out), stderr: read(&err) }
 }
 
-/// Messages that the page sent to the console: errors, warnings, refusals of the content policy.
+/// Returns the messages that the page sent to the console: errors, warnings, refusals of the content policy.
 pub(crate) fn console(output: &Output) -> Vec<String> {
     let log = String::from_utf8_lossy(&output.stderr);
     log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect()
 }
 
-/// What `measures` says of `page`, in light, in dark and on a phone, where the page has its paper's colour and does not
-/// scroll sideways. It is the body of a function of the page's `doc` and of `chart(name)`, one of its charts;
-/// `all(where, selector)`, `box(element)` and `inside(chart, marks)`, the marks that are drawn within it, are at hand.
+/// Returns the results of `measures` on `page`, in light, in dark and on a phone. Panics if the page has another
+/// colour or scrolls sideways. `measures` is the body of a function of the page's `doc` and of `chart(name)`, which
+/// returns one of its charts. It may call `all(where, selector)`, `box(element)` and `inside(chart, marks)`, which
+/// counts the marks drawn within the chart.
 pub(crate) fn look(browser: &Path, page: &str, measures: &str) -> [serde_json::Value; 3] {
     CASES.map(|(width, scheme, paper)| {
         let seen = measure(browser, &frame(page, measures, width), scheme);
@@ -116,9 +118,9 @@ fn measure(browser: &Path, harness: &str, scheme: &str) -> serde_json::Value {
     serde_json::from_str(&result.replace("&amp;", "&")).unwrap_or_else(|why| panic!("{why}: {result}"))
 }
 
-/// Takes pictures of a page in light, in dark and on a phone, so many pixels high and on the phone so many; they stay in the
-/// target folder's `tmp/`, to be looked at. Nothing may be said on the console meanwhile, each picture has more than
-/// `least` bytes, and dark must not look like light.
+/// Takes pictures of a page in light, in dark and on a phone, and leaves them in the target folder's `tmp/` for
+/// inspection. `tall` is their height in pixels, `tall_on_phone` that of the phone's. Panics if the page writes to
+/// the console, if a picture has no more than `least` bytes, or if dark looks like light.
 pub(crate) fn pictures(
     browser: &Path,
     (name, page): (&str, &str),

@@ -1,4 +1,4 @@
-//! The forms of every report that need no browser.
+//! Tests of all forms of reports that need no browser.
 
 use landspeed_record::{
     CompareReport, Confirmation, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
@@ -17,7 +17,7 @@ fn every_report_reads_well() {
         let document = kind.document();
         let brief = document.text(WATCHED, Detail::Brief);
         let full = document.text(PLAIN, Detail::Full);
-        // Only who watches gets bars.
+        // Bars are for terminals only.
         assert!(!full.contains(['█', '▏', '▁', '\u{1b}']), "{}: {full}", kind.name);
         insta::assert_snapshot!(format!("{}_watched", kind.name), brief);
         insta::assert_snapshot!(format!("{}_full", kind.name), full);
@@ -32,7 +32,7 @@ fn lines_keep_to_the_width_of_the_terminal() {
             [(60, Detail::Full), (80, Detail::Brief), (120, Detail::Full), (160, Detail::Brief)]
         {
             let shown = kind.document().text(Output { width, ..WATCHED }, detail);
-            // Commands are copied, so they are whole.
+            // Commands are never broken, so that they can be copied.
             let commands = |line: &&str| !line.contains("  landspeed ");
             let longest =
                 shown.lines().filter(commands).max_by_key(|line| line.chars().count()).unwrap_or_default();
@@ -57,13 +57,13 @@ fn without_utf_8_a_report_says_the_same_as_wide() {
 
 #[test]
 fn an_explanation_fits_a_screen_or_two() {
-    // Sizes are measured where they are asked for, and few paths are a link of landspeed's own.
+    // Sizes are measured on request only, and few paths are an emulated link.
     let usual = ExplainReport { per_packet: vec![], answers: vec![], wan: None, ..recorded::explained() };
     let shown = explain(&usual).text(WATCHED, Detail::Brief);
     assert!(shown.lines().count() <= 60, "{} lines:\n{shown}", shown.lines().count());
 }
 
-/// What is said of an empty report, wherever it is printed.
+/// Panics unless `words` are on the page and on the terminal.
 fn said(document: &Document, words: &str) {
     let page = document.page();
     markup::check_figures(&page);
@@ -169,7 +169,7 @@ fn what_was_not_measured_is_not_said() {
     for said in ["NOT confirmed over 30 min", "under load", "What held the path back"] {
         assert!(all.contains(said), "{said} is missing");
     }
-    // As a run with --no-explain or an older record has it.
+    // The record of a run with --no-explain, or an older one.
     (summary.confirmation, summary.expectations, summary.start.loaded_latency_ns) = (None, None, None);
     summary.steps.iter_mut().for_each(|step| step.advised = None);
     record.lines.retain(|line| !matches!(line, Line::Verdict(_)));

@@ -1,4 +1,4 @@
-//! A record may come from a stranger: whatever it holds is shown and not obeyed.
+//! Tests that content of a record, which may come from a stranger, is displayed and cannot control the display.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::recorded::{self, Kind};
 
 const OUTPUT: Output = Output { terminal: true, color: true, ..Output::plain(100) };
 
-/// Everything that can be written of a report; panics where a terminal or a page would act on it.
+/// Prints a report in all forms and returns its page. Panics if a terminal or a browser would act on its content.
 fn check(document: &Document) -> String {
     for detail in [Detail::Brief, Detail::Full] {
         markup::check_terminal(&document.text(OUTPUT, detail));
@@ -25,7 +25,7 @@ fn check(document: &Document) -> String {
     page
 }
 
-/// `change` made to every value that is no list and no map: (name of its field, value).
+/// Applies `change` to every scalar value, with the name of its field.
 fn each(value: &mut Value, key: &str, change: &dyn Fn(&str, &mut Value)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| each(item, key, change)),
@@ -34,15 +34,15 @@ fn each(value: &mut Value, key: &str, change: &dyn Fn(&str, &mut Value)) {
     }
 }
 
-/// A recorded document with fields that may be any value: another word in the place of one of the format's is no report at
-/// all, and some numbers are counts of what a reader must do.
+/// A recorded document, and its fields that may take any value. Other fields hold the format's own words, or counts
+/// that determine a reader's work.
 struct Open {
     kind: Kind,
     keys: BTreeSet<String>,
 }
 
 impl Open {
-    /// All kinds, and of each the fields in which `change` leaves it one of its kind.
+    /// Returns all kinds, each with the fields that `change` can alter without making the document invalid.
     fn all(change: &dyn Fn(&str, &mut Value)) -> Vec<Open> {
         let open = |kind: Kind| {
             let keys = RefCell::new(BTreeSet::new());
@@ -51,7 +51,7 @@ impl Open {
             let honest = kind.document().page().len();
             let may = |key: &String| {
                 let one = Open { kind: kind.clone(), keys: BTreeSet::from([key.clone()]) };
-                // What was observed and is not as it should be is left out, and says nothing any more.
+                // A malformed observation is ignored, which makes the page much shorter.
                 one.changed(change).1.is_some_and(|document| document.page().len() > honest / 10 * 9)
             };
             Open { keys: keys.filter(may).collect(), kind }
@@ -71,7 +71,7 @@ impl Open {
     }
 }
 
-/// The same with at most six lines of a kind in a record.
+/// Keeps at most six lines of each kind in a record.
 fn few(mut kind: Kind) -> Kind {
     if let Value::Array(lines) = &mut kind.json {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -84,7 +84,7 @@ fn few(mut kind: Kind) -> Kind {
     kind
 }
 
-/// Fields that are maps from names that hosts give.
+/// Fields that are maps whose keys come from hosts.
 const MAPS: [&str; 8] = ["cost", "counts", "features", "waiting_in", "layers", "snmp", "softnet", "figures"];
 
 fn rename(value: &mut Value, key: &str, text: &str) {
@@ -106,7 +106,7 @@ fn append(value: &mut Value, text: &str) {
     }
 }
 
-/// Nothing in the forged report does anything that the honest one would not.
+/// Panics if the forged report contains markup that the honest one does not.
 fn check_forged(open: &Open, text: &str) {
     let (forged, document) = open.changed(&|_, value| append(value, text));
     assert_ne!(forged, open.kind.json, "{}: no text was forged", open.kind.name);
@@ -114,11 +114,11 @@ fn check_forged(open: &Open, text: &str) {
     rename(&mut renamed, "", text);
     let document = (open.kind.report)(&renamed).or(document);
     let page = check(&document.expect("still a report"));
-    // A step by another name has no trials, which the page says.
+    // A renamed step has no trials, and the page has a paragraph for that.
     markup::check_within(&page, &(open.kind.document().page() + "<p class=\"absent\"></p>"));
 }
 
-/// Times and sizes out of any measure; counts of what a reader must do stay.
+/// Makes times and sizes implausibly large. Counts that determine a reader's work stay.
 fn overflow(key: &str, value: &mut Value, (float, whole): (f64, u64)) {
     let ends = ["_ns", "_bytes", "samples", "lost", "bins", "sent", "retransmits"];
     match value {

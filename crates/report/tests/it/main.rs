@@ -1,4 +1,4 @@
-//! Reports of what was recorded, in every form.
+//! Tests of all forms of reports on recorded data.
 
 mod chromium;
 mod forms;

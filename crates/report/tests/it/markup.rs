@@ -1,4 +1,4 @@
-//! What a page's source and a terminal's text may consist of.
+//! Checks of the markup of a page and of the text for a terminal.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ struct Tag {
     attributes: Vec<(String, String)>,
 }
 
-/// The start tags of `page`; what stands in its style sheet is no markup. Panics where a tag does not end.
+/// Returns the start tags of `page`, without those in its style sheet. Panics if a tag does not end.
 fn tags(page: &str) -> Vec<Tag> {
     let (before, rest) = page.split_once("<style>").expect("a style sheet");
     let (_, after) = rest.split_once("</style>").expect("the end of the style sheet");
@@ -22,7 +22,7 @@ fn tags(page: &str) -> Vec<Tag> {
     tags
 }
 
-/// The tag whose "<" was just read, and what is behind it.
+/// Returns the tag whose "<" has just been read, and the text after it.
 fn tag(opened: &str) -> (Tag, &str) {
     let name_end = opened.find(|c: char| c.is_whitespace() || c == '>').expect("a tag ends");
     let (name, mut rest) = opened.split_at(name_end);
@@ -43,7 +43,7 @@ fn tag(opened: &str) -> (Tag, &str) {
     }
 }
 
-/// Every tag with its attributes' names, and every class.
+/// Returns all tags, all tags with each attribute's name, and all classes.
 fn vocabulary(page: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for tag in tags(page) {
@@ -58,8 +58,8 @@ fn vocabulary(page: &str) -> BTreeSet<String> {
     words
 }
 
-/// Panics where `page` has a tag, an attribute or a class that `honest` has not, or a character that a
-/// browser acts on instead of showing.
+/// Panics if `page` has a tag, an attribute or a class that `honest` lacks, or a character that a browser acts on
+/// instead of displaying it.
 pub(crate) fn check_within(page: &str, honest: &str) {
     let (own, known) = (vocabulary(page), vocabulary(honest));
     let strange: Vec<&String> = own.difference(&known).collect();
@@ -72,7 +72,7 @@ pub(crate) fn check_within(page: &str, honest: &str) {
     assert_eq!(page.chars().find(acted_on), None);
 }
 
-/// Panics where a place or a size of the drawings of `page` is no finite number.
+/// Panics if a position or a size in the drawings of `page` is not a finite number.
 pub(crate) fn check_figures(page: &str) {
     const PLACES: [&str; 11] = ["x", "y", "width", "height", "cx", "cy", "r", "x1", "x2", "y1", "y2"];
     for tag in tags(page).iter().filter(|tag| tag.name != "meta") {
@@ -92,7 +92,7 @@ pub(crate) fn check_figures(page: &str) {
     }
 }
 
-/// Panics where `text` has an escape other than a colour, or another character that a terminal acts on.
+/// Panics if `text` has an escape other than a colour, or another character that a terminal acts on.
 pub(crate) fn check_terminal(text: &str) {
     for rest in text.split('\u{1b}').skip(1) {
         let code = rest.strip_prefix('[').and_then(|r| r.split_once('m')).map(|(code, _)| code);

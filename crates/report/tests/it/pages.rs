@@ -1,4 +1,4 @@
-//! Pages in a real browser: light, dark, and on a phone.
+//! Tests of pages in a real browser: light, dark, and on a phone.
 
 use landspeed_record::{ExplainedHost, PathTrace};
 use landspeed_report::{compare, explain, tune};
@@ -95,7 +95,7 @@ fn everything_studied_is_drawn() {
     }
 }
 
-/// Every other page keeps to the screen, and says nothing on the console.
+/// Tests that all other pages fit the screen and write nothing to the console.
 #[test]
 fn other_pages_are_drawn_as_well() {
     let Some(browser) = chromium::find() else { return };
@@ -104,7 +104,7 @@ fn other_pages_are_drawn_as_well() {
     }
 }
 
-/// The pictures lie in the target folder's `tmp/`, to be looked at.
+/// Leaves pictures in the target folder's `tmp/` for inspection.
 #[test]
 fn pictures_are_taken_and_nothing_is_said_on_the_console() {
     let Some(browser) = chromium::find() else { return };

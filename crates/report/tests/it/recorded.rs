@@ -1,16 +1,16 @@
-//! What landspeed recorded, a report of each kind: see tests/records/README.md.
+//! Recorded data, a report of each kind; tests/records/README.md describes it.
 
 use landspeed_record::{CompareReport, ExplainReport, Header, Line, MeasureReport, Record, TuneSummary};
 use landspeed_report::{Document, compare, explain, measure, tune};
 use serde_json::Value;
 
-/// A kind of report: what was recorded of it, and how that is printed.
+/// A kind of report: the recorded data, and the function that makes the document.
 #[derive(Clone)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// The recorded document; of a record its lines.
+    /// The recorded document; for a record, its lines.
     pub(crate) json: Value,
-    /// Nothing where a changed document is none of the kind.
+    /// Returns the document, or `None` if a changed value is not of this kind.
     pub(crate) report: fn(&Value) -> Option<Document>,
 }
 

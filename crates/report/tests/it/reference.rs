@@ -1,4 +1,4 @@
-//! Documents are what their reference says.
+//! Tests that the reference page lists all fields of documents.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::recorded;
 
-/// Fields that are maps from names that hosts give.
+/// Fields that are maps whose keys come from hosts.
 const MAPS: [&str; 11] =
     ["cost", "counts", "features", "waiting_in", "layers", "snmp", "softnet", "figures", "a", "b", "flow"];
 
-/// Names of all fields of `value`, those of maps (which are data) left out.
+/// Collects the names of all fields of `value`, except for the keys of maps, which are data.
 fn fields(value: &Value, key: &str, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
@@ -29,7 +29,7 @@ fn fields(value: &Value, key: &str, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Panics where a field of `document` is not on the page that is made from the types.
+/// Panics if a field of `document` is not on the page that is generated from the types.
 fn check(document: &str, least: usize) {
     let page = include_str!("../../../../docs/reference/json.md");
     let mut names = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What a run's result says first, and how much it says.
+//! Tests of the first lines of a run's result, and of its length.
 
 use landspeed_record::{Confirmation, Estimate, Record, StepSummary, TuneSummary};
 use landspeed_report::{Detail, Output, tune};
@@ -11,7 +11,7 @@ fn shown(summary: &TuneSummary, record: &Record) -> String {
     tune(summary, record, "last").text(output, Detail::Brief)
 }
 
-/// The first line of what `changed` makes of the recorded run, with all that follows.
+/// Returns the first line of the result, and all lines, after `changed` has altered the recorded run.
 fn answer(changed: impl FnOnce(&mut TuneSummary)) -> (String, String) {
     let (mut summary, record) = recorded::tuned();
     changed(&mut summary);
@@ -20,7 +20,7 @@ fn answer(changed: impl FnOnce(&mut TuneSummary)) -> (String, String) {
     assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
     let first = all.lines().next().unwrap_or_default().to_owned();
     let said = first.strip_prefix("RESULT   ").expect("the answer first");
-    // A line too long for the terminal goes on below.
+    // A line too long for the terminal continues below.
     assert!(
         page.contains(&format!("<title>{}", said.replace('x', "×").replace('>', "&gt;"))) || said.len() > 60,
         "{said}"
@@ -28,7 +28,7 @@ fn answer(changed: impl FnOnce(&mut TuneSummary)) -> (String, String) {
     (first, all)
 }
 
-/// Whether the words are there, however they are broken into lines.
+/// Panics unless `words` occur, however they are broken into lines.
 fn says(all: &str, words: &str) {
     let line = all.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(line.contains(words), "{words} is missing:\n{all}");
@@ -152,7 +152,7 @@ fn a_placebo_that_is_far_off_speaks_against_the_gain() {
             found.rate = Some(Estimate { ratio: 8.4, low, high });
         }
     };
-    // Nothing is shown by an interval this wide; that it is so wide is said.
+    // An interval this wide proves nothing, so the gain counts; its width is reported.
     let (first, all) = answer(placebo(0.1, 700.0));
     assert!(first.starts_with("RESULT   1 setting proven to help"), "{first}");
     says(&all, "changing nothing measured 0.95x to 8.40x (placebos), more than the gain");

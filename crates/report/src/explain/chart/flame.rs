@@ -1,4 +1,4 @@
-//! A flame graph without a script: nested boxes that clip their own names.
+//! A flame graph without scripts: nested boxes that clip their own names.
 
 use landspeed_record::CostClass;
 use maud::{Markup, html};
@@ -7,13 +7,13 @@ use super::super::flame::{DEEPEST, Flame, NARROWEST, Placed};
 use super::super::words::{grouped, percent};
 use crate::chart::frame::{Frame, Shape, n, short};
 
-/// Height of a level; the style sheet has the same figure.
+/// Height of a level; the style sheet has the same value.
 const LEVEL: f64 = 19.0;
-/// What a share of one is taken for in pixels to choose how much of a name fits, and a letter's width.
+/// Assumed width of the graph and of a letter in pixels, from which the part of a name that fits is computed.
 const WIDTH: f64 = 900.0;
 const LETTER: f64 = 6.4;
 
-/// The graph of one host; `index` makes its ids its own.
+/// Draws the graph of one host; `index` makes its ids unique.
 pub(crate) fn flame(index: usize, host: &str, flame: &Flame) -> Markup {
     let name = format!("flame-{index}");
     let title = format!("Flame graph of {host}");
@@ -31,14 +31,14 @@ pub(crate) fn flame(index: usize, host: &str, flame: &Flame) -> Markup {
 fn boxed(frame: &Placed, levels: usize) -> Markup {
     let y = (levels - 1 - frame.level) as f64 * LEVEL;
     let letters = ((frame.share * WIDTH - 8.0) / LETTER) as usize;
-    // Own time stands at the right end of the frame, as callees stand from its left.
+    // Own time is at the right end of the frame, because callees start at its left.
     let mut end = 1.0;
     let own = frame.own.iter().rev().map(|(class, share)| {
         let wide = share / frame.share;
         end -= wide;
         (*class, end.max(0.0), wide)
     });
-    // Time in what it calls is pale, in the hue of the function's own layer.
+    // Time in callees is pale, in the hue of the function's main layer.
     let kin = frame.own.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(class, _)| *class);
     html! {
         svg class="frame" x=(across(frame.from)) y=(n(y)) width=(across(frame.share)) height=(n(LEVEL - 1.0)) {

@@ -1,4 +1,4 @@
-//! Charts of an explanation, in the manner of [`crate::chart`].
+//! Charts of an explanation, built from the parts in [`crate::chart`].
 
 mod flame;
 mod sizes;

@@ -1,4 +1,4 @@
-//! Cost of a message over its size: what was measured, and the lines that fit.
+//! The chart of a message's cost by its size: measured points, and the fitted lines.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK};
 use landspeed_record::{LayerCost, SizePoint};
@@ -12,16 +12,16 @@ use crate::chart::scale::unit_of;
 use crate::words::Primary;
 
 const ROOM: Room = Room { width: 912.0, names: 122.0, bottom: 330.0 };
-/// Places along a line, beside the two at each step.
+/// Sizes at which a line is computed, in addition to two at each step.
 const PLACES: u32 = 96;
 const STEPS: usize = 24;
-/// Figures outside of this, in nanoseconds, come from no measurement.
+/// Plausible figures in nanoseconds; others come from no measurement.
 const SANE: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 
-/// Layers that are drawn, with the class of their colour.
+/// Layers that are drawn, with the classes of their colours.
 const DRAWN: [(&str, &str); 4] = [(HOST_A, "of-a"), (HOST_B, "of-b"), (BOTH, "of-both"), (LINK, "of-link")];
 
-/// A layer, in units of so many nanoseconds.
+/// Returns the series of a layer, in units of `per` nanoseconds.
 fn series(sweep: &Sweep<'_>, (name, class): (&'static str, &'static str), per: f64) -> Option<Series> {
     let sane = |ns: f64| Some(ns).filter(|ns| SANE.contains(ns));
     let point = |point: &&SizePoint| {
@@ -47,7 +47,8 @@ fn series(sweep: &Sweep<'_>, (name, class): (&'static str, &'static str), per: f
     })
 }
 
-/// Sizes at which a line is computed: alike on a logarithmic axis, and both sides of each step.
+/// Returns the sizes at which a line is computed: evenly spaced on a logarithmic axis, and at both sides of each
+/// step.
 fn places(sweep: &Sweep<'_>) -> Vec<Bytes> {
     let ends = (sweep.points.first(), sweep.points.last());
     let (Some(first), Some(last)) = ends else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The window over time.
+//! The chart of TCP's windows over time.
 
 use maud::{Markup, html};
 
@@ -58,7 +58,7 @@ fn caption(window: &Window) -> Markup {
     let again: f64 = window.retransmits.iter().map(|r| r.1 as f64).sum();
     let tight = window.tracks.iter().any(|t| t.bound == Bound::InFlight);
     html! {
-        // A phone shows the names at the ends of the lines only after scrolling.
+        // The names at the ends of the lines are outside a phone's screen until one scrolls.
         ul class="legend narrow" {
             @for track in &window.tracks {
                 li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class={ "track " (track.bound.told().1) } { path class="curve" d="M0 8h16" {} } } (track.bound.told().0) }
