@@ -1,4 +1,4 @@
-//! Generic netlink: families by name.
+//! Generic netlink: families, looked up by name.
 
 use crate::attr::{Attrs, Body};
 use crate::channel::Channel;
@@ -47,7 +47,7 @@ impl Answer {
     }
 }
 
-/// The start of a request: command, version 1.
+/// Returns the start of a request: the command, version 1.
 pub(crate) fn command(command: u8) -> Body {
     Body::new(&[command, 1, 0, 0])
 }
