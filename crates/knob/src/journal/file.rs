@@ -38,7 +38,7 @@ enum Second {
     None(String),
 }
 
-/// "net-7.jsonl".
+/// Returns the file name of a namespace's journal: "net-7.jsonl".
 pub(super) fn name_of(netns_cookie: u64) -> String {
     format!("net-{netns_cookie}.jsonl")
 }

@@ -140,7 +140,7 @@ impl Guardian {
         match message {
             ToGuardian::Heartbeat {} => {
                 self.lease.heartbeat(now);
-                // The kernel keeps its messages about devices for a limited time only.
+                // The kernel's buffer for messages about devices is limited.
                 self.ledger.note_departures();
             }
             ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
