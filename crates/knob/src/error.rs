@@ -28,7 +28,8 @@ pub enum Error {
     /// The guardian allowed no write, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// The journal or its guardian failed, so nothing was changed.
+    /// The journal or its guardian failed, so nothing was changed; or a write could not be reverted and is restored
+    /// at the end of the run.
     #[error("journal: {0}")]
     Journal(String),
 }

@@ -11,7 +11,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use crate::attr::{Attrs, Body, u32_at};
 use crate::error::Failure;
 
-/// struct nlmsghdr: length, type, flags, sequence number, port id.
+/// Size in bytes of struct nlmsghdr: length, type, flags, sequence number, port id.
 const HEADER: usize = 16;
 const ACK_TLVS_MSG: u16 = 1;
 /// Timeout of one receive call. The kernel answers within the send call, so it expires only if something is broken.

@@ -4,7 +4,7 @@ use crate::attr::{Attrs, Body};
 use crate::channel::Channel;
 use crate::error::{During, Error, Failure};
 
-/// struct genlmsghdr: command, version, reserved.
+/// Size in bytes of struct genlmsghdr: command, version, reserved.
 const HEADER: usize = 4;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;

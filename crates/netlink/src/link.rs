@@ -46,7 +46,7 @@ pub struct Link {
     /// Index within its namespace.
     pub index: u32,
     pub name: String,
-    /// "veth", "bridge", ...; `None` for physical devices and the loopback.
+    /// Kind: "veth", "bridge", ...; `None` for physical devices and the loopback.
     pub kind: Option<String>,
     /// `IFF_*` flags.
     pub flags: u32,

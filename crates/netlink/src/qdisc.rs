@@ -19,11 +19,11 @@ const ROOT: u32 = u32::MAX;
 #[serde(deny_unknown_fields)]
 pub struct Qdisc {
     pub index: u32,
-    /// "fq_codel", "mq", "noqueue", ...
+    /// Kind: "fq_codel", "mq", "noqueue", ...
     pub kind: String,
     /// Handle, with the major number in the upper 16 bits; 0 for a qdisc that the kernel installed by default.
     pub handle: u32,
-    /// Parent class; see [`Qdisc::is_root`].
+    /// Handle of the parent class; see [`Qdisc::is_root`].
     pub parent: u32,
     /// Options as the kernel lists them, if there are any.
     pub options: Option<RawMessage>,

@@ -15,7 +15,7 @@ const STATS_PKT64: u16 = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueStats {
     pub index: u32,
-    /// "tbf", "fq_codel", "noqueue".
+    /// Kind: "tbf", "fq_codel", "noqueue".
     pub kind: String,
     /// Handle, with the major number in the upper 16 bits and a class's minor number in the lower; 0 for a qdisc that
     /// the kernel installed by default.

@@ -76,7 +76,7 @@ impl fmt::Debug for Route {
 }
 
 impl fmt::Display for Route {
-    /// "fd00::/64 via fe80::1 dev 3 metric 1024 table 254".
+    /// Formats the route: "fd00::/64 via fe80::1 dev 3 metric 1024 table 254".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.destination().fmt(f)?;
         self.gateway().map_or(Ok(()), |gateway| write!(f, " via {gateway}"))?;

@@ -1,4 +1,4 @@
-//! Which processor works on a packet: files of the device's queues, and of its interrupts.
+//! Steering: which processor works on a packet, in files of the device's queues and of its interrupts.
 
 mod interrupt;
 mod queue;

@@ -1,4 +1,4 @@
-//! The promises, and how each is checked.
+//! The promises of every knob, and their checks.
 
 use landspeed_knob::{Disturbs, Factor, Knob, Place, Scope, System};
 
