@@ -33,8 +33,8 @@ pub struct Place {
     pub device: String,
 }
 
-/// A setting of the host, read and written where the kernel keeps it. The [`journal`](crate::journal) module does
-/// journal, verification and restoring.
+/// A setting of the host, read and written where the kernel keeps it. The [`journal`](crate::journal) module journals
+/// writes, verifies them and restores values.
 pub trait HostKnob: Sync {
     /// Returns the current value in the domain's spelling.
     ///

@@ -29,8 +29,8 @@ use super::{JournalError, Lookup};
 
 /// Its role as a daemon, by which other runs recognise it.
 pub(super) const ROLE: &str = "guardian";
-/// How long an agent whose lease ran out during a write gets to finish it before it is killed, beside the knob's time
-/// in the table.
+/// How long an agent whose lease ran out during a write gets to finish it before it is killed, in addition to the
+/// time that the table gives the knob.
 const GRACE: Duration = Duration::from_secs(3);
 /// Number of attempts to restore, because some refusals are temporary: a busy driver, a link that comes up.
 const TRIES: usize = 3;
