@@ -117,7 +117,7 @@ fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
     }
 }
 
-/// The restoring of the settings of one device.
+/// The state of restoring one device's settings.
 struct SideEffects {
     spot: Spot,
     number: u32,
