@@ -1,4 +1,4 @@
-//! Reaching a device: its name, which comes over the wire, and the sysfs that shows its namespace.
+//! Access to a device: checks of its name, which comes over the wire, and the sysfs of its namespace.
 
 use std::io;
 
@@ -10,15 +10,15 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use crate::file::KernelFile;
 use crate::{Error, Place};
 
-/// The place's device name, safe as one component of a path.
+/// Returns the name of the place's device if it is safe as one component of a path.
 pub(crate) fn name(place: &Place) -> Result<&str, Error> {
     let name = place.device.as_str();
     let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));
     is_name(name).then_some(name).ok_or_else(no_name)
 }
 
-/// Whether the kernel could have given a device this name (dev_valid_name), and it is safe as one
-/// component of a path. Netlink knows more names; their settings under /proc could not be reached.
+/// Returns true if the kernel could have given a device this name (dev_valid_name) and it is safe as one component of
+/// a path. Netlink allows more names, but the settings of such a device under /proc could not be reached.
 pub(crate) fn is_name(name: &str) -> bool {
     let good = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b':';
     // "all" and "default" have other meanings below /proc/sys/net.
@@ -26,7 +26,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
 }
 
-/// Whether a driver makes devices of the kernel's own, without hardware.
+/// Returns true for a driver of virtual devices, which have no hardware.
 pub(crate) fn is_virtual(driver: &str) -> bool {
     ["veth", "bridge", "ifb", "dummy", "tun", "vlan", "macvlan", "ipvlan", "bond", "team"].contains(&driver)
 }
@@ -41,16 +41,16 @@ pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
 
 /// The sysfs of this thread's network namespace.
 ///
-/// /sys shows the devices of the namespace that it was mounted in, not of the one that asks: after setns it
-/// would show, and change, another host's device of the same name. So a mount of our own is made, which
-/// belongs to no mount table and is gone when dropped.
+/// /sys shows the devices of the namespace in which it was mounted, not of the one that reads it. After setns it
+/// would show, and change, another host's device of the same name. Therefore a private mount is made, which belongs
+/// to no mount table and disappears when dropped.
 pub(crate) struct Sysfs(OwnedFd);
 
 impl Sysfs {
-    /// Opens it.
+    /// Opens the sysfs of this thread's network namespace.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without CAP_SYS_ADMIN, unless /sys shows this very namespace.
+    /// Returns [`Error::Unavailable`] without CAP_SYS_ADMIN, unless /sys shows this very namespace.
     pub(crate) fn open() -> Result<Self, Error> {
         let own = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC).and_then(|fs| {
             fsconfig_create(&fs)?;
@@ -62,7 +62,7 @@ impl Sysfs {
         }
     }
 
-    /// /sys itself, where the devices it shows are the namespace's by name and number.
+    /// Opens /sys itself, if the names and indexes of its devices are those of this namespace.
     fn shared() -> Result<Self, Error> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open("/sys", flags, Mode::empty())
@@ -88,7 +88,7 @@ impl Sysfs {
         KernelFile::below(knob, &self.0, path)
     }
 
-    /// The names in a folder, in the order of their numbers ("rx-2" before "rx-10").
+    /// Returns the names in a folder in the order of their numbers ("rx-2" before "rx-10").
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let names = rustix::fs::openat(&self.0, path, flags, Mode::empty()).and_then(|folder| {
@@ -102,7 +102,7 @@ impl Sysfs {
     }
 }
 
-/// A name as what precedes its last number, and that number.
+/// Splits a name into the part before its last number and that number.
 fn natural(name: &str) -> (&str, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem, name[stem.len()..].parse().unwrap_or(0))

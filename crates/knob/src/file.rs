@@ -1,4 +1,4 @@
-//! Reading and writing the kernel's one-value files under /proc and /sys.
+//! Reading and writing the kernel's files under /proc and /sys that hold one value.
 
 use std::io::{self, Read, Write};
 
@@ -9,10 +9,10 @@ use crate::device::Sysfs;
 use crate::{Error, HostKnob, Limits, Place};
 use landspeed_factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
-/// Longest text that is read; the kernel's one-value files hold one page.
+/// Longest text that is read, in bytes. The kernel's files of one value hold at most a page.
 const LONGEST: u64 = 65_536;
 
-/// A file of the kernel's, on behalf of a knob that errors name.
+/// A file of the kernel, with the name of the knob for errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelFile<'a> {
     knob: &'a str,
@@ -25,12 +25,12 @@ impl<'a> KernelFile<'a> {
         KernelFile { knob, dir: rustix::fs::CWD, path }
     }
 
-    /// A file below an open directory, for mounts that have no path of their own.
+    /// Returns a file below an open directory, for mounts without a path.
     pub(crate) fn below(knob: &'a str, dir: &'a impl AsFd, path: &'a str) -> Self {
         KernelFile { knob, dir: dir.as_fd(), path }
     }
 
-    /// Its text, every run of white space made one space.
+    /// Reads the text and replaces each run of white space by one space.
     pub(crate) fn read(self) -> Result<String, Error> {
         let text = self.open(OFlags::RDONLY).and_then(|file| {
             let mut text = String::new();
@@ -43,7 +43,7 @@ impl<'a> KernelFile<'a> {
         }
     }
 
-    /// Writes `text` in one call, which is how the kernel takes a value of several numbers.
+    /// Writes `text` in one call, as the kernel requires for a value of several numbers.
     pub(crate) fn write(self, text: &str) -> Result<(), Error> {
         let written = self.open(OFlags::WRONLY).and_then(|file| {
             let wrote = std::fs::File::from(file).write(text.as_bytes())?;
@@ -56,10 +56,10 @@ impl<'a> KernelFile<'a> {
         }
     }
 
-    /// Whether it could be written, without opening it.
+    /// Checks, without opening it, that the file can be written.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], with the reason, where it could not.
+    /// Returns [`Error::Unavailable`] with the reason if it cannot.
     pub(crate) fn writable(self) -> Result<(), Error> {
         match rustix::fs::accessat(self.dir, self.path, Access::WRITE_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(()),
@@ -86,28 +86,28 @@ impl<'a> KernelFile<'a> {
     }
 }
 
-/// Whether a file is not there at all, or answers that what it stands for is not there (xps_cpus of a
-/// device with one queue: ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
+/// Returns true if a file does not exist, or reports that its setting does not (xps_cpus of a device with one queue:
+/// ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
 fn lacks(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
-/// How the kernel spells a value in a file.
+/// The spelling of a value in a file of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// As in the table.
+    /// The table's spelling.
     Plain,
     /// 0 and 1 for off and on.
     Bit,
-    /// 0 and 1 for on and off: the file says what is disabled.
+    /// 0 and 1 for on and off, because the file says what is disabled.
     Disabled,
     Mask,
-    /// A list of processors, one at least.
+    /// A list of at least one processor.
     List,
 }
 
 impl Text {
-    /// `None` of a text that could not be put back exactly.
+    /// Returns `None` for a text that could not be restored exactly.
     fn decode(self, text: &str) -> Option<String> {
         match (self, text) {
             (Text::Plain, _) => Some(text.to_owned()),
@@ -129,7 +129,7 @@ impl Text {
     }
 }
 
-/// A bitmap as the kernel prints it (%*pb: 32-bit words in hex, the highest first, joined by commas).
+/// Converts a bitmap as the kernel prints it (%*pb: 32-bit words in hex, highest first, joined by commas) to a list.
 fn mask_to_list(mask: &str) -> Option<String> {
     let mut cpus = Vec::new();
     for (n, word) in mask.split(',').rev().enumerate() {
@@ -140,7 +140,7 @@ fn mask_to_list(mask: &str) -> Option<String> {
     cpus.last().is_none_or(|last| *last <= MAX_CPU).then(|| print_cpus(&cpus))
 }
 
-/// The hexadecimal mask of a list of processors, as /sys takes it: words of 32 bits, greatest first.
+/// Converts a list of processors to the hexadecimal mask that /sys accepts: words of 32 bits, highest first.
 pub(crate) fn list_to_mask(list: &str) -> Option<String> {
     let cpus = parse_cpus(list)?;
     let mut words = vec![0u32; cpus.last().map_or(1, |last| *last as usize / 32 + 1)];
@@ -150,7 +150,7 @@ pub(crate) fn list_to_mask(list: &str) -> Option<String> {
     Some(words.iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(","))
 }
 
-/// A setting that is in a file of each member (queue, interrupt, processor), or in one file.
+/// A setting in one file, or in one file of each member (queue, interrupt, processor).
 pub(crate) struct Files {
     knob: &'static str,
     text: Text,
@@ -159,7 +159,7 @@ pub(crate) struct Files {
     choices: fn() -> Vec<String>,
 }
 
-/// The files of a setting's members, in the members' order: below a sysfs, or by absolute paths.
+/// The files of a setting's members in the members' order, below a sysfs or with absolute paths.
 pub(crate) struct Members(pub(crate) Option<Sysfs>, pub(crate) Vec<String>);
 
 impl Members {
@@ -169,7 +169,7 @@ impl Members {
 }
 
 impl Files {
-    /// `find` says why there are none.
+    /// Returns a setting in the files that `find` returns; its error says why there are none.
     pub(crate) const fn new(
         knob: &'static str,
         text: Text,
@@ -178,12 +178,12 @@ impl Files {
         Files { knob, text, find, obstacle: |_| Ok(()), choices: Vec::new }
     }
 
-    /// Not written where `obstacle` says so, though its files could be.
+    /// Makes [`HostKnob::can_write`] also return the error of `obstacle`, even if the files could be written.
     pub(crate) const fn unless(self, obstacle: fn(&Place) -> Result<(), Error>) -> Files {
         Files { obstacle, ..self }
     }
 
-    /// `choices` are the values that this host offers.
+    /// Makes `choices` return the values that this host offers.
     pub(crate) const fn offering(self, choices: fn() -> Vec<String>) -> Files {
         Files { choices, ..self }
     }

@@ -2,8 +2,8 @@
 
 use crate::{Error, Factor};
 
-/// A row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. Errors of the setting name
-/// the knob, so it takes the name first.
+/// Makes a row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. The setting gets
+/// the name first, because its errors contain it.
 macro_rules! knob {
     (
         $base:ident, $name:literal,
@@ -17,52 +17,57 @@ macro_rules! knob {
     };
 }
 
-/// A knob: what is known of it, and how it is read and turned.
+/// A knob: its declaration, and how it is read and written.
 #[derive(Clone, Copy)]
 pub struct Knob {
-    /// What is known of it.
+    /// The declaration: name, domain, proposals and so on.
     pub factor: Factor,
-    /// How it is read and turned.
+    /// How the knob is read and written.
     pub setting: &'static dyn HostKnob,
 }
 
-/// Where a system knob is turned: this process's network namespace, and a device in it.
+/// The place of a knob: a device in this process's network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The device that faces the peer.
     pub device: String,
 }
 
-/// A setting of the host, read and written where the kernel keeps it. Journal, verification and
-/// rollback are not its business: see the journal module.
+/// A setting of the host, read and written where the kernel keeps it. The [`journal`](crate::journal) module journals
+/// writes, verifies them and restores values.
 pub trait HostKnob: Sync {
-    /// The value now, in the domain's spelling. [`Error::Unavailable`] says why this host lacks it.
+    /// Returns the current value in the domain's spelling.
+    ///
+    /// # Errors
+    /// Returns [`Error::Unavailable`] with the reason if this host lacks the knob.
     fn read(&self, place: &Place) -> Result<String, Error>;
 
-    /// Writes `value`, which lies in the domain, and nothing else. Also to be called where it reads so
-    /// already: an offload that is off only for want of another is made to stay off.
+    /// Writes `value`, which is in the domain, and changes nothing else. It is also called when the knob already
+    /// reads `value`: an offload that is off only because it needs another one then stays off when that one comes on.
     fn write(&self, place: &Place, value: &str) -> Result<(), Error>;
 
-    /// Whether a write could succeed, as far as can be told without one: nothing is changed.
-    /// [`Error::Unavailable`] says why not.
+    /// Checks whether a write could succeed, as far as that is possible without changing anything.
+    ///
+    /// # Errors
+    /// Returns [`Error::Unavailable`] with the reason if a write would fail.
     fn can_write(&self, _place: &Place) -> Result<(), Error> {
         Ok(())
     }
 
-    /// What this host says of the values that it takes.
+    /// Returns the limits of this host for the knob's values.
     fn limits(&self, _place: &Place) -> Result<Limits, Error> {
         Ok(Limits::default())
     }
 }
 
-/// What a host says of a knob's values, beyond the table's domain.
+/// Limits of a host for a knob's values, beyond the table's domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest value that it takes.
+    /// The greatest value that the host accepts.
     pub most: Option<u64>,
-    /// The values that it offers; empty where it does not say.
+    /// The values that the host offers; empty if it does not list them.
     pub choices: Vec<String>,
-    /// How many members (queues, features, processors) one value stands for.
+    /// Number of members (queues, features, processors) that one value covers.
     pub members: u32,
 }
 

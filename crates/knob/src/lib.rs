@@ -1,7 +1,7 @@
-//! Knobs: settings of hosts that can be probed, turned, read back and rolled back.
+//! Knobs: settings of hosts that can be probed, changed, read back and restored.
 //!
-//! One folder per family of knobs, each with a `KNOBS` slice; [`table`] joins them. Everything else
-//! (names, `--help`, docs/reference/knobs, proposals, tests) derives from the table.
+//! Each family of knobs has one folder with a `KNOBS` slice, and [`table`] joins them. Everything else (names,
+//! `--help`, docs/reference/knobs, proposals, tests) derives from the table.
 
 #![warn(missing_docs)]
 

@@ -1,16 +1,16 @@
-//! In which order several knobs of one host are turned.
+//! The order in which several knobs of one host are changed.
 
 use landspeed_record::Settings;
 
 use crate::Knob;
 use crate::table::all;
 
-/// The changes that lead from `now` to `wanted` on one host, in an order in which each takes: what a knob
-/// needs is turned before it where the need comes to be met, and after it where it ceases to be. TSO is turned
-/// on behind checksums and off before them; a fixed interrupt delay is set once the adaptive one is off, and
-/// put back before that is on again. Else in the table's order.
+/// Returns the changes that lead from `now` to `wanted` on one host, in an order in which each takes effect. A change
+/// that meets a knob's need comes before that knob, and a change that ends such a need comes after it. TSO is
+/// switched on after checksums and off before them; a fixed interrupt delay is set after the adaptive one is switched
+/// off, and restored before it is switched on again. Otherwise the order is that of the table.
 ///
-/// Knobs that `now` does not name are turned; names that are not in the table are left out.
+/// Knobs that `now` does not contain are changed. Names that are not in the table are left out.
 pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)> {
     let mut order = Order { now, wanted, begun: Vec::new(), placed: Vec::new() };
     for knob in all() {
@@ -32,8 +32,8 @@ impl Order<'_> {
         self.wanted.get(knob).is_some_and(|value| self.now.get(knob) != Some(value))
     }
 
-    /// Places a knob behind those that must be turned before it. Each is begun once, so this ends even where
-    /// needs should come to form a ring.
+    /// Places a knob after those that must be changed before it. Each knob is begun only once, so this ends even if
+    /// needs form a cycle.
     fn place(&mut self, knob: &'static Knob) {
         let name = knob.factor.name;
         if !self.changes(name) || self.begun.contains(&name) {
@@ -43,7 +43,7 @@ impl Order<'_> {
         let wants = |(need, value): &(&str, &str)| self.wanted.get(*need).is_some_and(|v| v == value);
         let met: Vec<&str> =
             knob.factor.needs.iter().filter(|need| wants(need)).map(|(need, _)| *need).collect();
-        // Those that need what this one is about to stop being.
+        // Knobs that need the value that this knob is about to lose.
         let lost = |other: &&Knob| {
             let loses = |(need, value): &(&str, &str)| *need == name && self.wanted[name] != *value;
             other.factor.needs.iter().any(loses)

@@ -1,4 +1,4 @@
-//! What a host's knobs are set to, and which can be turned. Nothing is changed.
+//! Probing: reads the values of a host's knobs and finds out which can be changed, without changing any.
 
 use landspeed_record::KnobState;
 
@@ -6,17 +6,16 @@ use crate::journal::in_initial_netns;
 use crate::table::all;
 use crate::{Knob, Limits, Place, Scope};
 
-/// CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
+/// Number of CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 
-/// Every system knob of the table on the path over the place's device, with the reason where it cannot be
-/// turned here.
+/// Returns the state of every knob of the table at `place`, with the reason if it cannot be changed there.
 pub fn probe(place: &Place) -> Vec<KnobState> {
     all().map(|knob| knob.probe(place)).collect()
 }
 
 impl Knob {
-    /// What it is set to, or the reason why it cannot be turned here.
+    /// Returns the knob's value and limits, and the reason if it cannot be changed here.
     pub fn probe(&self, place: &Place) -> KnobState {
         let mut state = KnobState { knob: self.factor.name.into(), ..KnobState::default() };
         match self.setting.read(place) {

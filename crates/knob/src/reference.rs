@@ -1,4 +1,4 @@
-//! The pages of docs/reference/knobs, written from the table.
+//! The pages of docs/reference/knobs, generated from the table.
 
 use std::fmt::Write;
 
@@ -12,8 +12,8 @@ const HEAD: &str = "<!-- Written from the knob table by `make docs`. Edit the ta
 const INTRODUCTION: &str = "Every setting that landspeed can probe, turn, verify and put back. \
                             `landspeed knobs` shows what this host's are set to.";
 
-/// Every page as (path within the project, Markdown), the index first. Pure: the same table gives the
-/// same text.
+/// Returns every page as (path within the project, Markdown), the index first. The same table always gives the same
+/// text.
 pub fn pages() -> Vec<(String, String)> {
     let path = |name: &str| format!("docs/reference/knobs/{name}.md");
     let family = |family: &Family| (path(family.name), family_page(family));

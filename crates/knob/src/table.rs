@@ -1,27 +1,27 @@
-//! The one table of knobs.
+//! The table of all knobs.
 
 use landspeed_factor::{Error, Factor};
 
 use crate::{Knob, cpu, link, napi, nic, offload, steering, sysctl};
 
-/// Knobs of one kind: one folder of this crate, one page of the reference.
+/// Knobs of one kind, with one folder of this crate and one page of the reference.
 #[derive(Clone, Copy)]
 pub struct Family {
-    /// Its name: "offload".
+    /// Name of the family, such as "offload".
     pub name: &'static str,
-    /// What its knobs are, one line.
+    /// Description of its knobs in one line.
     pub about: &'static str,
     knobs: &'static [&'static [Knob]],
 }
 
 impl Family {
-    /// Its knobs, in the table's order.
+    /// Returns the knobs of the family in the table's order.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Knob> + use<> {
         self.knobs.iter().flat_map(|part| part.iter())
     }
 }
 
-/// All families. Each knob stands behind those it needs.
+/// All families. Each knob comes after those that it needs.
 pub const FAMILIES: &[Family] = &[
     Family { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
     Family { name: "link", about: "settings of the link", knobs: link::KNOBS },
@@ -36,24 +36,30 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "cpu", about: "how fast processors run and how deep they sleep", knobs: cpu::KNOBS },
 ];
 
-/// Every knob, each behind those it needs.
+/// Returns every knob, each after those that it needs.
 pub fn all() -> impl Iterator<Item = &'static Knob> {
     FAMILIES.iter().flat_map(Family::knobs)
 }
 
-/// What is known of every knob.
+/// Returns the declaration of every knob.
 pub fn factors() -> impl Iterator<Item = &'static Factor> {
     all().map(|knob| &knob.factor)
 }
 
-/// The knob of this name.
+/// Returns the knob with this name.
+///
+/// # Errors
+/// Returns an error for an unknown name.
 pub fn find(name: &str) -> Result<&'static Knob, Error> {
     let found = all().find(|knob| knob.factor.name == name);
     found.ok_or_else(|| Error::unknown(name, factors().map(|factor| factor.name)))
 }
 
-/// Whether `value` may be written to the knob `name`: what comes over the wire or from a file passes here
-/// before anything is touched.
+/// Checks that `value` may be written to the knob `name`. Values from the wire or from a file are checked here before
+/// anything is changed.
+///
+/// # Errors
+/// Returns an error for an unknown name or a value outside the knob's domain.
 pub fn check(name: &str, value: &str) -> Result<(), Error> {
     find(name)?.factor.check(value)
 }

@@ -1,4 +1,4 @@
-//! IP addresses of links, with all that is needed to put one back as it was.
+//! IP addresses of links, with everything that is needed to restore one exactly.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use crate::channel::flag;
 use crate::error::{During, Error, Failure};
 use crate::rtnl::Rtnl;
 
-/// struct ifaddrmsg.
+/// Size of struct ifaddrmsg in bytes.
 const HEADER: usize = 8;
 
 /// `IFA_*` of linux/if_addr.h.
@@ -31,19 +31,20 @@ mod ifa {
 pub struct AddressFlags(pub u32);
 
 impl AddressFlags {
-    /// IPv6: a temporary (privacy) address, which only the kernel can make. IPv4: not the first of its prefix.
+    /// IPv6: a temporary (privacy) address, which only the kernel can make. IPv4: a secondary address, not the first
+    /// of its prefix.
     pub const TEMPORARY: Self = AddressFlags(0x01);
-    /// Not checked for duplicates: usable at once.
+    /// The address is not checked for duplicates and is usable immediately.
     pub const NODAD: Self = AddressFlags(0x02);
     pub const DADFAILED: Self = AddressFlags(0x08);
-    /// Past its preferred lifetime.
+    /// The address is past its preferred lifetime.
     pub const DEPRECATED: Self = AddressFlags(0x20);
-    /// The check for duplicates is under way.
+    /// The check for duplicates is in progress.
     pub const TENTATIVE: Self = AddressFlags(0x40);
-    /// Passing states that the kernel sets by itself.
+    /// Temporary states that the kernel sets itself.
     const STATE: u32 = Self::DADFAILED.0 | Self::DEPRECATED.0 | Self::TENTATIVE.0 | 0x04;
 
-    /// Whether all of `other` are set.
+    /// Returns true if all flags of `other` are set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -61,29 +62,30 @@ impl std::ops::BitOr for AddressFlags {
 pub struct Address {
     pub index: u32,
     pub address: IpAddr,
-    /// Length of its prefix in bits.
+    /// Length of the prefix in bits.
     pub prefix_len: u8,
     /// `RT_SCOPE_*`: 0 global, 253 link, 254 host.
     pub scope: u8,
     pub flags: AddressFlags,
-    /// The other end of a point-to-point link; the prefix is then the peer's.
+    /// Address of the other end of a point-to-point link. The prefix is then that of the peer.
     pub peer: Option<IpAddr>,
     /// IPv4 broadcast address.
     pub broadcast: Option<IpAddr>,
     /// IPv4 label ("eth0:1").
     pub label: Option<String>,
-    /// Seconds left of its life; `None`: for ever.
+    /// Remaining lifetime in seconds; `None` if unlimited.
     pub valid_s: Option<u32>,
-    /// Seconds left for new connections; `None`: for ever.
+    /// Remaining time in seconds during which new connections may use the address; `None` if unlimited.
     pub preferred_s: Option<u32>,
-    /// Metric of its prefix route, where not the default.
+    /// Metric of the prefix route, if it is not the default.
     pub metric: Option<u32>,
-    /// Who made it (`IFAPROT_*`, Linux 5.18): 1 loopback, 2 router advertisement, 3 link-local.
+    /// Origin of the address (`IFAPROT_*`, Linux 5.18): 1 loopback, 2 router advertisement, 3 link-local.
     pub proto: Option<u8>,
 }
 
 impl Address {
-    /// A permanent address with global scope, usable at once (IPv6: no duplicate address detection).
+    /// Returns a permanent address with global scope that is usable immediately (IPv6: without duplicate address
+    /// detection).
     pub fn new(index: u32, address: IpAddr, prefix_len: u8) -> Self {
         let broadcast = match address {
             IpAddr::V4(v4) if prefix_len < 31 => {
@@ -108,14 +110,15 @@ impl Address {
         }
     }
 
-    /// Whether it is a temporary (privacy) address. The flag means "secondary" on IPv4.
+    /// Returns true for a temporary (privacy) IPv6 address. On IPv4 the same flag means "secondary".
     pub fn is_temporary(&self) -> bool {
         self.address.is_ipv6() && self.flags.contains(AddressFlags::TEMPORARY)
     }
 
-    /// Whether both say the same but for what time alone changes: lifetimes that run, and duplicate
-    /// address detection that is under way. Of labels only what stands behind the name of the interface counts: the name
-    /// follows when that is renamed (inetdev_changename in net/ipv4/devinet.c).
+    /// Returns true if both addresses are equal except for lifetimes that run down and states that the kernel sets,
+    /// such as duplicate address detection in progress. Of a label only the part behind the interface's name is
+    /// compared, because the kernel changes the rest when the interface is renamed (inetdev_changename in
+    /// net/ipv4/devinet.c).
     pub fn same_as(&self, other: &Address) -> bool {
         let timeless = |a: &Address| Address {
             flags: AddressFlags(a.flags.0 & !AddressFlags::STATE),
@@ -183,13 +186,13 @@ impl fmt::Display for Address {
     }
 }
 
-/// `AF_INET` or `AF_INET6`.
+/// Returns `AF_INET` or `AF_INET6`.
 pub(crate) fn family(ip: IpAddr) -> u8 {
     if ip.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 }
 }
 
 impl Rtnl {
-    /// IPv4 and IPv6 addresses of one link, in the kernel's order (the first IPv4 address of a prefix is
+    /// Returns the IPv4 and IPv6 addresses of one link in the kernel's order (the first IPv4 address of a prefix is
     /// its primary one).
     pub fn addresses(&self, index: u32) -> Result<Vec<Address>, Error> {
         let mut header = [0u8; HEADER];
@@ -201,17 +204,23 @@ impl Rtnl {
         self.addresses_under(&[0; HEADER]).during(|| "list addresses".into())
     }
 
-    /// Adds an address. [`Error::is_present`] where the link has it already.
+    /// Adds an address.
+    ///
+    /// # Errors
+    /// Returns an error with [`Error::is_present`] if the link already has the address.
     pub fn add_address(&self, address: &Address) -> Result<(), Error> {
         self.new_address(address, flag::EXCL, "add")
     }
 
-    /// Adds an address, or gives the one that is there these flags and lifetimes.
+    /// Adds an address, or sets the flags and lifetimes of the existing one.
     pub fn replace_address(&self, address: &Address) -> Result<(), Error> {
         self.new_address(address, flag::REPLACE, "put back")
     }
 
-    /// Removes an address. [`Error::is_absent`] where it is gone already.
+    /// Removes an address.
+    ///
+    /// # Errors
+    /// Returns an error with [`Error::is_absent`] if the link does not have the address.
     pub fn delete_address(&self, address: &Address) -> Result<(), Error> {
         let done = self.channel.request(libc::RTM_DELADDR, 0, &address.key());
         done.map(drop).during(|| format!("delete address {address} of link number {}", address.index))

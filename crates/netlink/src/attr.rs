@@ -1,12 +1,12 @@
-//! Netlink attributes as bytes: read without copying, written in place.
+//! Netlink attributes as bytes, read without copying and written in place.
 //!
-//! Layout: <https://docs.kernel.org/userspace-api/netlink/intro.html>. Attributes that this crate does not
-//! know pass through untouched, which is what makes an exact put-back possible.
+//! Layout: <https://docs.kernel.org/userspace-api/netlink/intro.html>. Attributes that this crate does not know pass
+//! through unchanged, which makes an exact restore possible.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const HEADER: usize = 4;
-/// Marks an attribute that holds attributes.
+/// Flag of an attribute that contains attributes.
 const NESTED: u16 = 0x8000;
 const KIND_MASK: u16 = 0x3fff;
 
@@ -14,17 +14,17 @@ const fn aligned(len: usize) -> usize {
     (len + 3) & !3
 }
 
-/// A run of attributes. Reading stops at the first one whose length is impossible.
+/// A sequence of attributes. Reading stops at the first one with an impossible length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attrs<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Attrs<'a> {
-    /// The attributes behind a fixed header of `len` bytes (none where the message is shorter).
+    /// Returns the attributes behind a fixed header of `len` bytes (none if the message is shorter).
     pub(crate) fn after(message: &'a [u8], len: usize) -> Self {
         Attrs(message.get(aligned(len)..).unwrap_or_default())
     }
 
-    /// The last attribute of this kind: what the kernel itself goes by.
+    /// Returns the value of the last attribute of this kind, which is the one that the kernel itself uses.
     pub(crate) fn get(self, kind: u16) -> Option<&'a [u8]> {
         self.filter(|(k, _)| *k == kind).last().map(|(_, value)| value)
     }
@@ -49,14 +49,14 @@ impl<'a> Attrs<'a> {
         self.u32(kind).map(u32::cast_signed)
     }
 
-    /// Text up to its NUL; bytes that are not UTF-8 are replaced.
+    /// Returns the text up to its NUL. Bytes that are not UTF-8 are replaced.
     pub(crate) fn string(self, kind: u16) -> Option<String> {
         let bytes = self.get(kind)?;
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
-    /// An IPv4 or IPv6 address, told apart by length.
+    /// Returns an IPv4 or IPv6 address, as the length says.
     pub(crate) fn ip(self, kind: u16) -> Option<IpAddr> {
         ip_of(self.get(kind)?)
     }
@@ -82,12 +82,12 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?))
 }
 
-/// 32-bit words as bytes.
+/// Returns 32-bit words as bytes.
 pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// An IPv4 or IPv6 address, told apart by length.
+/// Returns an IPv4 or IPv6 address, as the length says.
 fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(Ipv4Addr::from(v4).into());
@@ -100,14 +100,14 @@ fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
 pub(crate) struct Body(Vec<u8>);
 
 impl Body {
-    /// Starts with a fixed header (struct ifinfomsg, rtmsg, ...), padded to four bytes.
+    /// Returns a body that starts with a fixed header (struct ifinfomsg, rtmsg, ...), padded to four bytes.
     pub(crate) fn new(header: &[u8]) -> Self {
         let mut body = Body(header.to_vec());
         body.0.resize(aligned(header.len()), 0);
         body
     }
 
-    /// Starts with a fixed header of 32-bit words.
+    /// Returns a body that starts with a fixed header of 32-bit words.
     pub(crate) fn of_words(header: &[u32]) -> Self {
         Body(words(header))
     }
@@ -146,7 +146,7 @@ impl Body {
         }
     }
 
-    /// An attribute that holds `inner`'s attributes.
+    /// Appends an attribute that contains the attributes of `inner`.
     pub(crate) fn nest(self, kind: u16, inner: Body) -> Self {
         self.attr(kind | NESTED, &inner.0)
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every message of the kernel is read by this and by the functions that take a place.
+        /// Every message of the kernel is read through these functions.
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0..400_usize) {
             let attrs = Attrs::after(&bytes, at);

@@ -1,4 +1,4 @@
-//! One netlink socket: requests out, answers in, with the kernel's own words about errors.
+//! A netlink socket that sends requests and reads their answers, with the kernel's own text in errors.
 
 use std::cell::Cell;
 use std::io;
@@ -11,12 +11,12 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use crate::attr::{Attrs, Body, u32_at};
 use crate::error::Failure;
 
-/// struct nlmsghdr: length, type, flags, sequence number, port id.
+/// Size in bytes of struct nlmsghdr: length, type, flags, sequence number, port id.
 const HEADER: usize = 16;
 const ACK_TLVS_MSG: u16 = 1;
-/// The kernel answers within the send call; this bounds only what should never happen.
+/// Timeout of one receive call. The kernel answers within the send call, so it expires only if something is broken.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// A dump that changes under the reader is asked for again; so often.
+/// How often a dump is tried. It is repeated when the listed objects change during it.
 const DUMP_ATTEMPTS: usize = 8;
 
 /// Flags of a request: `NLM_F_*`.
@@ -30,14 +30,14 @@ pub(crate) mod flag {
     pub(crate) const APPEND: u16 = libc::NLM_F_APPEND as u16;
 }
 
-/// A bound netlink socket. Not for use by two threads at once (and so not `Sync`).
+/// A bound netlink socket. Two threads may not use it at the same time, so it is not `Sync`.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: Socket,
     sequence: Cell<u32>,
 }
 
-/// What one pass over the answers to a request found.
+/// Result of reading all answers to one request.
 enum Pass {
     Complete(Vec<Vec<u8>>),
     Interrupted,
@@ -48,21 +48,22 @@ impl Channel {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.set_ext_ack(true)?;
-        // Without it the kernel echoes the request in each error, and takes dump filters for padding.
+        // Without capped acknowledgements the kernel echoes the request in each error; without strict checks it takes
+        // dump filters for padding.
         socket.set_cap_ack(true)?;
         socket.set_netlink_get_strict_chk(true)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_WITHIN))?;
         Ok(Channel { socket, sequence: Cell::new(0) })
     }
 
-    /// One that another process has opened, in its network namespace, and uses no more.
+    /// Takes over a socket that another process has opened in its network namespace and no longer uses.
     pub(crate) fn of(socket: OwnedFd) -> Self {
-        // SAFETY: it is open, and has no other owner.
+        // SAFETY: the descriptor is open and has no other owner.
         let socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
         Channel { socket, sequence: Cell::new(0) }
     }
 
-    /// A socket that hears what the kernel tells these groups (`RTMGRP_*`), and never waits.
+    /// Opens a non-blocking socket that receives the kernel's messages to `groups` (`RTMGRP_*`).
     pub(crate) fn listen(protocol: isize, groups: u32) -> io::Result<Self> {
         let mut socket = Socket::new(protocol)?;
         socket.bind(&SocketAddr::new(0, groups))?;
@@ -70,7 +71,7 @@ impl Channel {
         Ok(Channel { socket, sequence: Cell::new(0) })
     }
 
-    /// Kind and body of every message that has come.
+    /// Returns the kind and body of every message that has arrived.
     pub(crate) fn heard(&self) -> io::Result<Vec<(u16, Vec<u8>)>> {
         let mut all = Vec::new();
         loop {
@@ -95,13 +96,13 @@ impl Channel {
         }
     }
 
-    /// As [`Channel::request`] for a request with exactly one answer.
+    /// Sends a request that has exactly one answer and returns the body of that answer.
     pub(crate) fn request_one(&self, kind: u16, body: &Body) -> Result<Vec<u8>, Failure> {
         let answers = self.request(kind, 0, body)?;
         answers.into_iter().next().ok_or_else(|| Failure::Malformed("no answer came".into()))
     }
 
-    /// All answers to a dump request, from one consistent state.
+    /// Sends a dump request and returns the bodies of all answers, which describe one consistent state.
     pub(crate) fn dump(&self, kind: u16, body: &Body) -> Result<Vec<Vec<u8>>, Failure> {
         for _ in 0..DUMP_ATTEMPTS {
             if let Pass::Complete(answers) = self.exchange(kind, flag::REQUEST | flag::DUMP, body)? {
@@ -166,7 +167,7 @@ struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Of an error or done message: `Ok` where it acknowledges.
+    /// Returns `Ok` if this error or done message reports success, and the kernel's error otherwise.
     fn status(&self) -> Result<(), Failure> {
         let errno = u32_at(self.body, 0).unwrap_or(0).cast_signed().saturating_abs();
         if errno == 0 {
@@ -175,8 +176,8 @@ impl Message<'_> {
         Err(Failure::Kernel { errno, detail: self.told() })
     }
 
-    /// The text of the extended acknowledgement. It follows the errno and, in an error, the header of the
-    /// request (capped: without the request's body).
+    /// Returns the text of the extended acknowledgement. It follows the errno and, in an error, the request: only its
+    /// header if the message is capped, else all of it.
     fn told(&self) -> Option<String> {
         if self.flags & libc::NLM_F_ACK_TLVS as u16 == 0 {
             return None;
@@ -191,7 +192,7 @@ impl Message<'_> {
     }
 }
 
-/// The messages of one datagram; stops at the first impossible length.
+/// Returns the messages of one datagram, up to the first with an impossible length.
 fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let len = u32_at(datagram, 0)? as usize;

@@ -1,47 +1,47 @@
-//! What can go wrong between here and the kernel.
+//! Errors of netlink requests.
 
 use std::io;
 
-/// An error that names the operation and its object: "set mtu of eth0 to 9000: Operation not permitted".
+/// An error that names the operation and its object, such as "set mtu of eth0 to 9000: Operation not permitted".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{operation}: {}{}", strerror(.source), told(.detail))]
     Kernel {
         operation: String,
         source: io::Error,
-        /// The kernel's extended acknowledgement text, where it sent one.
+        /// The kernel's extended acknowledgement text, if it sent one.
         detail: Option<String>,
     },
     /// The kernel answered EOPNOTSUPP.
     #[error("{operation}: not supported by this driver{}", told(.detail))]
     Unsupported {
         operation: String,
-        /// The kernel's extended acknowledgement text, where it sent one.
+        /// The kernel's extended acknowledgement text, if it sent one.
         detail: Option<String>,
     },
     /// The socket failed, not the request.
     #[error("{operation}: netlink socket: {}", strerror(.source))]
     Socket { operation: String, source: io::Error },
-    /// The answer was not what the protocol promises.
+    /// The answer does not follow the protocol.
     #[error("{operation}: the kernel's answer cannot be understood: {what}")]
     Malformed { operation: String, what: String },
     /// The kernel lacks a generic netlink family.
     #[error("this kernel has no '{0}' netlink family")]
     NoFamily(&'static str),
-    /// A name that no network interface can have; nothing was sent.
+    /// The name is not valid for a network interface; nothing was sent.
     #[error("'{}' is no interface name: 1 to 15 characters without '/', ':' and spaces", .0.escape_default())]
     BadName(String),
-    /// A setting that the request does not have; nothing was sent.
+    /// The group of settings has none with this name; nothing was sent.
     #[error("{family} has no setting called '{}'", name.escape_default())]
     NoSetting {
-        /// "coalesce", "rings", "channels", "pause", "features".
+        /// The group: "coalesce", "rings", "channels", "pause" or "features".
         family: &'static str,
         name: String,
     },
 }
 
 impl Error {
-    /// The kernel's errno, where it gave one.
+    /// Returns the errno of the kernel's answer or of the failed socket call, if there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Error::Kernel { source, .. } | Error::Socket { source, .. } => source.raw_os_error(),
@@ -50,12 +50,12 @@ impl Error {
         }
     }
 
-    /// Whether driver or kernel lacks what was asked for, rather than refusing this request.
+    /// Returns true if the driver or kernel lacks the requested feature, rather than refusing this request.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported { .. } | Error::NoFamily(_))
     }
 
-    /// Whether the object does not exist (any more).
+    /// Returns true if the object does not exist, or no longer.
     pub fn is_absent(&self) -> bool {
         matches!(self.errno(), Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL))
     }
@@ -65,7 +65,7 @@ impl Error {
     }
 }
 
-/// `e` as strerror(3) words it, without Rust's "(os error N)".
+/// Formats `e` as strerror(3) does, without Rust's "(os error N)".
 fn strerror(e: &io::Error) -> String {
     let text = e.to_string();
     match text.find(" (os error") {
@@ -78,7 +78,7 @@ fn told(detail: &Option<String>) -> String {
     detail.as_ref().map(|d| format!(" ({})", d.escape_debug())).unwrap_or_default()
 }
 
-/// What failed, before it is known in the course of what.
+/// A failure that does not name the operation yet; [`During`] adds it.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Kernel { errno: i32, detail: Option<String> },

@@ -1,10 +1,10 @@
-//! Generic netlink: families by name.
+//! Generic netlink: families, looked up by name.
 
 use crate::attr::{Attrs, Body};
 use crate::channel::Channel;
 use crate::error::{During, Error, Failure};
 
-/// struct genlmsghdr: command, version, reserved.
+/// Size in bytes of struct genlmsghdr: command, version, reserved.
 const HEADER: usize = 4;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
@@ -47,7 +47,7 @@ impl Answer {
     }
 }
 
-/// The start of a request: command, version 1.
+/// Returns the start of a request: the command, version 1.
 pub(crate) fn command(command: u8) -> Body {
     Body::new(&[command, 1, 0, 0])
 }

@@ -1,15 +1,15 @@
-//! A small synchronous netlink client: what landspeed asks of the kernel about links, addresses,
-//! routes, queueing disciplines and driver settings, and how it changes them. It never runs a program.
+//! A small synchronous netlink client. It reads and changes links, addresses, routes, queueing disciplines and driver
+//! settings. It never runs a program.
 //!
-//! Four sockets: [`Rtnl`] (rtnetlink), [`SockDiag`] (sockets of others), [`Ethtool`] and [`TcpMetrics`]
-//! (generic netlink). A socket belongs for ever to the network namespace of the thread that opened it,
-//! whatever that thread enters later. Calls block for as long as the kernel takes.
+//! There are four kinds of sockets: [`Rtnl`] (rtnetlink), [`SockDiag`] (sockets of other processes), [`Ethtool`] and
+//! [`TcpMetrics`] (generic netlink). A socket always belongs to the network namespace of the thread that opened it,
+//! whatever namespace that thread enters later. Calls block until the kernel answers.
 //!
-//! This crate speaks the kernel's words and widths: lengths are in bytes, times in the kernel's own unit,
-//! each named in the field's comment.
+//! The crate uses the kernel's terms and integer widths. Lengths are in bytes; times are in the kernel's own unit,
+//! which the field's comment names.
 //!
-//! Addresses, routes and queueing disciplines can be serialised and put back later exactly as they were:
-//! a journal keeps them over a crash.
+//! Addresses, routes and queueing disciplines can be serialised and later restored exactly, so that a journal can
+//! keep them over a crash.
 
 mod address;
 mod attr;

@@ -1,14 +1,14 @@
-//! Network interfaces: what they are now.
+//! Network interfaces: reading their current state.
 
 use crate::attr::{Attrs, Body, u32_at, u64_at};
 use crate::error::{During, Error, Failure};
 use crate::hardware_address::HardwareAddress;
 use crate::rtnl::{Rtnl, check_name};
 
-/// struct ifinfomsg.
+/// Size of struct ifinfomsg in bytes.
 pub(crate) const HEADER: usize = 16;
 
-/// `IFLA_*` of linux/if_link.h, those used here.
+/// The `IFLA_*` numbers of linux/if_link.h that this crate uses.
 pub(crate) mod ifla {
     pub(crate) const ADDRESS: u16 = 1;
     pub(crate) const IFNAME: u16 = 3;
@@ -46,45 +46,46 @@ pub struct Link {
     /// Index within its namespace.
     pub index: u32,
     pub name: String,
-    /// "veth", "bridge", ...; `None` for physical devices and the loopback.
+    /// Kind: "veth", "bridge", ...; `None` for physical devices and the loopback.
     pub kind: Option<String>,
     /// `IFF_*` flags.
     pub flags: u32,
     pub mtu: u32,
-    /// Least and greatest MTU in bytes; zero where the driver states none.
+    /// Lowest and highest MTU in bytes; zero if the driver reports none.
     pub mtu_range: (u32, u32),
     pub txqlen: u32,
     pub mac: HardwareAddress,
-    /// The address burnt in, which identifies a physical device whatever it is called.
+    /// The permanent hardware address, which identifies a physical device whatever its name is.
     pub permanent_mac: Option<HardwareAddress>,
-    /// Administratively up.
+    /// True if the link is administratively up.
     pub up: bool,
-    /// The far end is there.
+    /// True if the link has a carrier.
     pub carrier: bool,
-    /// Receive queues that were allocated.
+    /// Number of allocated receive queues.
     pub rx_queues: u32,
-    /// Transmit queues that were allocated.
+    /// Number of allocated transmit queues.
     pub tx_queues: u32,
-    /// Largest packet handed to segmentation, in bytes.
+    /// Largest packet that is passed to segmentation (GSO), in bytes.
     pub gso_max_size: u32,
     /// Largest packet built by GRO, in bytes.
     pub gro_max_size: u32,
-    /// As `gso_max_size` for IPv4 beyond 64 KiB (BIG TCP); `None` before Linux 6.3.
+    /// Largest IPv4 packet that is passed to segmentation, in bytes, which may exceed 64 KiB (BIG TCP); `None` before
+    /// Linux 6.3.
     pub gso_ipv4_max_size: Option<u32>,
-    /// As `gro_max_size` for IPv4; `None` before Linux 6.3.
+    /// Largest IPv4 packet built by GRO, in bytes; `None` before Linux 6.3.
     pub gro_ipv4_max_size: Option<u32>,
-    /// Largest packet that the device segments itself, in bytes.
+    /// Largest packet that the device segments itself (TSO), in bytes.
     pub tso_max_size: u32,
     pub qdisc: String,
-    /// Index of the bridge or bond it belongs to.
+    /// Index of the bridge or bond that the link belongs to.
     pub master: Option<u32>,
-    /// Index of the other end (veth) or lower device, in that device's namespace.
+    /// Index of the other end (veth) or of the lower device, in that device's namespace.
     pub peer: Option<u32>,
-    /// That namespace's id, where it is another one.
+    /// Id of the namespace of `peer`, if it is another one.
     pub peer_netnsid: Option<i32>,
     /// Bus address of the hardware ("0000:01:00.0"); `None` for virtual devices.
     pub parent: Option<String>,
-    /// Packets sent since the device was made.
+    /// Number of packets sent since the device was created.
     pub tx_packets: u64,
 }
 
@@ -124,13 +125,13 @@ fn parse(message: &[u8]) -> Result<Link, Failure> {
     })
 }
 
-/// struct ifinfomsg for the device with this index (0: named by an attribute).
+/// Returns struct ifinfomsg for the device with this index (0: an attribute names the device).
 pub(crate) fn header(index: u32, flags: u32, change: u32) -> Body {
     Body::of_words(&[0, index, flags, change])
 }
 
 impl Link {
-    /// From the body of an RTM_NEWLINK message, as a capture holds it.
+    /// Parses the body of an RTM_NEWLINK message, for example from a capture.
     pub fn from_message(message: &[u8]) -> Result<Link, Error> {
         parse(message).during(|| "read a link message".into())
     }

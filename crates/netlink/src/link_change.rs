@@ -1,4 +1,4 @@
-//! Network interfaces: one change at a time.
+//! Network interfaces: changing one property.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -13,26 +13,26 @@ pub enum LinkChange<'a> {
     Mtu(u32),
     TxQueueLen(u32),
     Up(bool),
-    /// Largest packet handed to segmentation, in bytes.
+    /// Largest packet that is passed to segmentation (GSO), in bytes.
     GsoMaxSize(u32),
     /// Largest packet built by GRO, in bytes.
     GroMaxSize(u32),
-    /// As `GsoMaxSize` for IPv4.
+    /// Largest IPv4 packet that is passed to segmentation, in bytes.
     GsoIpv4MaxSize(u32),
-    /// As `GroMaxSize` for IPv4.
+    /// Largest IPv4 packet built by GRO, in bytes.
     GroIpv4MaxSize(u32),
-    /// Into the network namespace behind this descriptor.
+    /// Moves the link into the network namespace behind this descriptor.
     Netns(BorrowedFd<'a>),
-    /// Another name; the link must be down on kernels before 6.2.
+    /// Renames the link, which must be down on kernels before 6.2.
     Name(&'a str),
-    /// Into the bridge or bond with this index; 0 takes it out.
+    /// Adds the link to the bridge or bond with this index; 0 removes it.
     Master(u32),
     Mac(HardwareAddress),
-    /// Whether the kernel makes an IPv6 link-local address when the link comes up.
+    /// True if the kernel creates an IPv6 link-local address when the link comes up.
     Ipv6LinkLocal(bool),
 }
 
-/// IFLA_AF_SPEC { AF_INET6 { IFLA_INET6_ADDR_GEN_MODE } }: EUI-64 or none.
+/// Returns the content of IFLA_AF_SPEC: AF_INET6 { IFLA_INET6_ADDR_GEN_MODE }, EUI-64 or none.
 fn address_generation(on: bool) -> Body {
     const ADDR_GEN_MODE: u16 = 8;
     const EUI64: u8 = 0;
@@ -42,7 +42,7 @@ fn address_generation(on: bool) -> Body {
 }
 
 impl LinkChange<'_> {
-    /// What it sets, to what, and the request for the link with this index.
+    /// Returns the property's name, the new value as text, and the request for the link with this index.
     fn request(&self, index: u32) -> (&'static str, String, Body) {
         const UP: u32 = libc::IFF_UP as u32;
         let same = || header(index, 0, 0);
@@ -74,7 +74,7 @@ impl LinkChange<'_> {
 }
 
 impl Rtnl {
-    /// Makes one change to a link. The kernel may do less than asked without saying so: read it back.
+    /// Makes one change to a link. The kernel may do less than requested without an error, so read the value back.
     pub fn set_link(&self, device: &str, change: LinkChange<'_>) -> Result<(), Error> {
         if let LinkChange::Name(name) = change {
             check_name(name)?;

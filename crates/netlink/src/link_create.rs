@@ -1,4 +1,4 @@
-//! Network interfaces: making and removing virtual ones.
+//! Network interfaces: creating virtual ones.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -14,11 +14,11 @@ const VETH_INFO_PEER: u16 = 1;
 #[derive(Debug, Clone)]
 pub struct VethEnd<'a> {
     pub name: &'a str,
-    /// Hardware address; the kernel's random choice without.
+    /// Hardware address; if `None`, the kernel chooses a random one.
     pub mac: Option<HardwareAddress>,
-    /// The network namespace it is born into; this socket's own without.
+    /// The network namespace in which this end is created; if `None`, that of the socket.
     pub netns: Option<BorrowedFd<'a>>,
-    /// Receive and transmit queues, each; 1 is the kernel's default.
+    /// Number of receive queues and of transmit queues; 1 is the kernel's default.
     pub queues: u32,
 }
 
@@ -33,7 +33,7 @@ impl VethEnd<'_> {
 }
 
 impl Rtnl {
-    /// Makes a veth pair, each end where it is to live, so that neither ever shows elsewhere.
+    /// Creates a veth pair with each end in its final namespace, so that neither is ever visible elsewhere.
     pub fn create_veth(&self, a: &VethEnd<'_>, b: &VethEnd<'_>) -> Result<(), Error> {
         check_name(a.name)?;
         check_name(b.name)?;
@@ -44,7 +44,7 @@ impl Rtnl {
             .during(|| format!("create veth pair {} and {}", a.name, b.name))
     }
 
-    /// Makes a bridge with spanning tree off and multicast snooping as the kernel has it.
+    /// Creates a bridge with spanning tree off and the kernel's default for multicast snooping.
     pub fn create_bridge(&self, name: &str) -> Result<(), Error> {
         let info = Body::default().string(ifla::INFO_KIND, "bridge");
         let body = header(0, 0, 0).string(ifla::IFNAME, check_name(name)?).nest(ifla::LINKINFO, info);

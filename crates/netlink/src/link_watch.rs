@@ -1,4 +1,4 @@
-//! Links that leave a network namespace: deleted, or moved into another one.
+//! Notifications of links that leave a network namespace because they are deleted or moved into another one.
 
 use crate::attr::{Attrs, u32_at};
 use crate::channel::Channel;
@@ -8,30 +8,31 @@ use crate::link::{HEADER, ifla};
 /// RTMGRP_LINK of linux/rtnetlink.h.
 const GROUP_LINK: u32 = 1;
 
-/// Hears of links that leave the network namespace of the thread that opened it.
+/// A socket that reports links that leave the network namespace of the thread that opened it.
 pub struct LinkWatch {
     channel: Channel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkGone {
-    /// Its index in the namespace that it left.
+    /// Index of the link in the namespace that it left.
     pub index: u32,
-    /// Where it went; `None` where it was deleted.
+    /// The new place of the link; `None` if it was deleted.
     pub to: Option<NewPlace>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewPlace {
-    /// The number by which the namespace that it left knows the other one.
+    /// Id of the new namespace, as the namespace that the link left knows it.
     pub nsid: i32,
-    /// Its index there; `None` before Linux 4.17 or so, which kept the index where it was free.
+    /// Index of the link in the new namespace; `None` before about Linux 4.17, where the link kept its index if that
+    /// was free.
     pub index: Option<u32>,
 }
 
 impl LinkGone {
-    /// From the body of an RTM_DELLINK message; `None` where it is about a port that left its bridge, which
-    /// is told with the same type under another family.
+    /// Parses the body of an RTM_DELLINK message. Returns `None` if the message reports a port that left its bridge,
+    /// which has the same type but another family.
     pub fn from_message(message: &[u8]) -> Option<LinkGone> {
         let family = i32::from(*message.first()?);
         let index = u32_at(message, 4)?;
@@ -49,8 +50,10 @@ impl LinkWatch {
         channel.map_err(Into::into).during(|| "listen for links".into()).map(|channel| LinkWatch { channel })
     }
 
-    /// The links that have left since the last call; never waits. An error where the kernel could not keep
-    /// all messages: then some departures are unknown.
+    /// Returns the links that have left since the last call, without waiting.
+    ///
+    /// # Errors
+    /// Returns an error if the kernel could not keep all messages. Some departures are then unknown.
     pub fn gone(&self) -> Result<Vec<LinkGone>, Error> {
         let heard = self.channel.heard().map_err(Into::into).during(|| "hear of links".into())?;
         let gone = heard.iter().filter(|(kind, _)| *kind == libc::RTM_DELLINK);

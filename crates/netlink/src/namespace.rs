@@ -1,4 +1,4 @@
-//! Which network namespace this is, and one to try things in.
+//! The identity of network namespaces, and temporary namespaces for tests of what is possible.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -10,16 +10,16 @@ use crate::attr::{Attrs, Body};
 use crate::error::{During, Error, Failure};
 use crate::rtnl::Rtnl;
 
-/// linux/socket.h; not in every libc.
+/// From linux/socket.h; not every libc has it.
 const SO_NETNS_COOKIE: libc::c_int = 71;
 
-/// struct rtgenmsg, padded.
+/// Size of struct rtgenmsg in bytes, padded.
 const HEADER: usize = 4;
 /// `NETNSA_*` of linux/net_namespace.h.
 const NETNSA_NSID: u16 = 1;
 const NETNSA_FD: u16 = 3;
 
-/// The kernel's number for this thread's network namespace: unique among all namespaces of this boot,
+/// Returns the kernel's cookie of this thread's network namespace. It is unique among all namespaces of this boot and
 /// never used again (Linux 5.14).
 pub fn netns_cookie() -> Result<u64, Error> {
     cookie().map_err(Failure::from).during(|| "read the network namespace cookie".into())
@@ -42,11 +42,11 @@ fn cookie() -> io::Result<u64> {
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs `work` on a fresh thread in a new, unnamed network namespace, which the kernel removes with the thread; a panic
-/// in it continues here. For trying what this kernel and user may do.
+/// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
+/// in `work` continues in the caller. It serves to try what this kernel and user allow.
 pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let apart = || {
-        // SAFETY: unsound only with CLONE_FILES, which would part the threads' descriptor tables.
+        // SAFETY: `unshare` is unsound only with CLONE_FILES, which would separate the threads' descriptor tables.
         unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
         Ok(work())
     };
@@ -55,8 +55,8 @@ pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 }
 
 impl Rtnl {
-    /// The number by which this socket's network namespace knows the one behind a descriptor; `None` where
-    /// it does not know it. No device has moved there from here then (Linux 4.15).
+    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`, or `None` if it
+    /// has no id for it. Without an id no device has moved there from here (Linux 4.15).
     pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
         let body = Body::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
         let answer = self.channel.request_one(libc::RTM_GETNSID, &body);
@@ -64,7 +64,7 @@ impl Rtnl {
         Ok(nsid(&answer))
     }
 
-    /// The numbers of all network namespaces that this socket's own one knows.
+    /// Returns the ids of all network namespaces that this socket's namespace knows.
     pub fn known_nsids(&self) -> Result<Vec<i32>, Error> {
         let answers = self.channel.dump(libc::RTM_GETNSID, &Body::new(&[0; HEADER]));
         let answers = answers.during(|| "list network namespaces".into())?;

@@ -8,24 +8,24 @@ use crate::error::{During, Error, Failure};
 use crate::raw::RawMessage;
 use crate::rtnl::Rtnl;
 
-/// struct tcmsg.
+/// Size of struct tcmsg in bytes.
 pub(crate) const HEADER: usize = 20;
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
-/// TC_H_ROOT: the parent of a root qdisc.
+/// TC_H_ROOT, the parent of a root qdisc.
 const ROOT: u32 = u32::MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qdisc {
     pub index: u32,
-    /// "fq_codel", "mq", "noqueue", ...
+    /// Kind: "fq_codel", "mq", "noqueue", ...
     pub kind: String,
-    /// Handle, major number in the upper 16 bits; 0 for one that the kernel put there by default.
+    /// Handle, with the major number in the upper 16 bits; 0 for a qdisc that the kernel installed by default.
     pub handle: u32,
-    /// Parent class; see [`Qdisc::is_root`].
+    /// Handle of the parent class; see [`Qdisc::is_root`].
     pub parent: u32,
-    /// Its options as the kernel lists them, where it has any.
+    /// Options as the kernel lists them, if there are any.
     pub options: Option<RawMessage>,
 }
 
@@ -34,7 +34,7 @@ impl Qdisc {
         self.parent == ROOT
     }
 
-    /// Whether the kernel chose it: putting it back means deleting what replaced it.
+    /// Returns true if the kernel chose the qdisc. It is then restored by deleting its replacement.
     pub fn is_default(&self) -> bool {
         self.handle == 0
     }
@@ -52,12 +52,12 @@ impl Qdisc {
     }
 }
 
-/// struct tcmsg; link 0 is all links.
+/// Returns struct tcmsg; `index` 0 means all links.
 pub(crate) fn header(index: u32, handle: u32, parent: u32) -> Body {
     Body::of_words(&[0, index, handle, parent, 0])
 }
 
-/// The beginning of a message about the root qdisc of a link.
+/// Returns the beginning of a message about the root qdisc of a link.
 pub(crate) fn root(index: u32) -> Body {
     header(index, 0, ROOT)
 }
@@ -73,15 +73,15 @@ impl Rtnl {
         Ok(all)
     }
 
-    /// Puts a qdisc of this kind with its default options at the root. Kinds that need options (tbf)
-    /// are refused by the kernel; a kind that it lacks is `ENOENT`.
+    /// Replaces the root qdisc by one of this kind with its default options. The kernel refuses kinds that need
+    /// options (tbf), and returns `ENOENT` for a kind that it does not have.
     pub fn replace_root_qdisc(&self, device: &str, kind: &str) -> Result<(), Error> {
         let body = header(self.index_of(device)?, 0, ROOT).string(TCA_KIND, kind);
         self.replace_qdisc(&body).during(|| format!("set root qdisc of {device} to {kind}"))
     }
 
-    /// Puts back a root qdisc with the options it had. One that the kernel had chosen is put back by
-    /// removing what replaced it. Classes and filters below a classful one are not restored.
+    /// Restores a root qdisc with its options. If the kernel had chosen it, this removes its replacement. Classes and
+    /// filters below a classful qdisc are not restored.
     pub fn restore_root_qdisc(&self, device: &str, was: &Qdisc) -> Result<(), Error> {
         if was.is_default() {
             return match self.delete_root_qdisc(device) {
@@ -95,8 +95,10 @@ impl Rtnl {
         self.replace_qdisc(&body).during(|| format!("put back root qdisc {} of {device}", was.kind))
     }
 
-    /// Removes the root qdisc; the kernel puts its default there. [`Error::is_absent`] where that is
-    /// what there is.
+    /// Removes the root qdisc; the kernel then installs its default.
+    ///
+    /// # Errors
+    /// Returns an error with [`Error::is_absent`] if the root qdisc already is that default.
     pub fn delete_root_qdisc(&self, device: &str) -> Result<(), Error> {
         let body = header(self.index_of(device)?, 0, ROOT);
         let done = self.channel.request(libc::RTM_DELQDISC, 0, &body);

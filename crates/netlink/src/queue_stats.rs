@@ -1,4 +1,4 @@
-//! What passes through the queueing disciplines of links: counters, backlog, configured rate.
+//! Statistics of queueing disciplines: counters, backlog and configured rate.
 
 use crate::attr::{Attrs, u32_at, u64_at};
 use crate::error::{During, Error, Failure};
@@ -11,26 +11,27 @@ const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
 const STATS_PKT64: u16 = 8;
 
-/// A queueing discipline, or a class of one, with its counters since it was made.
+/// A queueing discipline, or a class of one, with its counters since its creation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueStats {
     pub index: u32,
-    /// "tbf", "fq_codel", "noqueue".
+    /// Kind: "tbf", "fq_codel", "noqueue".
     pub kind: String,
-    /// Major number in the upper 16 bits; a class has a minor one too. 0 for a qdisc that the kernel put there.
+    /// Handle, with the major number in the upper 16 bits and a class's minor number in the lower; 0 for a qdisc that
+    /// the kernel installed by default.
     pub handle: u32,
-    /// Handle of what it hangs below; `u32::MAX` for the root.
+    /// Handle of the parent; `u32::MAX` for the root.
     pub parent: u32,
-    /// A class, whose traffic is also its qdisc's.
+    /// True for a class. Its traffic is also counted by its qdisc.
     pub is_class: bool,
     pub bytes: u64,
-    /// Packets that passed, each segment of a superpacket counted.
+    /// Packets that passed; each segment of a superpacket counts.
     pub packets: u64,
     pub backlog_bytes: u32,
     pub drops: u32,
-    /// Times that sending was put off because the rate was used up.
+    /// Number of times that sending was delayed because the rate was used up.
     pub overlimits: u32,
-    /// Bytes per second that it lets through at most: a token bucket's rate, an htb class's ceiling.
+    /// Highest rate in bytes per second: the rate of a token bucket, the ceiling of an htb class.
     pub rate_bytes_per_s: Option<u64>,
 }
 
@@ -43,7 +44,7 @@ impl QueueStats {
         let stats = attrs.nested(TCA_STATS2).unwrap_or(Attrs(&[]));
         let basic = stats.get(STATS_BASIC).unwrap_or_default();
         let queue = |n: usize| stats.get(STATS_QUEUE).and_then(|bytes| u32_at(bytes, n * 4)).unwrap_or(0);
-        // Only where the 32 bits of the basic counter do not hold it.
+        // Sent only if the 32 bits of the basic counter are too few.
         let packets64 = stats.get(STATS_PKT64).and_then(|bytes| u64_at(bytes, 0));
         Ok(QueueStats {
             index: word(4)?,
@@ -61,10 +62,10 @@ impl QueueStats {
     }
 }
 
-/// Where a kind keeps its rate: within its options the parameters, within those a struct tc_ratespec, and the
-/// attribute that holds a rate beyond 32 bits.
+/// Returns the rate of this kind of qdisc or class, in bytes per second. One attribute of its options is the
+/// parameters, which contain a struct tc_ratespec; another holds a rate beyond 32 bits.
 fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
-    /// `rate` within struct tc_ratespec.
+    /// Offset of `rate` in struct tc_ratespec.
     const IN_SPEC: usize = 8;
     let (parameters, spec_at, rate64) = match kind {
         // TCA_TBF_PARMS: struct tc_tbf_qopt starts with the rate. TCA_TBF_RATE64.
@@ -78,7 +79,7 @@ fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
 }
 
 impl Rtnl {
-    /// All qdiscs of one link (0: of all links), and the classes of those that shape by class (htb).
+    /// Returns all qdiscs of one link (0: of all links), and the classes of those that shape by class (htb).
     pub fn queue_stats(&self, index: u32) -> Result<Vec<QueueStats>, Error> {
         let mut all = self.queues(libc::RTM_GETQDISC, index)?;
         // Kernels before 4.20 do not filter by link.

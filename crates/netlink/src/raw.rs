@@ -1,9 +1,9 @@
-//! A message kept byte for byte, so that what was deleted can be put back as it was.
+//! A message kept byte for byte, so that a deleted object can be restored exactly.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// The body of a netlink message (fixed header and attributes, without struct nlmsghdr), in this
-/// machine's byte order. Serialised as hexadecimal digits; meaningful only within one boot.
+/// The body of a netlink message (fixed header and attributes, without struct nlmsghdr), in this machine's byte
+/// order. It is serialised as hexadecimal digits and is meaningful only within one boot.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawMessage(pub(crate) Vec<u8>);
 
@@ -26,7 +26,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| u8::try_from(high << 4 | low).ok()).collect()
 }
 
-/// No message that is kept comes near this; more is not ours.
+/// Longest message accepted, in bytes. Messages that landspeed keeps are much shorter.
 const MAX_LEN: usize = 32 * 1024;
 
 impl Serialize for RawMessage {

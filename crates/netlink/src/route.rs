@@ -1,4 +1,4 @@
-//! Routes: listed, removed, and put back as they were.
+//! Routes: listing, removing and restoring them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use crate::error::{During, Error, Failure};
 use crate::raw::RawMessage;
 use crate::rtnl::Rtnl;
 
-/// struct rtmsg.
+/// Size of struct rtmsg in bytes.
 pub(crate) const HEADER: usize = 12;
 
 /// `RTA_*` of linux/rtnetlink.h.
@@ -32,11 +32,11 @@ pub(crate) mod rta {
     pub(crate) const NH_ID: u16 = 30;
 }
 
-/// `RTNH_F_ONLINK | RTNH_F_PERVASIVE`: the flags that a request may carry. The others are the kernel's
-/// view of the next hop (dead, link down, offloaded), and it refuses routes that come with them.
+/// `RTNH_F_ONLINK | RTNH_F_PERVASIVE`: the flags that a request may carry. The others are the kernel's view of the
+/// next hop (dead, link down, offloaded), and it refuses routes with them.
 const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
 
-/// A destination: address and length in bits.
+/// A destination: an address and the length of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Prefix {
     pub address: IpAddr,
@@ -61,8 +61,8 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// A route. The kernel's whole message is kept, so that metrics, several next hops, encapsulation and
-/// whatever this crate does not know are put back too.
+/// A route. The kernel's whole message is kept, so that metrics, several next hops, encapsulation and attributes that
+/// this crate does not know are restored too.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Route {
@@ -76,7 +76,7 @@ impl fmt::Debug for Route {
 }
 
 impl fmt::Display for Route {
-    /// "fd00::/64 via fe80::1 dev 3 metric 1024 table 254".
+    /// Formats the route: "fd00::/64 via fe80::1 dev 3 metric 1024 table 254".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.destination().fmt(f)?;
         self.gateway().map_or(Ok(()), |gateway| write!(f, " via {gateway}"))?;
@@ -100,7 +100,8 @@ impl Route {
         Attrs::after(&self.raw.0, HEADER)
     }
 
-    /// One byte of struct rtmsg; a journal can hold anything, so a short message reads as zeros.
+    /// Returns one byte of struct rtmsg. A journal can contain anything, so missing bytes of a short message read as
+    /// zeros.
     fn byte(&self, at: usize) -> u8 {
         self.raw.0.get(at).copied().unwrap_or(0)
     }
@@ -115,22 +116,22 @@ impl Route {
         Prefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
     }
 
-    /// Type of service, by which routes to one destination are told apart too.
+    /// Returns the type of service. Routes to one destination may differ in it.
     pub fn tos(&self) -> u8 {
         self.byte(3)
     }
 
-    /// Routing table: 254 main, 255 local.
+    /// Returns the routing table: 254 main, 255 local.
     pub fn table(&self) -> u32 {
         self.attrs().u32(rta::TABLE).unwrap_or(self.byte(4).into())
     }
 
-    /// `RTPROT_*`: who made it. 2 is the kernel, 3 boot, 4 static.
+    /// Returns the origin of the route, `RTPROT_*`: 2 kernel, 3 boot, 4 static.
     pub fn protocol(&self) -> u8 {
         self.byte(5)
     }
 
-    /// `RTN_*`: 1 unicast, 2 local, 3 broadcast, 4 anycast, 5 multicast.
+    /// Returns the type of the route, `RTN_*`: 1 unicast, 2 local, 3 broadcast, 4 anycast, 5 multicast.
     pub fn kind(&self) -> u8 {
         self.byte(7)
     }
@@ -139,12 +140,12 @@ impl Route {
         self.attrs().ip(rta::GATEWAY)
     }
 
-    /// Its priority among routes to the same destination.
+    /// Returns the metric, which ranks routes to the same destination.
     pub fn metric(&self) -> u32 {
         self.attrs().u32(rta::PRIORITY).unwrap_or(0)
     }
 
-    /// Indexes of the links it leads over: several for a multipath route, none for a blackhole.
+    /// Returns the indexes of the links that the route uses: several for a multipath route, none for a blackhole.
     pub fn devices(&self) -> Vec<u32> {
         match self.attrs().get(rta::MULTIPATH) {
             Some(hops) => next_hops(hops).filter_map(|hop| u32_at(hop, 4)).collect(),
@@ -152,18 +153,19 @@ impl Route {
         }
     }
 
-    /// Whether the kernel makes it by itself from addresses and link state, so that it comes back with
-    /// them: local, broadcast, anycast, multicast and prefix routes.
+    /// Returns true if the kernel itself makes the route from addresses and link state, so that it returns with them:
+    /// local, broadcast, anycast, multicast and prefix routes.
     pub fn is_automatic(&self) -> bool {
         self.protocol() == libc::RTPROT_KERNEL || self.kind() != libc::RTN_UNICAST && self.table() == 255
     }
 
-    /// Whether both say the same but for what time alone changes (ages, and passing states of the link).
+    /// Returns true if both routes are equal except for what time alone changes (ages, and temporary states of the
+    /// link).
     pub fn same_as(&self, other: &Route) -> bool {
         self.settable(false).bytes() == other.settable(false).bytes()
     }
 
-    /// The message as the kernel takes it back: without what only the kernel may say.
+    /// Returns the message as the kernel accepts it: without attributes and flags that only the kernel may set.
     fn settable(&self, keep_expiry: bool) -> Body {
         let attrs = self.attrs();
         let mut header = [0u8; HEADER];
@@ -175,7 +177,7 @@ impl Route {
         for (kind, value) in attrs {
             body = match kind {
                 rta::CACHEINFO | rta::EXPIRES => body,
-                // A route by next-hop object also lists what the object says; the two may not be given together.
+                // A route by next-hop object also lists the object's content; a request may not contain both.
                 rta::OIF | rta::GATEWAY | rta::VIA | rta::MULTIPATH | rta::ENCAP | rta::ENCAP_TYPE
                     if by_object =>
                 {
@@ -188,14 +190,15 @@ impl Route {
         body.with(self.expires_s().filter(|_| keep_expiry), |b, s| b.u32(rta::EXPIRES, s))
     }
 
-    /// Seconds until an IPv6 route ends, `None` where it stays; kept when it is put back (struct rta_cacheinfo: rta_expires, in clock ticks of 10 ms).
+    /// Returns the seconds until an IPv6 route expires, or `None` if it does not (struct rta_cacheinfo: rta_expires,
+    /// in clock ticks of 10 ms). A restored route keeps them.
     pub fn expires_s(&self) -> Option<u32> {
         const USER_HZ: u32 = 100;
         let ticks = u32_at(self.attrs().get(rta::CACHEINFO)?, 8)?;
         (self.is_ipv6() && ticks != 0 && ticks.cast_signed() > 0).then_some(ticks.div_ceil(USER_HZ))
     }
 
-    /// Order in which routes can be added: what is reached directly before what needs it as a gateway.
+    /// Sort key for adding routes: directly reached destinations come before routes that need them for a gateway.
     fn rank(&self) -> (bool, u8) {
         let indirect = self.gateway().is_some()
             || [rta::MULTIPATH, rta::VIA].iter().any(|k| self.attrs().get(*k).is_some());
@@ -208,7 +211,7 @@ impl Route {
     }
 }
 
-/// struct rtnexthop: u16 length, u8 flags, u8 weight, i32 index, then attributes.
+/// Iterates over the next hops. struct rtnexthop: u16 length, u8 flags, u8 weight, i32 index, then attributes.
 fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
@@ -230,10 +233,10 @@ fn settable_hops(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl Rtnl {
-    /// All routes of both families and all tables, in the kernel's order. Cached exceptions are left out.
+    /// Returns all routes of both families and all tables in the kernel's order, without cached exceptions.
     pub fn routes(&self) -> Result<Vec<Route>, Error> {
         let mut routes = self.routes_of(libc::AF_INET).during(|| "list IPv4 routes".into())?;
-        // A kernel booted with ipv6.disable=1 has none to list.
+        // A kernel booted with ipv6.disable=1 has no IPv6 routes to list.
         match self.routes_of(libc::AF_INET6) {
             Ok(v6) => routes.extend(v6),
             Err(Failure::Kernel { errno: libc::EAFNOSUPPORT | libc::EOPNOTSUPP, .. }) => {}
@@ -242,16 +245,22 @@ impl Rtnl {
         Ok(routes)
     }
 
-    /// Adds a route beside those that are there. [`Error::is_present`] where the very same one is.
+    /// Adds a route beside the existing ones.
+    ///
+    /// # Errors
+    /// Returns an error with [`Error::is_present`] if exactly this route exists.
     pub fn add_route(&self, route: &Route) -> Result<(), Error> {
-        // APPEND, not EXCL: with EXCL the kernel refuses an IPv6 route over one link because another link
-        // has one to the same destination with the same metric (fe80::/64).
+        // APPEND, not EXCL: with EXCL the kernel refuses an IPv6 route over one link because another link has a route
+        // to the same destination with the same metric (fe80::/64).
         let done =
             self.channel.request(libc::RTM_NEWROUTE, flag::CREATE | flag::APPEND, &route.settable(true));
         done.map(drop).during(|| format!("add route {route}"))
     }
 
-    /// Removes a route. [`Error::is_absent`] where it is gone already.
+    /// Removes a route.
+    ///
+    /// # Errors
+    /// Returns an error with [`Error::is_absent`] if the route does not exist.
     pub fn delete_route(&self, route: &Route) -> Result<(), Error> {
         let done = self.channel.request(libc::RTM_DELROUTE, 0, &route.settable(false));
         done.map(drop).during(|| format!("delete route {route}"))

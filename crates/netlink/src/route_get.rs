@@ -1,5 +1,5 @@
-//! The way to one address: which one a packet would take, and one that holds the congestion window down (ip-route(8):
-//! "cwnd lock").
+//! The route to one address: the one that a packet would take, and one that limits the congestion window
+//! (ip-route(8): "cwnd lock").
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,33 +10,36 @@ use crate::error::{During, Error, Failure};
 use crate::route::{HEADER, rta};
 use crate::rtnl::Rtnl;
 
-/// RTAX_* of linux/rtnetlink.h, within RTA_METRICS.
+/// `RTAX_*` of linux/rtnetlink.h, within RTA_METRICS.
 const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
 const RTAX_CWND: u16 = 7;
 
-/// The way to an address, as the kernel would choose it now.
+/// The route to an address, as the kernel would choose it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteTo {
     pub index: u32,
     pub device: String,
     /// The source address that the kernel would use.
     pub source: Option<IpAddr>,
-    /// The next hop, where the address is not reached directly.
+    /// The next hop, if the address is not reached directly.
     pub gateway: Option<IpAddr>,
     pub local: bool,
-    /// MTU in bytes that the route itself sets or has learned, below the link's.
+    /// MTU in bytes that the route itself sets or has learned, below that of the link.
     pub mtu: Option<u32>,
 }
 
 impl Rtnl {
-    /// Asks the kernel for the way to `to`. [`Error::errno`] is ENETUNREACH where there is none.
+    /// Returns the route that the kernel would use to `to`.
+    ///
+    /// # Errors
+    /// Returns an error whose [`Error::errno`] is ENETUNREACH if there is no route.
     pub fn route_get(&self, to: IpAddr) -> Result<RouteTo, Error> {
         self.route_towards(SocketAddr::new(to, 0))
     }
 
-    /// As [`Rtnl::route_get`], for an address with a zone (`scope_id`), which names the interface to leave by. The port
-    /// means nothing.
+    /// Returns the route that the kernel would use to an address whose zone (`scope_id`) may name the outgoing
+    /// interface. The port is ignored.
     pub fn route_towards(&self, to: SocketAddr) -> Result<RouteTo, Error> {
         let (to, zone) = match to {
             SocketAddr::V4(v4) => (IpAddr::from(*v4.ip()), 0),
@@ -62,13 +65,14 @@ impl Rtnl {
         })
     }
 
-    /// Adds a route to one neighbour on `device` over which a connection has at most `segments` in flight.
+    /// Adds a route to one neighbour on `device` that limits the congestion window of connections to `segments`.
     ///
-    /// The kernel heeds it from the second connection on: it looks at what TCP remembers of the peer, which
-    /// the end of the first one writes (tcp_init_metrics, tcp_update_metrics in net/ipv4/tcp_metrics.c).
+    /// The limit takes effect from the second connection on, because the kernel reads it from the metrics that TCP
+    /// keeps of the peer, and the end of the first connection writes them (tcp_init_metrics, tcp_update_metrics in
+    /// net/ipv4/tcp_metrics.c).
     pub fn add_route_with_window(&self, to: IpAddr, device: &str, segments: u32) -> Result<(), Error> {
         let bits = if to.is_ipv4() { 32 } else { 128 };
-        // struct rtmsg: family, length of the destination, of the source, TOS, table, protocol, scope, type, flags.
+        // struct rtmsg: family, prefix lengths of destination and source, TOS, table, protocol, scope, type, flags.
         let header = [
             family(to),
             bits,

@@ -20,7 +20,8 @@ impl Rtnl {
     }
 }
 
-/// Refuses what no interface can be called (dev_valid_name in net/core/dev.c), before it is cut short.
+/// Returns an error for a name that no interface can have (dev_valid_name in net/core/dev.c), before a fixed-size
+/// field would truncate it.
 pub(crate) fn check_name(device: &str) -> Result<&str, Error> {
     let valid = (1..libc::IFNAMSIZ).contains(&device.len())
         && device != "."

@@ -1,16 +1,16 @@
-//! What TCP remembers of its peers between connections (RFC 9040), and forgetting it.
+//! The metrics that TCP keeps of its peers between connections (RFC 9040), and how to delete them.
 
 use std::net::IpAddr;
 
 use crate::error::{During, Error};
 use crate::genl::{Genl, command};
 
-/// linux/tcp_metrics.h.
+/// From linux/tcp_metrics.h.
 const CMD_DEL: u8 = 2;
 const ADDR_IPV4: u16 = 1;
 const ADDR_IPV6: u16 = 2;
 
-/// The `tcp_metrics` family, in the network namespace of the thread that opened it.
+/// A socket of the `tcp_metrics` family in the network namespace of the thread that opened it.
 pub struct TcpMetrics(Genl);
 
 impl TcpMetrics {
@@ -18,8 +18,8 @@ impl TcpMetrics {
         Genl::open("tcp_metrics").map(TcpMetrics)
     }
 
-    /// Forgets RTT, window and threshold of one peer, so that the next connection starts like the first.
-    /// Says whether there was anything to forget.
+    /// Deletes RTT, window and threshold of one peer, so that the next connection starts like the first. Returns
+    /// false if there were none.
     pub fn delete(&self, peer: IpAddr) -> Result<bool, Error> {
         let kind = if peer.is_ipv4() { ADDR_IPV4 } else { ADDR_IPV6 };
         match self

@@ -1,4 +1,4 @@
-//! Against the running kernel, in network namespaces that vanish with their thread.
+//! Tests against the running kernel, in network namespaces that the kernel removes with their thread.
 
 use std::process::Command;
 
@@ -6,8 +6,8 @@ use landspeed_netlink::{
     Address, Ethtool, LinkChange, Route, Rtnl, SettingGroup, TcpMetrics, VethEnd, in_throwaway,
 };
 
-/// Runs `test` in a network namespace of its own, with a pair of links that are up; prints why and returns where this
-/// process may not make one.
+/// Runs `test` in a new network namespace with a veth pair whose links are up. If this process may not create one,
+/// prints the reason and returns.
 fn in_new_namespace(test: impl FnOnce(&Rtnl) + Send) {
     let furnished = || {
         let rtnl = Rtnl::open().unwrap();
@@ -84,8 +84,8 @@ fn errors_carry_the_kernels_words() {
     });
 }
 
-/// Addresses and routes of many kinds on link `index`, routes made by the `ip` program where it is there:
-/// a second opinion on what the kernel can hold.
+/// Adds addresses and routes of many kinds to link `index`. The routes are made by the `ip` program, independently of
+/// this crate.
 fn furnish(rtnl: &Rtnl, index: u32) {
     rtnl.add_address(&Address::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
     rtnl.add_address(&Address::new(index, "fd00:18::1".parse().unwrap(), 64)).unwrap();
@@ -167,8 +167,7 @@ fn root_qdiscs_are_replaced_and_put_back() {
     });
 }
 
-/// Design, section 6: `tx off` changes eight features; and TSO without checksums stays off though the
-/// kernel says yes.
+/// `tx off` changes eight features, and TSO without checksums stays off although the kernel reports success.
 #[test]
 fn tso_needs_checksums() {
     in_new_namespace(|_| {

@@ -1,4 +1,4 @@
-//! How fast processors run and how deep they sleep: the whole machine's.
+//! Processors' frequency and idle states, which concern the whole machine.
 
 use landspeed_units::Nanos;
 
@@ -32,7 +32,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     }),
 ]];
 
-/// The folders below `folder` whose name is `stem` and a number, in order; none where there is no folder.
+/// Returns the folders below `folder` whose name is `stem` and a number, in order; none if there is no such folder.
 fn numbered(folder: &str, stem: &str) -> Vec<String> {
     let number = |name: &str| name.strip_prefix(stem).and_then(|n| n.parse::<u32>().ok());
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -57,7 +57,8 @@ fn offered() -> Vec<String> {
     offered.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// state0 is polling, or the shallowest there is: without it a processor could not idle at all.
+/// Returns the files of all idle states but state0. That one is polling, or the shallowest; without it a processor
+/// could not idle.
 fn idle_states(_: &Place) -> Result<Members, Error> {
     let states = |cpu: String| numbered(&format!("{cpu}/cpuidle"), "state").into_iter().skip(1);
     let files = numbered(CPUS, "cpu").into_iter().flat_map(states).map(|state| format!("{state}/disable"));

@@ -1,4 +1,4 @@
-//! What a rule looks at, and what it says.
+//! The data that rules examine, and the rules themselves.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::device::is_virtual;
 use crate::persist::shown;
 
 pub(super) struct Rule {
-    /// Knob that would change what is found; empty where there is none.
+    /// Knob that would change the finding; empty if there is none.
     pub(super) knob: &'static str,
     pub(super) source: &'static str,
     check: Check,
@@ -25,7 +25,7 @@ impl Rule {
         Rule { knob, source, check: Check::Look(check) }
     }
 
-    /// Complains of a switch that is off, all or some of its members.
+    /// Reports a switch that is off for all or some of its members.
     pub(super) const fn off(
         knob: &'static str,
         severity: Severity,
@@ -56,7 +56,7 @@ impl Rule {
 
 enum Check {
     Off(Severity, &'static str),
-    /// What stands out; most say one thing at most.
+    /// Returns the findings; most rules have at most one.
     Look(fn(&Case<'_>, &Rule) -> Vec<Finding>),
 }
 
@@ -66,10 +66,10 @@ pub(super) struct Case<'a> {
     states: BTreeMap<&'a str, &'a KnobState>,
 }
 
-/// Where a link of unknown speed is taken for: what guests and most servers have today.
+/// Assumed speed in Mb/s of a link that states none: that of guests and most servers today.
 const ASSUMED_MBPS: u64 = 10_000;
 
-/// 10 Gb/s in Mb/s: from here on a host has to be set up with care (ESnet fasterdata's dividing line).
+/// Speed in Mb/s from which a host needs careful settings: 10 Gb/s, ESnet fasterdata's limit.
 const FAST_MBPS: u64 = 10_000;
 
 impl<'a> Case<'a> {
@@ -98,13 +98,13 @@ impl<'a> Case<'a> {
         self.state(knob).is_some_and(|state| state.skip.is_none())
     }
 
-    /// Stated or assumed speed of the link; `None` without a link.
+    /// Returns the stated or assumed speed of the link, or `None` without a link.
     pub(super) fn speed(&self) -> Option<BitRate> {
         let mbps = self.link?.speed_mbps.unwrap_or(ASSUMED_MBPS);
         Some(BitRate(mbps as f64 * 1e6))
     }
 
-    /// The speed for people: "10 Gb/s", "10 Gb/s (assumed)".
+    /// Returns the speed as text: "10 Gb/s", "10 Gb/s (assumed)".
     pub(super) fn speed_text(&self) -> String {
         let stated = self.link.is_some_and(|link| link.speed_mbps.is_some());
         let speed = self.speed().unwrap_or_default();
@@ -115,18 +115,18 @@ impl<'a> Case<'a> {
         self.link.is_some_and(|link| link.speed_mbps.is_some_and(|mbps| mbps >= FAST_MBPS))
     }
 
-    /// Whether the link is hardware, or a guest's sight of it, rather than a kernel's own device.
+    /// Returns true if the link is hardware, or a guest's view of it, rather than a virtual device of the kernel.
     pub(super) fn physical(&self) -> bool {
         self.link.is_some_and(|link| !is_virtual(&link.driver))
     }
 
-    /// Bytes in flight that fill the link over a round trip of `rtt`.
+    /// Returns the bytes in flight that fill the link at this RTT (the BDP).
     pub(super) fn in_flight(&self, rtt: Nanos) -> Option<Bytes> {
         Some(Bytes((self.speed()?.0 / 8.0 * rtt.as_secs_f64()) as u64))
     }
 }
 
-/// Complains of a switch that is off, all or some of its members.
+/// Reports a switch that is off for all or some of its members.
 pub(super) fn off(case: &Case<'_>, rule: &Rule, severity: Severity, what: &str) -> Vec<Finding> {
     match case.value(rule.knob) {
         Some(value) if value.split(';').any(|member| member == "off") && case.can_turn(rule.knob) => {

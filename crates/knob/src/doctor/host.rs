@@ -1,4 +1,4 @@
-//! The machine: its processors, and programs that turn settings back.
+//! Rules for the machine: its processors, and programs that change settings back.
 
 use super::Finding;
 use super::Severity::{Hint, Warning};
@@ -17,13 +17,13 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    // Where the knob cannot be read, the facts may still tell the first processor's.
+    // If the knob cannot be read, the facts may still have the first processor's governor.
     let now = case.value(rule.knob).unwrap_or(&case.facts.governor);
     let kinds: Vec<&str> = now.split(';').filter(|kind| !kind.is_empty()).collect();
     if kinds.iter().all(|kind| *kind == "performance") {
         return Vec::new();
     }
-    // With intel_pstate and amd-pstate "powersave" still follows the load, only later.
+    // With intel_pstate and amd-pstate, "powersave" still follows the load, but later.
     let severity = if case.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
     vec![rule.finding(
         severity,

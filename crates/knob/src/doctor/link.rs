@@ -1,4 +1,4 @@
-//! The link itself.
+//! Rules for the link itself.
 
 use super::Finding;
 use super::Severity::{Fault, Hint, Warning};
@@ -66,7 +66,7 @@ fn mtu(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let Some(link) = case.link else { return Vec::new() };
     let now = link.mtu_bytes.to_string();
     let ipv6 = link.addresses.iter().any(std::net::IpAddr::is_ipv6);
-    // The greatest MTU that the device takes, where it says so, shows whether jumbo frames are possible.
+    // The greatest MTU of the device, if it reports one, shows whether jumbo frames are possible.
     let jumbo = case.most(rule.knob).is_none_or(|most| most >= 9000);
     match link.mtu_bytes {
         0 => Vec::new(),

@@ -1,9 +1,9 @@
-//! What stands out in a host's settings against its link.
+//! Rules that find settings of a host which do not suit its link.
 //!
-//! Folklore is kept apart from faults: a finding says what is set, why it matters, on whose word, and how
-//! to change it. It is no verdict: `landspeed tune` measures whether a change helps on a given path.
+//! A finding is not a verdict. It names the setting, why it matters, the source of the rule, and the remedy;
+//! `landspeed tune` measures whether a change helps on a given path. The severity separates mere hints from faults.
 //!
-//! One table for each family of settings, joined in [`doctor()`].
+//! There is one table of rules for each family of settings; [`doctor()`] joins them.
 
 mod case;
 mod host;
@@ -18,15 +18,15 @@ use serde::Serialize;
 
 use case::{Case, Rule};
 
-/// How much is at stake. Ordered: the worst is the greatest.
+/// How serious a finding is. The worst is the greatest in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth a try on some paths.
     Hint,
-    /// Costs a good part of the rate or of the processor on the paths that the link is for.
+    /// Costs a considerable part of the rate or of the processor on the paths that the link is for.
     Warning,
-    /// The link cannot carry what it should.
+    /// Prevents the link from carrying what it should.
     Fault,
 }
 
@@ -40,28 +40,28 @@ impl std::fmt::Display for Severity {
     }
 }
 
-/// One thing that stands out. All text is safe to print.
+/// A finding about one setting of a host. All text is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How much is at stake.
+    /// How serious the finding is.
     pub severity: Severity,
-    /// The knob that would change it, by the name in the knob table; empty where none would.
+    /// The name of the knob that would change it; empty if there is none.
     pub knob: &'static str,
-    /// What is set now.
+    /// The current setting.
     pub now: String,
-    /// What that means for this link, one sentence.
+    /// What the setting means for this link, in one sentence.
     pub what: String,
-    /// On whose word: kernel documentation, RFC, paper section.
+    /// The source of the rule: kernel documentation, RFC, paper section.
     pub source: &'static str,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
 const TABLES: [&[Rule]; 6] =
     [link::RULES, windows::RULES, offloads::RULES, tcp::RULES, queues::RULES, host::RULES];
 
-/// What stands out on the host of `facts`, worst first, else in the order of the tables. Without a `link`
-/// only what holds for every link is looked at. A knob that `states` does not tell is passed over.
+/// Returns the findings for a host, the worst first, otherwise in the order of the tables. Without a `link`, only the
+/// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped.
 pub fn doctor(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<Finding> {
     let case = Case::new(facts, link, states);
     let mut findings: Vec<Finding> =

@@ -1,4 +1,4 @@
-//! Work that the device, or the kernel in larger pieces, could do.
+//! Rules for offloads: work that the device, or the kernel in larger pieces, could do.
 
 use super::Finding;
 use super::Severity::{self, Hint, Warning};
@@ -47,7 +47,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// LRO is for end hosts only: what is merged loses what a router must forward unchanged.
+/// Reports LRO on a host that forwards packets. LRO is for end hosts only, because a merged packet loses information
+/// that a router must forward unchanged.
 fn lro(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let bridged = case.facts.links.iter().any(|link| link.driver == "bridge" && link.up);
     match case.value(rule.knob) {

@@ -1,4 +1,4 @@
-//! Rings, interrupts, and who works on received packets.
+//! Rules for rings, interrupts, and the processors that handle received packets.
 
 use super::Finding;
 use super::Severity::{Hint, Warning};
@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
 
 const RING: &str = "ethtool(8); ESnet fasterdata, NIC tuning";
 
-/// Rings below half of what the device has.
+/// Reports rings that are smaller than half of the device's maximum.
 fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match (case.number(rule.knob), case.most(rule.knob)) {
         (Some(now), Some(most)) if now < most / 2 && case.fast() => vec![rule.finding(
@@ -93,7 +93,8 @@ fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     }
 }
 
-/// Interrupts gathered neither by the driver's judgment nor by a fixed time.
+/// Reports interrupts that are not coalesced, neither adaptively nor by a fixed time, and those that are delayed too
+/// long.
 fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match (case.value(rule.knob), case.number("rx-usecs")) {
         (Some("off"), Some(0)) if case.fast() => vec![rule.finding(
@@ -112,7 +113,7 @@ fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     }
 }
 
-/// The backlog is used where packets change processors (RPS) and by devices without NAPI.
+/// Reports a short backlog. It is used if packets change processors (RPS) and by devices without NAPI.
 fn backlog(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let steered = case.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
     match case.number(rule.knob) {

@@ -1,4 +1,4 @@
-//! TCP's own switches.
+//! Rules for TCP's own switches.
 
 use super::Finding;
 use super::Severity::{Hint, Warning};
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// BBR lives from pacing: fq does it better than TCP's own timers.
+/// Reports BBR without fq. BBR depends on pacing, and fq does it better than TCP's own timers.
 fn unpaced(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let bbr = case.value("congestion-control").is_some_and(|name| name.starts_with("bbr"));
     let qdisc = case.value("qdisc").filter(|kind| *kind != "default").or_else(|| case.value(rule.knob));

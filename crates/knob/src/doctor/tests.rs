@@ -30,7 +30,7 @@ fn states(values: &[(&str, &str)]) -> Vec<KnobState> {
     values.iter().map(state).collect()
 }
 
-/// (severity, knob) of all findings.
+/// Returns (severity, knob) of all findings.
 fn found(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<(Severity, &'static str)> {
     doctor(facts, link, states).iter().map(|finding| (finding.severity, finding.knob)).collect()
 }
@@ -117,7 +117,7 @@ fn interrupts_far_from_the_device_or_on_one_processor_stand_out() {
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].what.contains(word), "{findings:?}");
     }
-    // Where the node is not known nothing is claimed.
+    // If the node is unknown, nothing is claimed.
     let unknown = LinkFacts { irq_cpus: vec![0, 4], local_cpus: vec![], ..link() };
     assert_eq!(found(&host(), Some(&unknown), &[]), []);
 }

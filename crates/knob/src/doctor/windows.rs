@@ -1,4 +1,4 @@
-//! Whether windows can grow to what the link needs.
+//! Rules for windows: whether they can grow to what the link needs.
 
 use landspeed_units::{Bytes, Nanos};
 
@@ -6,11 +6,11 @@ use super::Finding;
 use super::Severity::{Fault, Hint, Warning};
 use super::case::{Case, Rule};
 
-/// Round trips that a link of this speed is likely to see: within a region, and across a continent.
+/// RTTs that a link is likely to see: within a region, and across a continent.
 const REGION: Nanos = Nanos::millis(10);
 const CONTINENT: Nanos = Nanos::millis(100);
 
-/// Half of a socket's memory is window; the rest is the kernel's bookkeeping of packets.
+/// The divisor from a socket's memory to its window: half is window, the rest the kernel's bookkeeping of packets.
 const SHARE: u64 = 2;
 
 pub(super) const RULES: &[Rule] = &[
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// The greatest of "least initial greatest" against what is in flight.
+/// Compares the last number of "least initial greatest" with the bytes in flight that fill the link.
 fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Finding> {
     let greatest =
         case.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
@@ -75,7 +75,7 @@ fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Finding> {
     vec![rule.finding(severity, case.value(rule.knob).unwrap_or_default(), what, remedy)]
 }
 
-/// What an application may ask for with a socket option.
+/// Reports a low limit of what an application may request with a socket option.
 fn ceiling(case: &Case<'_>, rule: &Rule, option: &str) -> Vec<Finding> {
     let (Some(most), Some(near)) = (case.number(rule.knob), case.in_flight(REGION)) else {
         return Vec::new();

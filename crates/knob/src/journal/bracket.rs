@@ -1,6 +1,6 @@
-//! A write and what it changes: what it can disturb is looked at right before it, and once more when what it set
-//! off has settled. What differs is ours. Writes of a turn and of a restore are bracketed alike, so who goes on after a
-//! death finds in the journal what was there before the write that was cut short.
+//! A bracket around a write: a snapshot of what the write can disturb is taken right before it, and another once its
+//! effects have settled. What differs is ours. Writes of a run and of a restore are bracketed alike, so a process
+//! that continues after a death finds in the journal the state before the write that was cut short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use super::snapshot::{Key, Seen, Slot, Value};
 use super::{JournalError, value};
 use crate::{Disturbs, Error, Knob};
 
-/// A write that began longer ago and whose end was not seen is not taken for the cause of what differs: by
-/// now somebody else may have been at it.
+/// Age in seconds beyond which a write whose end was not seen no longer counts as the cause of what differs, because
+/// another program may have changed it by now.
 const CLAIM_S: u64 = 120;
 pub(super) struct Bracket {
     pub(super) knob: &'static Knob,
@@ -22,18 +22,19 @@ pub(super) struct Bracket {
     kinds: Vec<Disturbs>,
     spot: Spot,
     device: u32,
-    /// What was there right before; `None` where the write disturbs nothing.
+    /// Snapshot from right before the write; `None` if the write disturbs nothing.
     seen: Option<Seen>,
 }
 
-/// One more than the last.
+/// Returns the id after the last one.
 fn next_id<T>(all: &BTreeMap<u32, T>) -> u32 {
     all.last_key_value().map_or(1, |(id, _)| id.saturating_add(1))
 }
 
 impl Ledger {
-    /// Does a write of our own for the intent `seq`, or [`Mark::SIDE_EFFECTS`], on the device of `turned`; what it changes of `kinds` is
-    /// attributed to us. A journal that takes no more does not keep anything from being put back.
+    /// Runs a write of ours for the intent `seq`, or for [`Mark::SIDE_EFFECTS`], on the device of `turned`, and
+    /// attributes to us what it changes of `kinds`. A journal that accepts no more lines does not keep anything from
+    /// being restored.
     pub(super) fn bracketed<T>(
         &mut self,
         seq: u32,
@@ -51,7 +52,7 @@ impl Ledger {
         done
     }
 
-    /// Looks at what a write may disturb, right before it.
+    /// Takes a snapshot of what a write may disturb, right before it.
     pub(super) fn look(
         &self,
         seq: u32,
@@ -71,7 +72,7 @@ impl Ledger {
         Ok(Bracket { knob, seq, kinds: kinds.to_vec(), spot: spot.clone(), device, seen })
     }
 
-    /// What the other knobs read, where that is ours.
+    /// Returns what the other knobs read, if that is their original value or ours.
     fn own_values(&self, but: u32, here: (u32, &Spot)) -> Vec<(u32, String)> {
         let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &Turned| {
@@ -85,7 +86,7 @@ impl Ledger {
         others.filter_map(own).collect()
     }
 
-    /// The places in routing tables where we changed something.
+    /// Returns the slots of routing tables in which we changed something.
     pub(super) fn slots(&self, device: u32) -> BTreeSet<Slot> {
         let slot = |((on, key), _): (&(u32, Key), &Change)| match key {
             Key::Route(slot) if *on == device => Some(slot.clone()),
@@ -94,7 +95,7 @@ impl Ledger {
         self.net.changes.iter().filter_map(slot).collect()
     }
 
-    /// The number of what was seen, and whether the journal has it already.
+    /// Returns the id of the snapshot, and true if the journal already has it.
     pub(super) fn id_of(&self, bracket: &Bracket) -> (u32, bool) {
         let Some(seen) = &bracket.seen else { return (0, true) };
         let is_it = |(_, (device, old)): &(&u32, &(u32, Seen))| *device == bracket.device && old.same(seen);
@@ -102,7 +103,7 @@ impl Ledger {
         (known.unwrap_or(next_id(&self.history.seen)), known.is_some())
     }
 
-    /// Puts on disk what is about to be written and what was seen before.
+    /// Puts on disk what is about to be written, and the snapshot from before it.
     pub(super) fn enter(&mut self, bracket: &Bracket, mut entries: Vec<Entry>) -> Result<(), JournalError> {
         if self.is_frozen {
             return Ok(());
@@ -125,7 +126,7 @@ impl Ledger {
         self.file.mark(mark)
     }
 
-    /// Attributes to us what differs from just before the write that is over.
+    /// Attributes to us what differs from right before the write that is over.
     pub(super) fn close(&mut self) -> Result<(), Error> {
         let Some(bracket) = self.bracket.take() else { return Ok(()) };
         let mut net = self.net.clone();
@@ -147,13 +148,14 @@ impl Ledger {
         Ok(self.write_down()?)
     }
 
-    /// What a knob reads, where a journal may say so.
+    /// Returns what a knob reads, if a journal may contain that value.
     fn value_at(&self, seq: u32, spot: &Spot) -> Option<String> {
         let knob = (self.lookup)(&self.history.turned(seq)?.intent.knob)?;
         self.host.read(knob, spot).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
-    /// As [`Ledger::value_at`], where the knob's device is by now; where one of them is, is known.
+    /// Returns what a knob reads where its device is now. The place of the device with index `number` is known:
+    /// `spot`.
     fn value_now(&self, seq: u32, (number, spot): (u32, &Spot)) -> Option<String> {
         let turned = self.history.turned(seq)?;
         if turned.device() == number && !spot.is_elsewhere() {
@@ -163,7 +165,7 @@ impl Ledger {
         self.value_at(seq, &spot_of(self, turned, knob).ok()??)
     }
 
-    /// Puts on disk what we have changed by now, and that no write is under way.
+    /// Puts on disk what we have changed so far, and that no write is in progress.
     fn write_down(&mut self) -> Result<(), JournalError> {
         if self.is_frozen {
             return Ok(());
@@ -177,8 +179,8 @@ impl Ledger {
         self.mark(Mark { net: id, ..Mark::default() })
     }
 
-    /// Closes the bracket that a death left open. Where that was long ago, what differs since is not ours for
-    /// sure: it is returned, a line each, unless `claim` says that it shall count as ours.
+    /// Closes the bracket that a death left open. If its write was long ago, what differs since then is not certainly
+    /// ours: it is returned, one line each, unless `claim` counts it as ours.
     pub(super) fn close_left_open(&mut self, claim: bool) -> Vec<String> {
         self.note_departures();
         if self.bracket.is_none() {
@@ -188,7 +190,7 @@ impl Ledger {
         let age_s = self.host.now_s().saturating_sub(self.history.mark.at_s.into());
         if !claim && age_s > CLAIM_S {
             let (lines, seq) = (self.unsure(bracket), bracket.seq);
-            // A value that we wrote is ours, whoever saw it written.
+            // A value that we wrote is ours, even if no process saw it written.
             let written = self.history.turned(seq).map(|turned| turned.written.clone()).unwrap_or_default();
             let now = self.value_at(seq, &bracket.spot).filter(|now| written.contains(now));
             self.net.values.extend(now.map(|now| (seq, now)));
@@ -228,7 +230,7 @@ impl Ledger {
         Some(Bracket { knob, seq: mark.turning, kinds, spot, device, seen })
     }
 
-    /// All that the knobs turned on a device can disturb.
+    /// Returns all kinds of settings that the knobs written on a device can disturb.
     pub(super) fn kinds_on(&self, device: u32) -> Vec<Disturbs> {
         let on_it = self.history.turned.iter().filter(|turned| turned.device() == device);
         let mut kinds: Vec<Disturbs> = Vec::new();
@@ -241,7 +243,7 @@ impl Ledger {
         kinds
     }
 
-    /// What the device was like when the knobs turned on it were turned for the first time, in their order.
+    /// Returns the snapshots from before the first write of each knob on the device, in the order of these writes.
     pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &Seen> {
         let on_it = self.history.turned.iter().filter(move |turned| turned.device() == device);
         on_it.filter_map(|turned| Some(&self.history.seen(turned.intent.seen)?.1))
@@ -251,7 +253,7 @@ impl Ledger {
         self.firsts_on(device).find(|seen| seen.is_about(key)).and_then(|seen| seen.get(key))
     }
 
-    /// What may or may not be the doing of a write that nobody saw end.
+    /// Returns the differences that may or may not come from a write whose end no process saw.
     fn unsure(&self, bracket: &Bracket) -> Vec<String> {
         let Some(seen) = &bracket.seen else { return Vec::new() };
         match self.host.look(&bracket.kinds, &bracket.spot, &seen.slots().cloned().collect()) {

@@ -1,4 +1,4 @@
-//! The lines of a journal file.
+//! The entries of a journal file.
 //!
 //! ```text
 //! {"entry":"header","format":4,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
@@ -11,12 +11,12 @@
 //! {"entry":"also","seq":2,"to":"4148"}
 //! ```
 //!
-//! A `seen` line is what was there right before a write, a `net` line what all writes so far have changed.
-//! The file is appended to, but for one line of constant width: the mark names the intent whose knob is
-//! being written at this moment (zero between turns), what was seen before that write, what had been
-//! changed before it, when it began, and how many lines there are. Each line has a number and a checksum
-//! before what it says (`line.rs`). A look or a difference that the journal has already is named and
-//! not written again, so a knob that is toggled thousands of times between known values costs no growth.
+//! A `seen` line is the snapshot from right before a write, a `net` line what all writes so far have changed. Lines
+//! are only appended, except for the mark, which has a fixed width and is overwritten in place. It names the intent
+//! whose knob is being written now (zero between writes), the snapshot before that write, the changes before it, when
+//! it began, and the number of lines. A number and a checksum precede each entry (`line.rs`). A snapshot or a set of
+//! changes that the journal already contains is named by its id, not written again, so toggling a knob thousands of
+//! times between known values does not make the file grow.
 
 use std::collections::BTreeMap;
 
@@ -28,9 +28,10 @@ use super::net::Net;
 use super::snapshot::Seen;
 use super::whereabouts::Departure;
 
-/// The format that this build writes.
+/// The journal format that this build writes.
 pub(super) const FORMAT: u32 = 4;
-/// As [`FORMAT`], before lines had numbers and checksums. It is read, and gone on with, as it was written.
+/// The earlier format, whose lines have no numbers and checksums. Such a journal is read, and continued in its own
+/// format.
 pub(super) const PLAIN_FORMAT: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,18 +40,18 @@ pub(super) enum Entry {
     Header(Header),
     Mark(Mark),
     Intent(Box<Intent>),
-    /// Another value of a knob that has an intent: on disk before it is written for the first time.
+    /// Another value of a knob that has an intent. It is on disk before the value is first written.
     Also {
         seq: u32,
         to: String,
     },
-    /// What was there right before a write. Numbered from 1, without gaps; the device is zero for none.
+    /// The snapshot from right before a write. Ids count from 1, without gaps; the device is zero if there is none.
     Seen {
         id: u32,
         device: u32,
         seen: Seen,
     },
-    /// What all writes so far have changed. Numbered from 1, without gaps.
+    /// What all writes so far have changed. Ids count from 1, without gaps.
     Net {
         id: u32,
         net: Net,
@@ -72,31 +73,31 @@ pub(super) struct Header {
     pub(super) guardian: Process,
 }
 
-/// What is going on at this moment, each number in ten digits.
+/// The current state of the run. Each number is written with ten digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Mark {
-    /// The intent being written; zero for none.
+    /// The intent whose knob is being written; zero for none.
     #[serde(with = "digits")]
     pub(super) turning: u32,
-    /// What was seen before that write; zero where its knob disturbs nothing.
+    /// Id of the snapshot before that write; zero if its knob disturbs nothing.
     #[serde(with = "digits")]
     pub(super) seen: u32,
-    /// What had been changed before it; zero for nothing.
+    /// Id of the changes before that write; zero for none.
     #[serde(with = "digits")]
     pub(super) net: u32,
-    /// Seconds since boot when it began.
+    /// Seconds since boot when that write began.
     #[serde(with = "digits")]
     pub(super) at_s: u32,
-    /// How many lines the journal had by then; zero, and left out, in a journal without numbers.
+    /// Number of lines in the journal at that time; zero, and omitted, in a journal without line numbers.
     #[serde(with = "digits", default, skip_serializing_if = "is_zero")]
     pub(super) lines: u32,
 }
 
 impl Mark {
-    /// What [`Mark::turning`] says while no knob is written, but what knobs have disturbed.
+    /// Value of [`Mark::turning`] while settings that knobs have disturbed are written, not a knob.
     pub(super) const SIDE_EFFECTS: u32 = u32::MAX;
-    /// What [`Mark::turning`] says once everything is put back: the journal is about to be removed.
+    /// Value of [`Mark::turning`] once everything is restored and the journal is about to be removed.
     pub(super) const DONE: u32 = u32::MAX - 1;
 
     pub(super) fn is_done(self) -> bool {
@@ -121,19 +122,19 @@ mod digits {
     }
 }
 
-/// The first turn of a knob: on disk before the write.
+/// The first write of a knob. It is on disk before the write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Intent {
-    /// From 1, ascending.
+    /// Number of the intent, ascending from 1.
     pub(super) seq: u32,
     pub(super) knob: String,
     /// The device that the place named; `None` for a place without one.
     pub(super) device: Option<Device>,
-    /// The value that is put back.
+    /// The original value, which is restored.
     pub(super) before: String,
     pub(super) to: String,
-    /// What the turn can disturb, as it was before the first one; zero where that is nothing.
+    /// Id of the snapshot from before the first write; zero if the knob disturbs nothing.
     #[serde(default)]
     pub(super) seen: u32,
 }
@@ -146,23 +147,23 @@ pub(super) struct Turned {
 }
 
 impl Turned {
-    /// The number of its device; zero where there is none.
+    /// Returns the index of the device; zero if there is none.
     pub(super) fn device(&self) -> u32 {
         self.intent.device.as_ref().map_or(0, |device| device.ifindex)
     }
 }
 
-/// Everything that a journal's lines say of turns.
+/// Everything that a journal says about written knobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
-    /// In the order of their first turns.
+    /// Knobs in the order of their first writes.
     pub(super) turned: Vec<Turned>,
-    /// By id, from 1; each with the number of its device.
+    /// Snapshots by id, from 1, each with the index of its device.
     pub(super) seen: BTreeMap<u32, (u32, Seen)>,
-    /// By id, from 1.
+    /// Sets of changes by id, from 1.
     pub(super) nets: BTreeMap<u32, Net>,
     pub(super) mark: Mark,
-    /// Devices that have left the network namespace, by number.
+    /// Devices that have left the network namespace, by index.
     pub(super) left: BTreeMap<u32, Departure>,
 }
 
@@ -175,12 +176,12 @@ impl History {
         self.seen.get(&id)
     }
 
-    /// What all finished writes have changed.
+    /// Returns what all finished writes have changed.
     pub(super) fn net(&self) -> Net {
         self.nets.get(&self.mark.net).cloned().unwrap_or_default()
     }
 
-    /// All of it as lines, each behind those that it speaks of.
+    /// Returns the history as entries. Each comes after those that it refers to.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let intent = |turned: &Turned| Entry::Intent(Box::new(turned.intent.clone()));
         let also = |turned: &Turned| {
@@ -200,7 +201,7 @@ impl History {
         turned.chain(looks).chain(self.left.iter().map(left)).collect()
     }
 
-    /// What is named in it and is not there, one line each.
+    /// Returns what the history refers to but does not contain, one line each.
     pub(super) fn dangling(&self) -> Vec<String> {
         let Mark { turning, seen, net, .. } = self.mark;
         let is_seen = |id: u32| id == 0 || self.seen.contains_key(&id);

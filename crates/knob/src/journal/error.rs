@@ -1,4 +1,4 @@
-//! What can go wrong with a journal.
+//! Errors of the journal.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages tell the fields")]
 pub enum JournalError {
-    /// A folder or file of the journal that cannot be trusted.
+    /// A folder or file of the journal cannot be trusted.
     #[error("{} {why}", path.display())]
     Folder { path: PathBuf, why: String },
     /// The file system refused.
@@ -19,33 +19,33 @@ pub enum JournalError {
         of_user(*uid)
     )]
     InProgress { pid: u32, uid: u32 },
-    /// The guardian of a dead agent holds the lock and does not put back what it should.
+    /// The guardian of a dead agent holds the lock and does not restore.
     #[error(
         "the guardian of an earlier run (pid {pid}) {how}: `kill -CONT {pid}` lets it go on and put everything \
          back; where that does not help, run `kill -KILL {pid}`, then `landspeed undo`"
     )]
     Stuck { pid: u32, how: &'static str },
-    /// No process that holds the lock can be seen.
+    /// The process that holds the lock is not visible from here.
     #[error("{} is locked by a process that cannot be seen from here (another container?): wait for its end", path.display())]
     Unseen { path: PathBuf },
-    /// A journal is left from a run that could not restore.
+    /// An earlier run that could not restore has left its journal.
     #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
     Pending { path: PathBuf },
-    /// Something about this process or host that the journal needs cannot be found out.
+    /// A property of this process or host that the journal needs cannot be determined.
     #[error("cannot find out {what}: {source}")]
     Unknown { what: &'static str, source: io::Error },
     /// The guardian could not be started or does not answer.
     #[error("the guardian {0}")]
     Guardian(String),
-    /// The run lost its right to turn knobs.
+    /// The run has lost the right to change knobs.
     #[error("{0}: everything is being put back, no knob is turned any more")]
     Lost(String),
-    /// The journal took no more.
+    /// The journal has reached its maximum size.
     #[error("the journal {} is full: restore before turning more", path.display())]
     Full { path: PathBuf },
 }
 
-/// Names a user other than ours.
+/// Returns " of user N" if the user is not ours.
 fn of_user(uid: u32) -> String {
     if uid == rustix::process::geteuid().as_raw() { String::new() } else { format!(" of user {uid}") }
 }

@@ -1,5 +1,5 @@
-//! A host that is a map: every knob of the table that disturbs something, and settings of every kind, with
-//! the rules by which a kernel drags one setting along with another.
+//! A fake host, which is a map: every knob of the table that disturbs something, and settings of every kind, with the
+//! rules by which a kernel changes one setting along with another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -42,21 +42,21 @@ pub(super) struct State {
     pub(super) items: BTreeMap<Key, Value>,
 }
 
-/// The host and what the test does to it behind landspeed's back.
+/// The host, and what the test does to it without landspeed's knowledge.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) state: State,
     pub(super) now_s: u64,
-    /// Decides what a write drags along.
+    /// Determines what a write changes along with its knob.
     pub(super) seed: u64,
-    /// The process dies after so many more writes; what comes later never happened.
+    /// Number of further writes after which the process dies. Later writes are undone.
     pub(super) dies_after: Option<u32>,
-    /// Settings and journal when it died.
+    /// Settings and journal at the time of death.
     pub(super) at_death: Option<(State, Vec<u8>)>,
-    /// What was written to knobs, and put back beside them.
+    /// Writes to knobs, and restored other settings.
     pub(super) wrote: Vec<(&'static str, String)>,
     pub(super) put: Vec<(Key, Option<Value>)>,
-    /// Everything that the host ever was.
+    /// All states that the host has had.
     pub(super) ever: Vec<State>,
     pub(super) journal: PathBuf,
 }
@@ -64,7 +64,7 @@ pub(super) struct World {
 #[derive(Debug, Clone)]
 pub(super) struct FakeHost(pub(super) Arc<Mutex<World>>);
 
-/// The MTU of a VLAN on the device, which is never greater than that one's.
+/// Returns the MTU of a VLAN on the device, which is never greater than the device's.
 fn vlan_mtu(mtu: u64) -> Value {
     Value::Of { device: "eth0.7".into(), value: mtu.to_string() }
 }
@@ -73,7 +73,7 @@ fn vlan() -> Key {
     Key::Related(RelatedKey::mtu_of(7))
 }
 
-/// Whether it comes and goes with what it belongs to, and nobody can remove it.
+/// Returns true if the setting comes and goes with its object, so that no program can remove it.
 pub(super) fn is_file(key: &Key) -> bool {
     matches!(key, Key::DeviceSysctl(_) | Key::Queue(_) | Key::Related(_))
 }
@@ -82,14 +82,14 @@ fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
-/// RTM_NEWROUTE over the device: to 10.`to`.0.0/16 with a metric; made by the kernel or by an administrator.
+/// Returns RTM_NEWROUTE over the device: to 10.`to`.0.0/16 with a metric, made by the kernel or by an administrator.
 fn route(to: u8, metric: u32, is_automatic: bool) -> Route {
     let protocol = if is_automatic { libc::RTPROT_KERNEL } else { 4 };
     let mut raw = vec![libc::AF_INET as u8, 16, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0];
     raw.extend([8, 0, 1, 0, 10, to, 0, 0]);
     raw.extend([8, 0, 4, 0]);
     raw.extend(INDEX.to_ne_bytes());
-    // RTA_METRICS with RTAX_MTU: what differs between two variants of one route.
+    // RTA_METRICS with RTAX_MTU, which differs between two variants of one route.
     raw.extend([12, 0, 8, 0, 8, 0, 2, 0]);
     raw.extend(metric.to_ne_bytes());
     let hex: String = raw.iter().map(|b| format!("{b:02x}")).collect();
@@ -112,7 +112,7 @@ fn qdisc(kind: &str) -> Value {
     Value::Qdisc(qdisc)
 }
 
-/// Another value of the same kind, of which there are a few.
+/// Returns another value of the same kind, one of a few.
 pub(super) fn another(key: &Key, n: u64) -> Option<Value> {
     match key {
         Key::Feature(_) => Some(Value::On).filter(|_| n.is_multiple_of(2)),
@@ -127,23 +127,25 @@ pub(super) fn another(key: &Key, n: u64) -> Option<Value> {
     .filter(|_| !(matches!(key, Key::Address(_) | Key::Route(_)) && n.is_multiple_of(4)))
 }
 
-/// What somebody else, or a write that drags it along, can set: not what the kernel makes itself.
+/// Returns the settings that another program, or a write of another knob, can change: not those that the kernel makes
+/// itself.
 pub(super) fn settable() -> Vec<Key> {
     let later = LATER.map(|name| Key::Feature(name.into()));
     initial_items().into_keys().filter(|key| !is_automatic(key)).chain(later).collect()
 }
 
-/// Features that are off at first: a look finds nothing of them.
+/// Features that are off at first, so that the first snapshot does not contain them.
 const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 
-/// What a knob that is an offload asks for; whether it is on follows from those that it needs, as with the kernel's.
+/// Returns the feature that a knob wants if it is an offload. Whether that is on depends on those that it needs, as
+/// in the kernel.
 pub(super) fn wish(knob: &Knob) -> Option<Key> {
     let is_switch = matches!(knob.factor.domain, Domain::Each(Domain::Switch));
     let is_offload = is_switch && knob.factor.disturbs.contains(&Disturbs::Features);
     is_offload.then(|| Key::Feature(format!("of-{}", knob.factor.name)))
 }
 
-/// Offloads that nothing asks for at first.
+/// Offloads that are not wanted at first.
 const NOT_ASKED_FOR: [&str; 3] = ["gro", "lro", "hw-gro"];
 
 fn is_automatic(key: &Key) -> bool {
@@ -177,7 +179,7 @@ impl State {
         state
     }
 
-    /// What the kernel keeps up by itself: a route for each address.
+    /// Does what the kernel does itself: maintains a route for each address.
     fn follow(&mut self) {
         for nth in 0..4 {
             let (key, value) = routes(nth, 0, true);
@@ -189,7 +191,7 @@ impl State {
         }
     }
 
-    /// Whether a file is there: IPv6 needs its least MTU, a queue's settings the queue.
+    /// Returns true if a setting can exist: IPv6 needs its lowest MTU, a queue's settings the queue.
     fn has(&self, key: &Key) -> bool {
         let number = |knob: &str| self.knobs.get(knob).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
         match key {
@@ -200,7 +202,7 @@ impl State {
         }
     }
 
-    /// What a knob reads.
+    /// Returns what a knob reads.
     pub(super) fn read(&self, knob: &Knob) -> String {
         let Some(wish) = wish(knob) else { return self.knobs[knob.factor.name].clone() };
         let stands = |(need, value): &(&str, &str)| {
@@ -221,7 +223,7 @@ impl State {
         self.follow();
     }
 
-    /// A write of a knob, with all that it drags along.
+    /// Writes a knob, with everything that this changes along with it.
     fn turn(&mut self, knob: &Knob, value: &str, seed: u64) {
         match wish(knob) {
             Some(wish) => self.set(&wish, Some(&Value::On).filter(|_| value == "on")),
@@ -239,7 +241,7 @@ impl State {
         self.come_and_go();
     }
 
-    /// What stands on a device has no greater MTU than it; a greater one is not passed on.
+    /// Limits the VLAN's MTU to that of the device. A greater one is not passed on.
     fn pass_mtu_on(&mut self) {
         let mtu: u64 = self.knobs["mtu"].parse().unwrap();
         if matches!(self.items.get(&vlan()), Some(Value::Of { value, .. }) if value.parse::<u64>().unwrap() > mtu)
@@ -248,7 +250,8 @@ impl State {
         }
     }
 
-    /// Files and IPv6 addresses go with what they need; files come back as the kernel makes them.
+    /// Removes files and IPv6 addresses that lack what they need, and creates files that have it again, with the
+    /// kernel's values.
     fn come_and_go(&mut self) {
         for key in settable() {
             if !self.has(&key) {
@@ -260,7 +263,7 @@ impl State {
         self.follow();
     }
 
-    /// Somebody else sets a knob, which drags nothing along.
+    /// Sets a knob as another program, which changes nothing else.
     pub(super) fn set_knob(&mut self, knob: &Knob, value: &str) {
         self.knobs.insert(knob.factor.name, value.to_owned());
     }
@@ -271,7 +274,7 @@ fn is_ipv4(key: &Key) -> bool {
 }
 
 impl World {
-    /// From here on, what is written is looked at.
+    /// Begins to record writes anew.
     pub(super) fn begin_again(&mut self) {
         self.wrote.clear();
         self.put.clear();
@@ -284,7 +287,7 @@ impl FakeHost {
         self.0.lock().unwrap()
     }
 
-    /// One more write: the last one before death leaves things as they are now.
+    /// Counts one more write. At the last one before death, it keeps the state as it is now.
     fn before_write(&self) {
         let mut world = self.lock();
         match world.dies_after {

@@ -1,5 +1,5 @@
-//! Undo on a fake host: in any order of our turns and of other programs' writes, and wherever we
-//! die, the host ends as it would be had only the other programs run.
+//! Tests of undo on a fake host: for any order of our writes and of other programs', and wherever we die, the host
+//! ends as if only the other programs had run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,18 +24,18 @@ use super::snapshot::{Value, same};
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Turn(usize, usize),
-    /// Somebody sets or removes a setting.
+    /// Another program sets or removes a setting.
     Foreign(usize, u64),
     ForeignKnob(usize, usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The one who turned restores.
+    /// The process that wrote also restores.
     Lives,
-    /// It dies between two turns, and somebody else reads its journal.
+    /// It dies between two writes, and another process reads its journal.
     Dies,
-    /// It dies in the middle of a turn, before or after the write.
+    /// It dies during a change of a knob, before or after the write.
     DiesTurning { knob: usize, value: usize, has_written: bool },
 }
 
@@ -43,12 +43,12 @@ pub(super) enum End {
 pub(super) struct Story {
     pub(super) steps: Vec<Step>,
     pub(super) end: End,
-    /// Who restores dies too, after so many writes, and another one goes on.
+    /// The restoring process dies too, after this many writes, and another one continues.
     dies_restoring: Option<u32>,
     pub(super) seed: u64,
 }
 
-/// Nobody else does anything.
+/// Returns stories in which no other program does anything.
 pub(super) fn turns_alone() -> impl Strategy<Value = Story> {
     let is_ours = |step: &Step| matches!(step, Step::Turn(..));
     stories()
@@ -72,13 +72,13 @@ fn stories() -> impl Strategy<Value = Story> {
         .prop_map(|(steps, end, dies_restoring, seed)| Story { steps, end, dies_restoring, seed })
 }
 
-/// Our host and its journal, and the host on which only somebody else is.
+/// Our host and its journal, and a host on which only the other programs write.
 pub(super) struct Stage {
     pub(super) host: FakeHost,
     pub(super) ledger: Option<Ledger>,
     pub(super) cookie: u64,
     without_us: State,
-    /// Whether somebody else has set anything.
+    /// True if another program has set anything.
     is_touched: bool,
 }
 
@@ -121,7 +121,7 @@ impl Stage {
         }
     }
 
-    /// Turns a knob, unless somebody else has set it.
+    /// Changes a knob, unless another program has set it.
     pub(super) fn turn(&mut self, knob: usize, value: usize, has_written: bool) -> bool {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
@@ -135,8 +135,8 @@ impl Stage {
         true
     }
 
-    /// Somebody sets something. What changes nothing nobody can see; what sets it to what we left there
-    /// cannot be told from ours, as the reference says.
+    /// Sets a setting as another program. Skips writes that change nothing, which cannot be seen, and those that set
+    /// what we left there, which cannot be distinguished from ours, as the reference says.
     fn foreign(&mut self, key: usize, n: u64) {
         let key = &settable()[key];
         let value = another(key, n);
@@ -157,13 +157,14 @@ impl Stage {
     fn foreign_knob(&mut self, knob: usize, value: usize) {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
-        // What somebody else asks for cannot be told from what we did where something else keeps it off.
+        // What another program wants cannot be distinguished from what we did if something else keeps the feature
+        // off.
         if wish(knob).is_some() {
             return;
         }
         let now = self.host.lock().state.read(knob);
-        // A knob that takes others' files away, and gives them back with values of the kernel's, is turned from
-        // there and to there by us alone: what somebody else would have found is not to be known.
+        // Only we write a knob to or from a value with which other settings' files go away and return with the
+        // kernel's values: what another program would have found there cannot be known.
         let takes_away =
             ["mtu", "channels"].contains(&knob.factor.name) && [value, &now].contains(&&values(knob)[1]);
         let turned =
@@ -177,7 +178,7 @@ impl Stage {
         }
     }
 
-    /// Another process goes on with the journal.
+    /// Lets another process continue the journal.
     fn next(&mut self) {
         let ledger = self.ledger.take().unwrap();
         let mut file = ledger.file;
@@ -193,7 +194,7 @@ impl Stage {
         self.host.lock().dies_after = None;
         let died = self.host.lock().at_death.take();
         let Some((state, journal)) = died else { return report };
-        // What it did after its death did not happen.
+        // Undoes what the process did after its death.
         let path = self.host.lock().journal.clone();
         std::fs::write(path, journal).unwrap();
         self.host.lock().state = state;
@@ -238,7 +239,7 @@ fn play(folder: &Path, story: &Story) -> Result<(), TestCaseError> {
     let notes = report.notes.clone();
     let says_as_before = report.into_restored().restored;
     let is_as_before = first.is_none_or(|first| {
-        // What somebody else does to a related device is none of our concern.
+        // What another program does to a related device is not reported.
         let is_the_same = |(key, value): (&_, &Value)| {
             matches!(value, Value::Of { .. }) || same(state.items.get(key), Some(value))
         };
@@ -258,7 +259,7 @@ pub(super) fn number(name: &str) -> Option<u32> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Journals in memory: what they survive here is death, not a power cut.
+/// Returns a folder in memory for journals, which here have to survive a death, not a power cut.
 pub(super) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -281,7 +282,7 @@ fn interleavings_end_as_if_we_had_not_been_there() {
 fn the_fake_host_disturbs_what_the_table_says() {
     let all = knobs();
     assert!(all.len() >= 15, "{}", all.len());
-    // Each knob drags something along that undo has to bring back.
+    // Each knob changes something else that undo has to restore.
     let home = folder();
     for (knob, row) in all.iter().enumerate() {
         let moved = (0..20).any(|seed| {
@@ -311,7 +312,7 @@ fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
     assert_eq!(now.knobs, State::new().knobs, "the knob itself is put back: {report:?}");
     let gone = |state: &State| settable().iter().filter(|key| !state.items.contains_key(key)).count();
     assert!(gone(&now) >= 2 && gone(&now) <= gone(&before), "{report:?}");
-    // Whoever runs undo again with leave to takes it for ours.
+    // Undo with the option `unsure` takes it for ours.
     stage.next();
     let report = restore(stage.ledger(), true);
     assert!(report.is_done(), "{report:?}");

@@ -17,8 +17,8 @@ use super::read::{self, Contents, End};
 use super::second::{self, Copies, SecondCopy};
 use super::{JournalError, Lookup};
 
-/// An open journal whose lock this process holds, alone or together with its agent or guardian: the lock
-/// belongs to the open file, so it lasts until the last of them has let go of it.
+/// An open journal whose lock this process holds, alone or together with its agent or guardian. The lock belongs to
+/// the open file, so it lasts until the last of them has closed it.
 #[derive(Debug)]
 pub(super) struct JournalFile {
     folder: Folder,
@@ -28,39 +28,39 @@ pub(super) struct JournalFile {
     copy: Second,
 }
 
-/// The second copy of a journal that is written.
+/// The state of the second copy of a journal.
 #[derive(Debug)]
 enum Second {
-    /// It is only read so far.
+    /// No copy is written, because the journal has only been read so far.
     NotYet,
     Kept(SecondCopy),
-    /// Why there is none.
+    /// There is no copy, for this reason.
     None(String),
 }
 
-/// "net-7.jsonl".
+/// Returns the file name of a namespace's journal: "net-7.jsonl".
 pub(super) fn name_of(netns_cookie: u64) -> String {
     format!("net-{netns_cookie}.jsonl")
 }
 
-/// "net-7.jsonl.new": the journal before it has its name. Nothing was changed under it.
+/// Returns the name of a journal before it gets its own: "net-7.jsonl.new". Nothing was changed under it.
 pub(super) fn draft_of(name: &str) -> String {
     format!("{name}.new")
 }
 
-/// The journal that a draft was to become.
+/// Returns the name of the journal that a draft was to become.
 pub(super) fn draft_for(name: &str) -> Option<&str> {
     name.strip_suffix(".new").filter(|name| cookie_of(name).is_some())
 }
 
-/// 7 of "net-7.jsonl".
+/// Returns the cookie in a journal's file name: 7 for "net-7.jsonl".
 pub(super) fn cookie_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("net-")?.strip_suffix(".jsonl")?;
     digits.parse().ok().filter(|cookie| name_of(*cookie) == name)
 }
 
 impl JournalFile {
-    /// Opens and locks a journal; `None` where there is none.
+    /// Opens and locks a journal. Returns `None` if there is none.
     pub(super) fn lock(folder: Folder, name: &str) -> Result<Option<JournalFile>, JournalError> {
         loop {
             let Some(fd) = folder.file(name, false)? else { return Ok(None) };
@@ -72,8 +72,8 @@ impl JournalFile {
         }
     }
 
-    /// A new journal, locked, in the place of one under which nothing was changed. It has its name only once header and
-    /// mark are on disk: a journal that lacks them has lost them.
+    /// Creates and locks a new journal, which replaces one under which nothing was changed. It gets its name only
+    /// once header and mark are on disk, so a journal without them has lost them.
     pub(super) fn begin(folder: Folder, name: &str, header: Header) -> Result<JournalFile, JournalError> {
         let draft = draft_of(name);
         folder.remove(&draft)?;
@@ -90,7 +90,7 @@ impl JournalFile {
         Ok(journal)
     }
 
-    /// As [`JournalFile::lock`] for a file that is there and that nobody else holds.
+    /// Opens and locks a journal if it exists and no other process holds its lock.
     pub(super) fn try_lock(folder: Folder, name: &str) -> Result<Option<JournalFile>, JournalError> {
         let Some(fd) = folder.file(name, false)? else { return Ok(None) };
         match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
@@ -100,7 +100,7 @@ impl JournalFile {
         }
     }
 
-    /// Takes over a file whose lock is held already.
+    /// Takes over a file whose lock is already held.
     pub(super) fn adopt(folder: Folder, name: &str, fd: OwnedFd) -> JournalFile {
         let (name, file, end) = (name.to_owned(), fd.into(), End::default());
         JournalFile { folder, name, file, end, copy: Second::NotYet }
@@ -111,12 +111,12 @@ impl JournalFile {
         from_start.and_then(|_| read::read(&self.file, lookup)).map_err(|e| self.failed("read", e))
     }
 
-    /// Goes on with the journal that `contents` were read from. A last line without its end goes.
+    /// Continues the journal that `contents` were read from. An incomplete last line is cut off.
     pub(super) fn resume(&mut self, contents: &Contents) -> Result<(), JournalError> {
         self.end = contents.end;
         if contents.damage.is_empty() {
             self.file.set_len(self.end.len).map_err(|e| self.failed("truncate", e))?;
-            // Without checksums a copy could not be told from a journal that was changed.
+            // Without checksums, a copy could not be distinguished from a journal that was changed.
             if self.end.lines.is_some() {
                 self.double();
             }
@@ -124,7 +124,8 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Keeps a second copy from now on, in the place of the one that there is. The run goes on without where there can be none.
+    /// Keeps a second copy from now on, which replaces an existing one. If that is impossible, the run continues
+    /// without one.
     pub(super) fn double(&mut self) {
         let made = self.bytes().and_then(|bytes| {
             Copies::open_or_make(&self.folder.state()).and_then(|copies| copies.put(&self.name, &bytes))
@@ -132,7 +133,7 @@ impl JournalFile {
         self.copy = made.map_or_else(|error| Second::None(error.to_string()), Second::Kept);
     }
 
-    /// Why there is no whole second copy, where there is none.
+    /// Returns the reason why there is no complete second copy, if there is none.
     pub(super) fn without_copy(&self) -> Option<&str> {
         match &self.copy {
             Second::NotYet => None,
@@ -147,14 +148,14 @@ impl JournalFile {
         Ok(bytes)
     }
 
-    /// The same journal once more, under the same lock.
+    /// Returns another handle of the same journal, under the same lock.
     pub(super) fn again(&self) -> Result<JournalFile, JournalError> {
         let file = self.file.try_clone().map_err(|e| self.failed("duplicate", e))?;
         let (folder, name) = (self.folder.again()?, self.name.clone());
         Ok(JournalFile { folder, name, file, end: self.end, copy: Second::NotYet })
     }
 
-    /// Appends lines; on return they are on disk. On failure the journal is as before.
+    /// Appends entries, which are on disk on return. On failure the journal is as before.
     pub(super) fn append(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
         let lines: Vec<Vec<u8>> = (1..).zip(entries).map(|(nth, entry)| self.line(nth, entry)).collect();
         let total: usize = lines.iter().map(Vec::len).sum();
@@ -165,8 +166,8 @@ impl JournalFile {
         let lines = lines.concat();
         let written = self.file.write_all_at(&lines, self.end.len).and_then(|()| self.file.sync_data());
         written.map_err(|e| {
-            // Half a line would swallow the next one. Failing here too leaves a journal that is refused
-            // line by line when read, which is as safe.
+            // Half a line would merge with the next one. If this fails too, the reader refuses the broken lines,
+            // which is as safe.
             let _ = self.file.set_len(self.end.len);
             self.failed("write", e)
         })?;
@@ -180,13 +181,14 @@ impl JournalFile {
         Ok(())
     }
 
-    /// The `nth` line behind those that there are.
+    /// Returns an entry as the `nth` line after the existing ones.
     fn line(&self, nth: u32, entry: &Entry) -> Vec<u8> {
         self.end.lines.map_or_else(|| line::plain(entry), |lines| line::sealed(lines + nth, entry))
     }
 
-    /// Says where the run is. Not synced: it has to survive our death, which the page cache does, and means
-    /// nothing after the machine's. One write within one page, so that no death leaves half of it.
+    /// Overwrites the mark with the run's current state. It is not synced: it must survive our death, which the page
+    /// cache ensures, and it is meaningless after the machine's. It is one write within one page, so no death leaves
+    /// half of it.
     pub(super) fn mark(&self, mark: Mark) -> Result<(), JournalError> {
         let mark = Entry::Mark(Mark { lines: self.end.lines.unwrap_or(0), ..mark });
         let line = self.end.lines.map_or_else(|| line::plain(&mark), |_| line::sealed(line::MARK, &mark));
@@ -197,10 +199,11 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Says that everything is put back, and removes both files, unless another one has the name by now; the lock lasts
+    /// Marks everything as restored and removes both files, unless another file has the name by now. The lock lasts
     /// until this is dropped.
     pub(super) fn remove(&self) -> Result<(), JournalError> {
-        // Who has only read it does not know where the mark is, and nobody waits to hear of it.
+        // A process that has only read the journal does not know where the mark is, and no other process waits for
+        // it.
         if self.end.mark_at > 0 {
             let _ = self.mark(Mark { turning: Mark::DONE, ..Mark::default() });
         }
@@ -208,7 +211,7 @@ impl JournalFile {
         if self.is_there() { self.folder.remove(&self.name) } else { Ok(()) }
     }
 
-    /// The first line, which tells runs apart.
+    /// Returns the first line, which distinguishes runs.
     fn header(&self) -> Vec<u8> {
         let mut line = Vec::new();
         let mut lines = BufReader::new(&self.file).take(read::MAX_LINE as u64);
@@ -216,38 +219,38 @@ impl JournalFile {
         if whole.is_ok() && line.ends_with(b"\n") { line } else { Vec::new() }
     }
 
-    /// Removes a file that was to become a journal.
+    /// Removes a draft of a journal.
     pub(super) fn discard(&self) -> Result<(), JournalError> {
         self.folder.remove(&self.name)
     }
 
-    /// Whether the file still has its name.
+    /// Returns true if the file still has its name.
     pub(super) fn is_there(&self) -> bool {
         self.folder.is_current(&self.name, &self.file)
     }
 
-    /// Whether a later process that looks for the journal finds this one.
+    /// Returns true if a later process that searches for the journal finds this file.
     pub(super) fn stands(&self) -> bool {
         self.folder.is_reachable() && self.is_there()
     }
 
-    /// As [`JournalFile::stands`], and as long as it was written.
+    /// Returns true if a later process finds this file, and it has the length that was written.
     pub(super) fn is_kept(&self) -> bool {
         self.stands() && self.file.metadata().is_ok_and(|file| file.len() == self.end.len)
     }
 
-    /// Writes what is in the file once more to where it should be.
+    /// Writes the file's content again at its path.
     pub(super) fn copy_anew(&self) -> Result<(), JournalError> {
         self.folder.anew()?.put(&self.name, &self.bytes()?).map(drop)
     }
 
-    /// Paths of the file, its folder and the folder above: the first two hold whatever they are called by now.
+    /// Returns the paths of the file, its folder and the folder above. The first two stay valid if they are renamed.
     pub(super) fn places(&self) -> [PathBuf; 3] {
         let held = |fd: BorrowedFd<'_>| PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
         [held(self.fd()), held(self.folder.fd()), self.folder.state()]
     }
 
-    /// This one, or the one that the guardian wrote in its place since.
+    /// Returns this journal, or the one that the guardian has since written in its place.
     pub(super) fn current(&self, lookup: Lookup) -> Result<JournalFile, JournalError> {
         let held = self.read(lookup)?;
         let is_newer = |file: &JournalFile| {
@@ -338,7 +341,7 @@ mod tests {
         let contents = journal.read(|_| None).unwrap();
         assert_eq!(contents.header, Some(header()));
         assert_eq!((contents.history.mark.turning, contents.refused.len()), (12, 1));
-        // Who goes on with it cuts off a line that its writer did not live to end.
+        // A process that continues the journal cuts off a line that its writer did not finish.
         journal.mark(Mark::default()).unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         std::fs::write(journal.path(), format!("{text}{{\"entry\"")).unwrap();
@@ -348,7 +351,7 @@ mod tests {
         again.mark(Mark::default()).unwrap();
         let contents = journal.read(|_| None).unwrap();
         assert_eq!((contents.end.lines, contents.damage), (Some(4), Vec::new()));
-        // Lines that the mark counts cannot go unnoticed.
+        // The loss of lines that the mark counts is noticed.
         let text = std::fs::read_to_string(journal.path()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         std::fs::write(journal.path(), lines[..3].join("\n")).unwrap();

@@ -1,4 +1,4 @@
-//! The folder of journals: root's alone, and never reached through a symlink.
+//! The folder of journals. It belongs to root alone and is never reached through a symlink.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,16 +12,16 @@ use rustix::io::Errno;
 use super::JournalError;
 use super::file::draft_of;
 
-/// Where landspeed keeps its state, unless the environment variable [`STATE_DIR_VARIABLE`] says otherwise.
+/// Folder of landspeed's state, unless the environment variable [`STATE_DIR_VARIABLE`] names another.
 const STATE_DIR: &str = "/var/lib/landspeed";
 
-/// Names another state folder: for tests, and for hosts without a writable /var/lib.
+/// Environment variable that names another state folder, for tests and for hosts without a writable /var/lib.
 pub const STATE_DIR_VARIABLE: &str = "LANDSPEED_STATE_DIR";
 
 const JOURNALS: &str = "journal";
 
-/// An open journal folder: everything in it is opened relative to this descriptor, so that nobody can
-/// swap the path underneath.
+/// An open journal folder. Everything in it is opened relative to this descriptor, so that no other process can
+/// replace the path in between.
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,
@@ -33,12 +33,12 @@ pub(super) fn state_dir() -> PathBuf {
 }
 
 impl Folder {
-    /// Opens the journals' folder below `state`, making both where they are missing.
+    /// Opens the journals' folder below `state`. Creates both if they are missing.
     pub(super) fn open_or_make(state: &Path) -> Result<Folder, JournalError> {
         Self::open_path(state, true)?.ok_or_else(|| JournalError::folder(state, "cannot be made"))
     }
 
-    /// Opens the journals' folder below `state`; `None` where there is none.
+    /// Opens the journals' folder below `state`. Returns `None` if there is none.
     pub(super) fn open(state: &Path) -> Result<Option<Folder>, JournalError> {
         Self::open_path(state, false)
     }
@@ -54,7 +54,7 @@ impl Folder {
         Ok(found.map(|folder| Folder { fd: folder.into(), path: state.join(JOURNALS) }))
     }
 
-    /// A folder of copies.
+    /// Takes over a folder of second copies.
     pub(super) fn of(folder: Private) -> Folder {
         let path = folder.path().to_owned();
         Folder { fd: folder.into(), path }
@@ -65,7 +65,8 @@ impl Folder {
         Ok(Folder { fd, path: self.path.clone() })
     }
 
-    /// Opens a file of the folder for reading and writing; `None` where there is none. `make` creates it.
+    /// Opens a file of the folder for reading and writing. If there is none, creates it if `make` is true, and
+    /// returns `None` otherwise.
     pub(super) fn file(&self, name: &str, make: bool) -> Result<Option<OwnedFd>, JournalError> {
         let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         flags.set(OFlags::CREATE, make);
@@ -85,7 +86,7 @@ impl Folder {
         }
     }
 
-    /// Whether `fd` is still the file of this name: another process may have removed it meanwhile.
+    /// Returns true if `fd` is still the file with this name. Another process may have removed it.
     pub(super) fn is_current(&self, name: &str, fd: impl AsFd) -> bool {
         let named = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         named.is_some_and(|named| identity(fd) == Some((named.st_dev, named.st_ino)))
@@ -95,24 +96,24 @@ impl Folder {
         self.fd.as_fd()
     }
 
-    /// The folder of landspeed's state, which it is in.
+    /// Returns the folder of landspeed's state, which contains this one.
     pub(super) fn state(&self) -> PathBuf {
         self.path.parent().unwrap_or(&self.path).to_owned()
     }
 
-    /// Whether its path still leads to it.
+    /// Returns true if the path still leads to this folder.
     pub(super) fn is_reachable(&self) -> bool {
         let named = Folder::open(&self.state()).ok().flatten();
         let same = |named: Folder| Some(identity(&named.fd)? == identity(&self.fd)?);
         named.and_then(same).unwrap_or(false)
     }
 
-    /// Opens it anew by its path, and makes it where it is gone.
+    /// Opens the folder again by its path, and creates it if it is gone.
     pub(super) fn anew(&self) -> Result<Folder, JournalError> {
         Self::open_or_make(&self.state())
     }
 
-    /// Gives a file another name, in the place of what has that, and makes that durable.
+    /// Renames a file, replaces one that has the new name, and makes this durable.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), JournalError> {
         self.replace(from, to)?;
         self.sync()
@@ -123,7 +124,7 @@ impl Folder {
         renamed.map_err(|e| JournalError::io("rename", &self.path.join(from), e))
     }
 
-    /// Puts a file with these bytes in the place of what has its name, at once and not yet durably.
+    /// Atomically replaces the file with this name by one with these bytes. This is not durable yet.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<File, JournalError> {
         let draft = draft_of(name);
         let _ = unlinkat(&self.fd, &draft, AtFlags::empty());
@@ -134,7 +135,7 @@ impl Folder {
         Ok(file)
     }
 
-    /// Removes a file and makes the removal durable. A file that is gone already is no error.
+    /// Removes a file and makes the removal durable. A missing file is not an error.
     pub(super) fn remove(&self, name: &str) -> Result<(), JournalError> {
         match unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => self.sync(),
@@ -147,7 +148,7 @@ impl Folder {
         fsync(&self.fd).map_err(|e| JournalError::io("fsync", &self.path, e))
     }
 
-    /// Names in the folder, sorted.
+    /// Returns the names in the folder, sorted.
     pub(super) fn names(&self) -> Result<Vec<String>, JournalError> {
         let failed = |e| JournalError::io("list", &self.path, e);
         let mut names = Vec::new();
@@ -165,7 +166,7 @@ impl Folder {
     }
 }
 
-/// Device and inode.
+/// Returns device and inode.
 fn identity(fd: impl AsFd) -> Option<(u64, u64)> {
     fstat(fd).ok().map(|held| (held.st_dev, held.st_ino))
 }

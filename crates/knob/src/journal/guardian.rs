@@ -1,4 +1,4 @@
-//! The guardian: holds journal and lock, and puts everything back when its agent cannot.
+//! The guardian: a process that holds the journal and its lock, and restores everything when its agent cannot.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,22 +27,22 @@ use super::second;
 use super::wire::{Channel, ToAgent, ToGuardian, fitting};
 use super::{JournalError, Lookup};
 
-/// As what it settles in, by which other runs know it.
+/// Its role as a daemon, by which other runs recognise it.
 pub(super) const ROLE: &str = "guardian";
-/// How long an agent whose lease ran out in the middle of a write is given to end it before it is killed, beside what
-/// the table says of the knob.
+/// How long an agent whose lease ran out during a write gets to finish it before it is killed, in addition to the
+/// time that the table gives the knob.
 const GRACE: Duration = Duration::from_secs(3);
-/// Some refusals pass: a driver that is busy, a link that comes up.
+/// Number of attempts to restore, because some refusals are temporary: a busy driver, a link that comes up.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Runs a guardian on the socket that its agent left on descriptor 3, until everything is put back.
-/// This is all that `landspeed guardian` does; it is of no use by hand.
+/// Runs a guardian on the socket that its agent left on descriptor 3, until everything is restored. This is all that
+/// `landspeed guardian` does; it is not useful by hand.
 pub fn guardian_main() -> ExitCode {
     guardian_main_with(super::default_lookup)
 }
 
-/// As [`guardian_main`], with another knob table.
+/// Runs a guardian with another knob table; otherwise like [`guardian_main`].
 pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
     let is_socket =
         |fd: BorrowedFd<'_>| sockopt::socket_type(fd).is_ok_and(|kind| kind == SocketType::SEQPACKET);
@@ -50,7 +50,7 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
         eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
         return ExitCode::from(2);
     };
-    // Where it is less protected than it should be it restores all the same.
+    // If this fails, the guardian is less protected, and restores all the same.
     let _ = daemon::daemonize(ROLE);
     match run(Channel(socket), lookup) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,
@@ -58,7 +58,7 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
     }
 }
 
-/// Serves one agent to its end; `None` where nothing was ever begun.
+/// Serves one agent until its end. Returns `None` if nothing was ever begun.
 fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
     let ToGuardian::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
     let (namespace, ledger, agent) = match open(&channel, lookup, &state_dir) {
@@ -72,12 +72,12 @@ fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
     let keeping = Some(Keeping::of(&ledger.file));
     let mut guardian = Guardian { channel, agent, ledger, namespace, lease, keeping };
     if guardian.announce().is_err() {
-        // The agent died before it could turn anything.
+        // The agent died before it could change anything.
         guardian.keeping = None;
         let _ = guardian.ledger.file.remove();
         return None;
     }
-    // A bug while serving must not cost the host its settings.
+    // A bug while serving must not keep settings from being restored.
     let end = catch_unwind(AssertUnwindSafe(|| guardian.serve())).unwrap_or(End::AgentGone);
     guardian.take_over(end);
     let restored = fitting(guardian.restore());
@@ -85,30 +85,30 @@ fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
     Some(restored)
 }
 
-/// Why a guardian stops serving.
+/// The reason why a guardian stops serving.
 enum End {
-    /// The agent asked for it, and is not writing.
+    /// The agent requested it, and is not writing.
     Asked,
-    /// Its end of the socket is closed, which the kernel does when the last of its threads has ended: no
-    /// write of it is under way any more.
+    /// The agent's end of the socket is closed. The kernel closes it when the agent's last thread has ended, so no
+    /// write of it is in progress any more.
     AgentGone,
-    /// No sign of life from the controller, or nonsense from the agent, which still lives.
+    /// The controller is silent, or the agent, which still lives, sent an invalid message.
     Lost(String),
 }
 
 struct Guardian {
     channel: Channel,
-    /// `None` where the agent is dead already, or this kernel has no pidfds (before 5.3).
+    /// `None` if the agent is dead already, or if this kernel has no pidfds (before 5.3).
     agent: Option<OwnedFd>,
     ledger: Ledger,
     namespace: NamespaceLock,
     lease: Lease,
-    /// While it serves.
+    /// `Some` while the guardian serves.
     keeping: Option<Keeping>,
 }
 
 impl Guardian {
-    /// Hands the agent the locks to share, and a handle of this process.
+    /// Sends the agent the locks to share, and a pidfd of this process.
     fn announce(&self) -> io::Result<()> {
         let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         let begun = ToAgent::Begun { name: self.ledger.file.name().to_owned() };
@@ -140,14 +140,14 @@ impl Guardian {
         match message {
             ToGuardian::Heartbeat {} => {
                 self.lease.heartbeat(now);
-                // The kernel keeps what it tells of devices only so long.
+                // The kernel's buffer for messages about devices is limited.
                 self.ledger.note_departures();
             }
             ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
             ToGuardian::Intent { .. } if !self.ledger.file.is_kept() => return Some(self.without_journal()),
             ToGuardian::Intent { knob, device, to } => {
                 let answer = self.ledger.intend(&knob, &device, &to);
-                // What the journal took does not count against the controller.
+                // The time that the journal took does not count against the controller.
                 let now = Instant::now();
                 let answer = match answer {
                     Ok(patience) => {
@@ -165,7 +165,7 @@ impl Guardian {
             }
             ToGuardian::Wrote {} => {
                 let settle = self.ledger.wrote();
-                // Nor does looking at what it left.
+                // Nor does the time for reading what the write changed.
                 self.lease.end_write(settle, Instant::now());
                 if self.channel.send(&ToAgent::Noted {}).is_err() {
                     return Some(End::AgentGone);
@@ -177,7 +177,8 @@ impl Guardian {
         None
     }
 
-    /// Another program removed, replaced or changed the journal: what was turned is known here alone, and at an end.
+    /// Ends the run because another program removed, replaced or changed the journal. Only this process still knows
+    /// what was changed, so it writes the journal again.
     fn without_journal(&mut self) -> End {
         self.keeping = None;
         let path = self.ledger.file.path();
@@ -185,8 +186,8 @@ impl Guardian {
         End::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
     }
 
-    /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is given
-    /// any more; only one that was given and not reported back as over can still be under way.
+    /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is given any more,
+    /// so only a write that was allowed and not reported as finished can still be in progress.
     fn take_over(&mut self, end: End) {
         let End::Lost(why) = end else { return };
         let lost = ToAgent::Lost { why };
@@ -196,7 +197,8 @@ impl Guardian {
         while self.ledger.is_turning() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() && !killed {
-                // Stopped, or stuck. Its end closes the socket, if need be only when its system call is over.
+                // The agent is stopped or stuck. Its death closes the socket, possibly only after its system call is
+                // over.
                 killed = true;
                 if let Some(agent) = &self.agent {
                     let _ = pidfd_send_signal(agent, Signal::KILL);
@@ -215,7 +217,7 @@ impl Guardian {
         }
     }
 
-    /// Puts everything back, and removes the journal when nothing is left to do.
+    /// Restores everything, and removes the journal if nothing is left to do.
     fn restore(&mut self) -> Restored {
         self.keeping = None;
         let mut report = restore(&mut self.ledger, false);
@@ -270,23 +272,23 @@ fn open(
     Ok((namespace, Ledger::new(file, lookup, header), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 
-/// How often the wait is looked at.
+/// Interval at which a wait checks its condition.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Waited {
-    /// With a packet, or the end of the other side.
+    /// A packet arrived, or the other side ended.
     Heard,
-    /// The time is over.
+    /// The time ran out.
     InVain,
-    /// What it depended on is no more.
+    /// The wait's condition no longer holds.
     Disturbed,
 }
 
-/// Waits for a packet or the end of the other side, as long as `goes_on`. Only time in which this process could have
-/// heard something counts: a machine that is suspended, or whose hypervisor pauses it, wakes up with the time gone by, and
-/// the other side has had no chance to speak either.
+/// Waits for a packet or the end of the other side, as long as `goes_on` returns true. Only time in which this
+/// process could have received something counts: after a suspend, or a pause by the hypervisor, the time has passed
+/// although the other side had no chance to send either.
 fn wait(channel: &Channel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<Waited> {
     let mut left = time;
     loop {

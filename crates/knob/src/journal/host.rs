@@ -1,5 +1,5 @@
-//! The host as the journal sees it: what is looked at, written and put back, and where. The kernel's own
-//! here; tests of all that is decided put a fake one in its place.
+//! The interface through which the journal reads, writes and restores the settings of a host. `Live` implements it on
+//! the kernel; tests of the journal's decisions use a fake host.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use crate::{Disturbs, Error, Knob, Place, device};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spot {
-    /// Its name there; empty for a place without one.
+    /// Name of the device in that namespace; empty for a place without a device.
     pub(super) device: String,
     pub(super) netns: Option<Arc<OwnedFd>>,
 }
@@ -25,7 +25,7 @@ impl Spot {
         Spot { device: device.to_owned(), netns: None }
     }
 
-    /// Whether it is in another network namespace than this thread.
+    /// Returns true if the spot is in another network namespace than this thread.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.netns.is_some()
     }
@@ -35,51 +35,54 @@ impl Spot {
     }
 }
 
-/// Where a journaled device is now.
+/// The result of searching for a journaled device.
 #[derive(Debug, Clone)]
 pub(super) enum Found {
     At(Spot),
-    /// Nowhere any more: its settings went with it.
+    /// The device no longer exists, nor do its settings.
     Gone,
 }
 
 pub(super) trait Host: Send {
     fn now_s(&self) -> u64;
 
-    /// Whether host-wide settings can be turned from here.
+    /// Returns true if host-wide settings can be changed from here.
     fn is_initial_netns(&self) -> bool;
 
-    /// The network namespace of the journal, where it is no more: only devices outlive it.
+    /// Returns the cookie of the journal's network namespace if that has ended. Only devices outlive it.
     fn ended_netns(&self) -> Option<u64> {
         None
     }
 
-    /// The devices that have left since the last call. An error where some departures are unknown.
+    /// Returns the devices that have left since the last call.
+    ///
+    /// # Errors
+    /// Returns an error if some departures are unknown.
     fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
         Ok(Vec::new())
     }
 
     fn device(&self, name: &str) -> Result<Option<Device>, String>;
 
-    /// Looks for a device, under another name too.
+    /// Searches for a device, also under another name.
     fn find(&self, device: &Device, left: Option<&Departure>) -> Result<Found, String>;
 
     fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error>;
 
     fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error>;
 
-    /// Whether the knob's row lets it be written there now.
+    /// Returns an error if the knob's row does not allow a write there now.
     fn can_write(&self, _knob: &Knob, _spot: &Spot) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Looks at what `kinds` name, and at the routes in the slots `also`.
+    /// Reads the settings of `kinds`, and the routes in the slots `also`.
     fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error>;
 
-    /// As [`Host::look`], after a write, when what it set off has settled.
+    /// Reads the settings of `kinds` after a write, once its effects have settled.
     fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error>;
 
-    /// Sets keys of one stage; what is refused comes back with its reason.
+    /// Sets keys of one stage. Returns those that the kernel refused, with the reason.
     fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)>;
 }
 
@@ -87,23 +90,23 @@ pub(super) trait Host: Send {
 pub(super) struct Live {
     watch: Option<LinkWatch>,
     ended: Option<u64>,
-    /// Whether virtual devices are known to have ended with it.
+    /// True if virtual devices are known to have ended with the namespace.
     devices_ended: bool,
 }
 
 impl Live {
-    /// As it is from now on: devices that leave are heard of.
+    /// Returns the host as it is from now on, and watches for devices that leave.
     pub(super) fn watching() -> Live {
         Live { watch: LinkWatch::open().ok(), ..Live::default() }
     }
 
-    /// What is left of a network namespace that is no more.
+    /// Returns what is left of a network namespace that has ended.
     pub(super) fn after_end_of(netns_cookie: u64, devices_ended: bool) -> Live {
         Live { watch: None, ended: Some(netns_cookie), devices_ended }
     }
 }
 
-/// Does `work` in the spot's network namespace.
+/// Runs `work` in the spot's network namespace.
 fn at<T: Send>(spot: &Spot, work: impl FnOnce() -> T + Send) -> Result<T, std::io::Error> {
     match &spot.netns {
         None => Ok(work()),

@@ -1,4 +1,4 @@
-//! Whose settings a journal speaks of: which boot, which network namespace, which device.
+//! The identity of a journal's settings: the boot, the network namespace and the device.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::JournalError;
 
-/// The boot and the network namespace that this thread is in.
+/// The boot and the network namespace of this thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Here {
     pub(super) boot_id: String,
@@ -27,30 +27,30 @@ impl Here {
     }
 }
 
-/// Whether host-wide settings can be turned from this network namespace. The kernel registers
-/// net.core.netdev_budget for the machine's first namespace only (net/core/sysctl_net_core.c), so its
-/// presence tells, also inside a container whose /proc hides process 1.
+/// Returns true if host-wide settings can be changed from this network namespace. The kernel registers
+/// net.core.netdev_budget for the machine's first namespace only (net/core/sysctl_net_core.c), so its presence
+/// decides, even in a container whose /proc hides process 1.
 pub(crate) fn in_initial_netns() -> bool {
     fs::exists("/proc/sys/net/core/netdev_budget").unwrap_or(false)
 }
 
-/// A device, told from a later one with the same name.
+/// The identity of a device, which distinguishes it from a later one with the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Device {
-    /// Its name when the journal was written.
+    /// Name of the device when the journal was written.
     pub(super) name: String,
-    /// Never used twice within a namespace and boot, unless somebody asks for it.
+    /// Index, which is never used twice within a namespace and boot unless it is requested.
     pub(super) ifindex: u32,
-    /// The address burnt into the hardware; virtual devices have none.
+    /// Permanent hardware address; virtual devices have none.
     pub(super) permanent_mac: Option<String>,
-    /// Its address on the bus ("0000:01:00.0"), of hardware.
+    /// Bus address of hardware ("0000:01:00.0").
     #[serde(default)]
     pub(super) parent: Option<String>,
-    /// "veth", "bridge", ...; of virtual devices.
+    /// Kind of a virtual device: "veth", "bridge", ...
     #[serde(default)]
     pub(super) kind: Option<String>,
-    /// Its hardware address, which it keeps in another network namespace.
+    /// Hardware address, which the device keeps in another network namespace.
     #[serde(default)]
     pub(super) mac: Option<String>,
 }

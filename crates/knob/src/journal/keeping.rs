@@ -1,6 +1,6 @@
-//! A journal that another program removes while a run writes it: the guardian's second thread hears of that and
-//! writes the file again where it was, so that it is there should everything die the moment after. The guardian then
-//! restores, and ends the run.
+//! Protection of the journal against a program that removes it during a run. A second thread of the guardian is
+//! notified and writes the file again at its path, so that it exists even if every process dies right afterwards. The
+//! guardian then restores and ends the run.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,17 +10,17 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
 use super::file::JournalFile;
 
-/// Ends when dropped: from then on the journal may go.
+/// A thread that keeps the journal at its path. It ends when this is dropped; after that the journal may be removed.
 pub(super) struct Keeping(Arc<Mutex<bool>>);
 
 impl Keeping {
-    /// Keeps the journal at its name from now on. Where the kernel tells nothing of it, the guardian finds
-    /// out on its next look.
+    /// Keeps the journal at its path from now on. If the kernel sends no notifications, the guardian's next check
+    /// finds a removal.
     pub(super) fn of(journal: &JournalFile) -> Keeping {
         let is_over = Arc::new(Mutex::new(false));
         if let (Ok(events), Ok(copy)) = (watched(journal), journal.again()) {
             let is_over = Arc::clone(&is_over);
-            // Without a thread it is as without events.
+            // Without the thread, as without events, the guardian's own checks remain.
             let _ = std::thread::Builder::new()
                 .name("journal-keeping".into())
                 .spawn(move || while keep(&events, &copy, &is_over) {});
@@ -35,7 +35,7 @@ impl Drop for Keeping {
     }
 }
 
-/// Something that may have befallen the journal or its folders is told here.
+/// Returns an inotify descriptor for events that may concern the journal or its folders.
 fn watched(journal: &JournalFile) -> io::Result<OwnedFd> {
     let events = inotify::init(CreateFlags::CLOEXEC)?;
     let gone = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
@@ -46,7 +46,7 @@ fn watched(journal: &JournalFile) -> io::Result<OwnedFd> {
     Ok(events)
 }
 
-/// Waits until something has happened; false where nothing is left to keep.
+/// Waits for an event. Returns false if nothing is left to keep.
 fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
     let heard = inotify::Reader::new(events, &mut buffer).next().is_ok();
@@ -57,7 +57,7 @@ fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool 
     if journal.stands() {
         return true;
     }
-    // Where it cannot be written the guardian says so.
+    // If it cannot be written, the guardian reports it.
     let _ = journal.copy_anew();
     false
 }

@@ -1,24 +1,26 @@
-//! How long the guardian waits for a sign of life.
+//! The lease: how long the guardian waits for a sign of life.
 
 use std::time::{Duration, Instant};
 
 use landspeed_units::Nanos;
 
-/// The lease of a run whose controller sends heartbeats every second.
+/// Lease of a run whose controller sends heartbeats every second.
 pub(super) const DEFAULT: Nanos = Nanos::secs(5);
-/// No lease is shorter: a busy machine schedules late.
+/// Shortest lease, because a busy machine schedules late.
 const LEAST: Duration = Duration::from_millis(100);
-/// Nor longer, so that a lost controller is noticed the same hour.
+/// Longest lease, so that a lost controller is noticed within the hour.
 const MOST: Duration = Duration::from_secs(3600);
 
-/// A lease: renewed by heartbeats and turns, shortened for turns that can cut the path, and longer for what a turn takes.
+/// A lease. Heartbeats and writes renew it; it is shorter for writes that can cut the path, and longer by the time
+/// that a write takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
     normal: Duration,
     short: Option<Duration>,
-    /// What the write that is under way may take, or what the path may take to come back after it.
+    /// Extra time for the write in progress, or for the path to recover after it.
     more: Duration,
-    /// Whether a write is announced or under way: no heartbeat that comes now has seen what it does to the path.
+    /// True while a write is announced or in progress. A heartbeat that arrives then says nothing about the path
+    /// after the write.
     untried: bool,
     renewed: Instant,
 }
@@ -28,7 +30,7 @@ impl Lease {
         Lease { normal: bounded(length), short: None, more: Duration::ZERO, untried: false, renewed: now }
     }
 
-    /// A heartbeat came all the way from the controller: the path is not cut.
+    /// Renews the lease. The heartbeat came all the way from the controller, so the path is not cut.
     pub(super) fn heartbeat(&mut self, now: Instant) {
         if !self.untried {
             (self.short, self.more) = (None, Duration::ZERO);
@@ -36,13 +38,14 @@ impl Lease {
         self.renewed = now;
     }
 
-    /// The agent acts on a request, so its controller lived a moment ago: it may write, for as long as `patience`.
+    /// Renews the lease and extends it by `patience` for a write. The agent acts on a request, so its controller was
+    /// alive a moment ago.
     pub(super) fn begin_write(&mut self, patience: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (true, patience.into(), now);
     }
 
-    /// The write is over, or was refused. Whether the controller still reaches us after it is what a short lease is
-    /// to find out, so that one stays, and the path has the time that the knob takes to settle.
+    /// Renews the lease after a write, or its refusal, and gives the path the time that the knob takes to settle. A
+    /// short lease remains, because it is there to find out whether the controller still reaches the agent.
     pub(super) fn end_write(&mut self, settle: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (false, settle.into(), now);
     }

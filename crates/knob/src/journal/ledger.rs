@@ -1,6 +1,6 @@
-//! The history of turns: what is in the journal, kept in memory too, and what may be turned. A later write tells our
-//! values from other people's: a knob stands at what it read after our last write. Every write is bracketed (see
-//! `bracket.rs`).
+//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. A knob
+//! that reads as it did after our last write is ours; otherwise another program has set it. Every write is bracketed
+//! (see `bracket.rs`).
 
 use std::collections::BTreeSet;
 
@@ -17,27 +17,28 @@ use super::whereabouts::Departure;
 use super::{JournalError, Lookup, value};
 use crate::{Error, Knob, Scope};
 
-/// Open journal and what it says.
+/// An open journal and its contents.
 pub(super) struct Ledger {
     pub(super) file: JournalFile,
     pub(super) lookup: Lookup,
     pub(super) host: Box<dyn Host>,
     pub(super) history: History,
-    /// `None` where the journal has lost it.
+    /// `None` if the journal has lost it.
     header: Option<Header>,
     /// What all finished writes have changed.
     pub(super) net: Net,
-    /// Lines that could not be read, for people.
+    /// Messages about lines that could not be read.
     pub(super) refused: Vec<String>,
-    /// The write under way.
+    /// The write in progress.
     pub(super) bracket: Option<Bracket>,
-    /// Why a write that is over could not be closed: nothing more is written until that is settled.
+    /// The reason why a finished write could not be closed. Nothing more is written then.
     stuck: Option<String>,
-    /// Whether the file stays as it is: it holds the only trace of a write whose end nobody saw.
+    /// True if the file must not change, because it is damaged or holds the only trace of a write whose end was not
+    /// seen.
     pub(super) is_frozen: bool,
 }
 
-/// The knob of this name, its value and place checked, as a setting of this host.
+/// Returns the knob with this name, after checking the value and that this namespace may set it.
 pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
     let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
     if knob.factor.scope == Scope::Host && !in_initial_netns() {
@@ -68,7 +69,7 @@ impl Ledger {
         self.host.find(device, self.history.left.get(&device.ifindex))
     }
 
-    /// Keeps which of the devices that were turned have left, and where to.
+    /// Records which of the devices with changed knobs have left, and where they went.
     pub(super) fn note_departures(&mut self) {
         let Ok(gone) = self.host.departures() else { return self.lose_sight() };
         for left in gone {
@@ -78,7 +79,7 @@ impl Ledger {
         }
     }
 
-    /// Some departures were missed: none is known for sure any more.
+    /// Records that departures were missed, so that the place of no remaining device is certain.
     fn lose_sight(&mut self) {
         let turned = self.history.turned.iter().map(Turned::device);
         let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();
@@ -90,11 +91,12 @@ impl Ledger {
         if self.is_frozen {
             return;
         }
-        // Who restores after our death looks for the device without it, and says so where it finds none.
+        // Without this entry, a process that restores after our death still searches for the device, and reports if
+        // it finds none.
         let _ = self.file.append(&[Entry::Left { device, to }]);
     }
 
-    /// Writes the journal anew where it should be, from memory: another program removed, replaced or changed it.
+    /// Writes the journal again at its path, from memory, because another program removed, replaced or changed it.
     pub(super) fn write_anew(&mut self) -> Result<(), JournalError> {
         let Some(header) = self.header.clone() else { return Ok(()) };
         let mut file = JournalFile::begin(self.file.folder().anew()?, self.file.name(), header)?;
@@ -107,16 +109,16 @@ impl Ledger {
 
     pub(super) fn on(file: JournalFile, lookup: Lookup, host: Box<dyn Host>, contents: Contents) -> Ledger {
         let refused = contents.complaints();
-        // A journal that does not add up stays as it was found.
+        // A damaged journal is kept as it was found.
         let is_frozen = !contents.damage.is_empty();
         let Contents { header, history, .. } = contents;
         let net = history.net();
         Ledger { file, lookup, host, header, history, net, refused, bracket: None, stuck: None, is_frozen }
     }
 
-    /// Writes down that `knob` is about to be set to `to`, and what it may disturb; on return it is on disk. Whether
-    /// it may be is asked of the host here and now, whatever agent and controller have seen of it. Returns how long
-    /// the write may take.
+    /// Journals that `knob` is about to be set to `to`, with a snapshot of what this may disturb; on return both are
+    /// on disk. The host is checked here and now for whether the write is allowed, whatever agent and controller have
+    /// read before. Returns how long the write may take.
     pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<Nanos, Error> {
         if let Some(why) = &self.stuck {
             return Err(Error::Journal(why.clone()));
@@ -155,13 +157,14 @@ impl Ledger {
         Ok(self.patience())
     }
 
-    /// Whether a knob may be written over `now`.
+    /// Checks that a knob with the value `now` may be written.
     ///
     /// # Errors
-    /// [`Error::Foreign`] where somebody else set it; the row's reason where what we found there cannot be written.
+    /// Returns [`Error::Foreign`] if another program set it, or the row's reason if its original value may not be
+    /// overwritten.
     fn check(&self, knob: &Knob, turned: &Turned, spot: &Spot, now: &str) -> Result<(), Error> {
         let same = |value: &str| value::same(&knob.factor.domain, value, now);
-        // Of a value of our own the row would say that somebody configured it.
+        // For a value of ours the row would say that a user configured it.
         if same(&turned.intent.before) {
             return self.host.can_write(knob, spot);
         }
@@ -178,7 +181,7 @@ impl Ledger {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
         let name = knob.factor.name;
-        // What could not be read from the journal could not be put back.
+        // A value that is refused when the journal is read could not be restored.
         knob.factor.domain.check(before).map_err(|expected| {
             let found = before.escape_debug();
             Error::Unavailable(format!(
@@ -191,7 +194,8 @@ impl Ledger {
         Ok(Turned { intent, written: vec![to.to_owned()] })
     }
 
-    /// The write that was allowed is over: whatever differs now is its doing. Returns how long it takes to settle.
+    /// Closes the bracket of the write that was allowed: all differences are attributed to it. Returns how long the
+    /// knob takes to settle.
     pub(super) fn wrote(&mut self) -> Nanos {
         let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.toggle);
         if let Err(e) = self.close() {
@@ -200,25 +204,26 @@ impl Ledger {
         settle
     }
 
-    /// How long the write under way may take.
+    /// Returns how long the write in progress may take.
     pub(super) fn patience(&self) -> Nanos {
         self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.patience())
     }
 
-    /// Whether a write may be under way.
+    /// Returns true if a write may be in progress.
     pub(super) fn is_turning(&self) -> bool {
         self.bracket.is_some()
     }
 }
 
-/// Whether it is this knob of this device, which may have another name by now, or of another one that has its name.
+/// Returns true if `turned` is this knob on this device, which may have been renamed, or on another one that now has
+/// its name.
 fn is_of(turned: &Turned, knob: &Knob, device: Option<&Device>) -> bool {
     let is_it = |(then, now): (&Device, &Device)| then.ifindex == now.ifindex || then.name == now.name;
     let same_device = || turned.intent.device.as_ref().zip(device).is_some_and(is_it);
     turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
 }
 
-/// A knob that has been turned before, on the very same device.
+/// Returns a knob that was written before, if the device with its name is still the same.
 fn once_more(turned: &Turned, now: Option<&Device>) -> Result<Turned, Error> {
     match (&turned.intent.device, now) {
         (Some(then), Some(now)) if then.ifindex != now.ifindex && then.name == now.name => {

@@ -1,11 +1,11 @@
-//! A line of a journal: its number and a checksum before what it says.
+//! A line of a journal: a number, a checksum and an entry.
 //!
 //! ```text
 //! {"n":"0000000003","sum":"9b2f0c6d11e4a870","entry":"intent",…}
 //! ```
 //!
-//! The checksum covers number and entry, so a line that was changed, moved or given twice is told, and one that is lost
-//! leaves a gap in the numbers. The prefix has one width: the mark is overwritten in place.
+//! The checksum covers number and entry, so a line that was changed, moved or duplicated is detected, and a lost one
+//! leaves a gap in the numbers. The prefix has a fixed width, because the mark is overwritten in place.
 
 use super::entry::Entry;
 
@@ -15,18 +15,18 @@ const REST: &[u8] = b"\",";
 const DIGITS: usize = 10;
 const SUM_DIGITS: usize = 16;
 
-/// The lines of a journal that have the header and the mark.
+/// Line numbers of the header and the mark.
 pub(super) const HEADER: u32 = 1;
 pub(super) const MARK: u32 = 2;
 
-/// An entry as JSON, without a number or a checksum.
+/// Returns an entry as JSON, without number and checksum.
 pub(super) fn plain(entry: &Entry) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).expect("journal entries have string keys only");
     line.push(b'\n');
     line
 }
 
-/// An entry as the line with this number.
+/// Returns an entry as the line with this number.
 pub(super) fn sealed(number: u32, entry: &Entry) -> Vec<u8> {
     let plain = plain(entry);
     let rest = &plain[1..];
@@ -35,12 +35,12 @@ pub(super) fn sealed(number: u32, entry: &Entry) -> Vec<u8> {
     [NUMBER, number.as_bytes(), SUM, sum.as_bytes(), REST, rest].concat()
 }
 
-/// Whether a line claims to have a number and a checksum.
+/// Returns true if a line has the form of one with number and checksum.
 pub(super) fn is_sealed(line: &[u8]) -> bool {
     line.starts_with(NUMBER)
 }
 
-/// The number of a sealed line, and its entry as JSON; `None` where the line is not as it was written.
+/// Returns the number of a sealed line and its entry as JSON, or `None` if the line is not as it was written.
 pub(super) fn unsealed(line: &[u8]) -> Option<(u32, Vec<u8>)> {
     let (number, line) = line.strip_prefix(NUMBER)?.split_at_checked(DIGITS)?;
     let (found, line) = line.strip_prefix(SUM)?.split_at_checked(SUM_DIGITS)?;

@@ -1,13 +1,13 @@
-//! Locks: of a journal, and of a network namespace.
+//! The locks of a journal and of a network namespace.
 //!
 //! One run at a time tunes a network namespace, whatever its state folder, mount namespace or PID namespace. The lock
-//! is a flock(2) of the namespace itself, the inode of nsfs that /proc/thread-self/ns/net leads to: every process of the
-//! namespace reaches the same one, and the kernel drops the lock with the last process that holds it. A knob of the
-//! whole host is turned from the machine's first network namespace alone ([`super::identity::in_initial_netns`]), so
-//! that namespace's lock is the host's (docs/decisions/0019).
+//! is a flock(2) on the namespace itself: on the nsfs inode behind /proc/thread-self/ns/net, which is the same for
+//! every process of the namespace. The kernel releases the lock with the last process that holds it. A knob of the
+//! whole host is changed only from the machine's first network namespace ([`super::identity::in_initial_netns`]), so
+//! that namespace's lock is also the host's (docs/decisions/0019).
 //!
-//! Any user in the namespace can take such a lock too. That keeps a run from starting and does nothing else; the error
-//! names the process and its user, so that root can end it.
+//! Any user in the namespace can take such a lock too. That only keeps a run from starting, and the error names the
+//! process and its user, so that root can end it.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,16 +22,16 @@ use rustix::io::Errno;
 use super::JournalError;
 use super::guardian::ROLE;
 
-/// How long a dead agent's guardian may take to restore before a newcomer gives up.
+/// How long a new run waits for the guardian of a dead agent to restore.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a killed process, or a child of one on its way into a program of its own, may still hold on.
+/// How long a killed process, or a child of one that is about to execute another program, may still hold a lock.
 const GOING: Duration = Duration::from_millis(500);
 
-/// The network namespace of the thread that opens it.
+/// Path of the network namespace of the thread that opens it.
 const NAMESPACE: &str = "/proc/thread-self/ns/net";
 
-/// The lock of a network namespace. It belongs to the open file, so whoever has a duplicate holds it too.
+/// The lock of a network namespace. It belongs to the open file, so every process with a duplicate holds it too.
 #[derive(Debug)]
 pub(super) struct NamespaceLock(OwnedFd);
 
@@ -45,7 +45,7 @@ impl NamespaceLock {
         Ok(NamespaceLock(fd))
     }
 
-    /// Takes over a lock that is held already.
+    /// Takes over a lock that is already held.
     pub(super) fn adopt(fd: OwnedFd) -> NamespaceLock {
         NamespaceLock(fd)
     }
@@ -55,18 +55,19 @@ impl NamespaceLock {
     }
 }
 
-/// Locks an open file. A guardian that puts things back after its agent's death is waited for.
+/// Locks an open file. Waits for a guardian that restores after its agent's death.
 ///
 /// # Errors
-/// [`JournalError::InProgress`] where another run holds the lock, [`JournalError::Stuck`] where a guardian does that is
-/// stopped or takes too long, [`JournalError::Unseen`] where no process with it can be seen.
+/// Returns [`JournalError::InProgress`] if another run holds the lock, [`JournalError::Stuck`] if a guardian that
+/// holds it is stopped or takes too long, and [`JournalError::Unseen`] if no process that holds it is visible.
 pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
     let begun = Instant::now();
     loop {
         match flock(fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
             Err(Errno::WOULDBLOCK) => match wait(fd, path, begun.elapsed() > PATIENCE) {
-                // A process that was just killed holds on until it is taken down, under whatever name.
+                // A process that was just killed holds the lock until the kernel has removed it, whatever its name is
+                // by then.
                 Err(JournalError::InProgress { .. }) if begun.elapsed() < GOING => std::thread::sleep(PAUSE),
                 waited => waited?,
             },
@@ -75,7 +76,7 @@ pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Waits a moment where nobody but guardians holds the lock: their agents are dead, or have not begun.
+/// Waits a moment if only guardians hold the lock: their agents are dead, or have not begun.
 fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
     let holders = holders(fd).map_err(|e| JournalError::io("stat", path, e))?;
     if let Some(holder) = holders.iter().find(|h| !is_daemon(h.pid, ROLE)) {
@@ -101,8 +102,8 @@ struct Holder {
     uid: u32,
 }
 
-/// The processes with a locked descriptor of this file. /proc/locks names only the one that took the lock, which may
-/// have shared it and died.
+/// Returns the processes with a locked descriptor of this file. /proc/locks names only the one that took the lock,
+/// which may have shared it and died.
 fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<Holder>> {
     let stat = rustix::fs::fstat(fd)?;
     let file = (stat.st_dev, stat.st_ino);

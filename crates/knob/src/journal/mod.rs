@@ -1,14 +1,14 @@
-//! Safety: every turn of a knob is journaled before it is made, and put back whatever happens to whom.
+//! Safety: every write of a knob is journaled before it is made, and is undone even if the processes involved die.
 //!
-//! - [`Turner`] turns knobs, in the agent.
-//! - A guardian, a process of its own ([`guardian_main`]), holds the journal and its lock. When the agent
-//!   dies, or its controller stops answering, the guardian puts everything back. When the guardian dies,
-//!   the agent does.
-//! - [`Undo`] does when both are dead.
+//! - [`Turner`] changes knobs, in the agent.
+//! - A guardian, a separate process ([`guardian_main`]), holds the journal and its lock. When the agent dies, or its
+//!   controller stops answering, the guardian restores everything. When the guardian dies, the agent restores.
+//! - [`Undo`] restores when both are dead.
 //!
-//! The journal is one file a network namespace, `/var/lib/landspeed/journal/net-COOKIE.jsonl`; the entries
-//! are in `entry.rs`, and a second copy is in /run (`second.rs`). The process that restores holds the locks of the file and of the
-//! namespace (`lock.rs`), compares, and removes both: a file that exists unlocked means that there is something to undo.
+//! Each network namespace has one journal, `/var/lib/landspeed/journal/net-COOKIE.jsonl`. `entry.rs` defines its
+//! entries; a second copy is in /run (`second.rs`). The process that restores holds the locks of the file and of the
+//! namespace (`lock.rs`) and removes both files at the end, so a journal that exists and is not locked means that
+//! there is something to undo.
 
 mod bracket;
 mod entry;
@@ -52,10 +52,10 @@ pub use turner::{Options, Turner};
 pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
 pub use value::same;
 
-/// Finds a knob by its name in a table; nothing else is ever turned.
+/// A function that finds a knob by its name in a table. Only knobs that it finds are ever changed.
 pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;
 
-/// The knob table of this build.
+/// Finds a knob in the knob table of this build.
 fn default_lookup(name: &str) -> Option<&'static crate::Knob> {
     crate::table::find(name).ok()
 }

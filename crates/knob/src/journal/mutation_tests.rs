@@ -1,5 +1,5 @@
-//! Journals that another program, or a disk, has changed: undo writes nothing that no run wrote, and removes no
-//! journal while a setting of it is left.
+//! Tests with journals that another program, or a disk, has changed: undo writes nothing that no run wrote, and
+//! removes no journal while one of its settings is not restored.
 
 use std::fs;
 use std::path::Path;
@@ -15,11 +15,11 @@ use super::snapshot::same;
 use super::undo::{Whose, whose};
 use super::{default_lookup as lookup, ledger::Ledger};
 
-/// What becomes of a journal's bytes.
+/// A change of a journal's bytes.
 #[derive(Debug, Clone, Copy)]
 struct Mutation {
     kind: usize,
-    /// Where, and with what.
+    /// The place of the change, and its argument.
     at: u64,
     with: u64,
 }
@@ -92,7 +92,7 @@ fn play(home: &Path, story: &Story, mutations: &[Mutation]) -> Result<(), TestCa
     Ok(())
 }
 
-/// Undoes what the journal says by now.
+/// Undoes the changed journal and checks the result.
 fn judge(stage: &mut Stage, what: &str) -> Result<(), TestCaseError> {
     let ledger = stage.ledger.take().unwrap();
     let (mut file, name) = (ledger.file.again().unwrap(), ledger.file.name().to_owned());

@@ -1,4 +1,4 @@
-//! Other network namespaces: found by their cookie, entered by a thread of their own.
+//! Other network namespaces: finding them by cookie, and running work in them on a separate thread.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// The namespace with this cookie, by any handle to it; `None` where nobody holds it any more.
+/// Returns the namespace with this cookie, through any handle to it, or `None` if no name or process holds it any
+/// more.
 pub(super) fn find(cookie: u64) -> Option<OwnedFd> {
     candidates()
         .into_iter()
@@ -18,13 +19,13 @@ pub(super) fn find(cookie: u64) -> Option<OwnedFd> {
         .find(|fd| inside(fd, || netns_cookie().ok()).ok().flatten() == Some(cookie))
 }
 
-/// Every network namespace that can be reached, this thread's own among them.
+/// Returns every network namespace that can be reached, including this thread's.
 pub(super) fn all() -> Vec<OwnedFd> {
     candidates().into_iter().filter_map(|path| open(&path).ok()).collect()
 }
 
-/// Named namespaces first (`ip netns`), then those of every process and of its threads' leaders. Several
-/// paths lead to one namespace; its inode tells.
+/// Returns one path to each namespace: named ones first (`ip netns`), then those of every process. Paths with the
+/// same inode lead to the same namespace.
 fn candidates() -> Vec<PathBuf> {
     let list = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
     let named = list("/run/netns");
@@ -44,7 +45,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Runs `work` in the namespace, on a thread that ends with it; this thread stays where it is.
+/// Runs `work` in the namespace on a temporary thread. This thread stays in its own.
 pub(super) fn inside<T: Send>(namespace: &OwnedFd, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let enter = || -> io::Result<T> {
         use std::os::fd::AsFd;
@@ -54,7 +55,7 @@ pub(super) fn inside<T: Send>(namespace: &OwnedFd, work: impl FnOnce() -> T + Se
     std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|_| Err(io::Error::other("a bug")))
 }
 
-/// As [`inside`], with a /sys that shows the namespace's devices.
+/// Runs `work` in the namespace with a /sys that shows the namespace's devices.
 pub(super) fn inside_with_sysfs<T: Send>(
     namespace: &OwnedFd,
     work: impl FnOnce() -> T + Send,
@@ -62,13 +63,13 @@ pub(super) fn inside_with_sysfs<T: Send>(
     inside(namespace, || own_sysfs().map(|()| work()))?
 }
 
-/// Mounts sysfs anew where only this thread sees it: it shows the devices of the namespace of its mounter.
+/// Mounts a new sysfs that only this thread sees. It shows the devices of the mounting thread's network namespace.
 fn own_sysfs() -> io::Result<()> {
-    // SAFETY: the thread leaves the file system context that it shared with the process (unshare(2): a new
-    // mount namespace implies CLONE_FS); it is a thread of our own that does nothing else afterwards.
+    // SAFETY: the thread leaves the file system context that it shared with the process (unshare(2): a new mount
+    // namespace implies CLONE_FS). It is a temporary thread that does nothing else afterwards.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    // What is mounted there stays visible below unless it is taken off first; it may refuse, which is fine.
+    // Removes the old /sys with everything below it. This may fail, which does no harm.
     let _ = unmount("/sys", UnmountFlags::DETACH);
     mount("sysfs", "/sys", "sysfs", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
     Ok(())

@@ -1,11 +1,10 @@
-//! What landspeed changed, and nothing else: the difference from just before each write to just after,
+//! The changes that landspeed made, and no others: the differences between right before and right after each write,
 //! summed up over all writes.
 //!
-//! A setting that was `a` before a write and is `b` after it is ours: it went from `a` to `b`. Another write
-//! that finds `b` there goes on from it, and one that brings back `a` ends it. A write that finds something
-//! else there found somebody else's value: from then on that is what is put back. Two things cannot be told
-//! apart: what somebody else changes while a write of ours takes effect, and what somebody else sets to the
-//! very value that we left.
+//! A setting that was `a` before a write and is `b` after it was changed by us from `a` to `b`. A later write that
+//! finds `b` continues this change, and one that restores `a` ends it. A write that finds another value has found
+//! another program's, which is the value to restore from then on. Two cases cannot be recognised: another program
+//! changes a setting while a write of ours takes effect, or sets it to exactly the value that we left.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +12,31 @@ use serde::{Deserialize, Serialize};
 
 use super::snapshot::{Key, Seen, Value, pairs, same};
 
-/// Everything that is not as it was by our doing.
+/// All settings that differ from what they were because of us.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Net {
-    /// What each knob read after our last write of it, by the number of its intent.
+    /// The value that each knob read after our last write of it, by the number of its intent.
     #[serde(with = "pairs")]
     pub(super) values: BTreeMap<u32, String>,
-    /// What our writes changed beside that, by the number of the device (0: the namespace's own).
+    /// Other settings that our writes changed, by the index of the device (0 for the namespace's own).
     #[serde(with = "pairs")]
     pub(super) changes: BTreeMap<(u32, Key), Change>,
 }
 
-/// How a setting was before our first write that changed it, and how our last one left it.
+/// The value of a setting before our first write that changed it, and after our last one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
     pub(super) before: Option<Value>,
     pub(super) after: Option<Value>,
-    /// Of a route: it was there before without the address that the kernel made it from. An IPv6 prefix route
-    /// outlives an address with a lifetime.
+    /// True for a route that existed before the write without the address that the kernel made it from. An IPv6
+    /// prefix route outlives an address with a lifetime.
     pub(super) was_orphan: bool,
 }
 
 impl Net {
-    /// Attributes to us whatever differs between two looks at the device numbered `device`.
+    /// Attributes to us all differences between two snapshots of the device with index `device`.
     pub(super) fn attribute(&mut self, device: u32, seen: &Seen, now: &Seen) {
         let new = now.keys().filter(|key| seen.get(key).is_none());
         for key in seen.keys().chain(new) {
@@ -48,7 +47,7 @@ impl Net {
         }
     }
 
-    /// Whether both say the same, but for what moves by itself.
+    /// Returns true if both are equal except for what changes by itself.
     pub(super) fn same(&self, other: &Net) -> bool {
         let alike = |((ka, a), (kb, b)): ((&_, &Change), (&_, &Change))| {
             ka == kb && same(a.before.as_ref(), b.before.as_ref()) && same(a.after.as_ref(), b.after.as_ref())
@@ -108,7 +107,7 @@ mod tests {
     fn what_somebody_else_set_in_between_is_what_goes_back() {
         let mut net = Net::default();
         net.attribute(2, &seen(&[("a", "1")]), &seen(&[("a", "2")]));
-        // Somebody sets 7, and our next write finds and changes it.
+        // Another program sets 7, and our next write finds and changes it.
         net.attribute(2, &seen(&[("a", "7")]), &seen(&[("a", "2")]));
         assert_eq!(changes(&net), [("7".into(), "2".into())]);
         let text = serde_json::to_string(&net).unwrap();

@@ -1,6 +1,6 @@
-//! Reading a journal as if an enemy had written it: nothing that is not in the knob table, in its knob's
-//! domain and of bounded size comes through. A journal that does not add up is read as far as its lines are as they were
-//! written, and says what is wrong with it.
+//! Reading a journal as if an attacker had written it: only knobs of the table, values in their domains and data of
+//! bounded size are accepted. Of a damaged journal, the lines that are as they were written are read, and the damage
+//! is reported.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,39 +13,39 @@ use super::net::{Change, Net};
 use super::snapshot::{Key, Seen, Value};
 use crate::{Knob, device};
 
-/// Longest line: a device with tens of thousands of routes.
+/// Longest line in bytes, enough for a device with tens of thousands of routes.
 pub(super) const MAX_LINE: usize = 32 << 20;
-/// Longest journal.
+/// Longest journal in bytes.
 pub(super) const MAX_FILE: u64 = 256 << 20;
-/// Most knobs and devices of one journal, and most values of one knob.
+/// Most knobs of one journal, counted per device, and most values of one knob.
 pub(super) const MAX_TURNED: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// `None` in a journal that has lost it.
+    /// `None` if the journal has lost it.
     pub(super) header: Option<Header>,
     pub(super) history: History,
-    /// Lines that were refused, for people, already escaped.
+    /// Messages about refused lines, already escaped.
     pub(super) refused: Vec<String>,
-    /// Why the journal is not as landspeed left it, for people: lines that are lost, changed or moved.
+    /// Reasons why the journal is not as landspeed left it, for people: lost, changed or moved lines.
     pub(super) damage: Vec<String>,
-    /// The boot and the format of a header that another version of landspeed wrote.
+    /// The boot and the format in a header that another version of landspeed wrote.
     pub(super) other_format: Option<OtherFormat>,
-    /// Where it goes on.
+    /// Where the journal continues.
     pub(super) end: End,
 }
 
-/// Where a journal goes on, and how.
+/// Where a journal continues, and in which format.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct End {
-    /// Bytes up to the end of the last whole line, and up to the mark.
+    /// Bytes up to the end of the last complete line, and up to the mark.
     pub(super) len: u64,
     pub(super) mark_at: u64,
-    /// Lines that there are, where they have numbers.
+    /// Number of lines, if lines have numbers.
     pub(super) lines: Option<u32>,
 }
 
-/// What every version's header says.
+/// The part of a header that every version has.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 pub(super) struct OtherFormat {
     pub(super) format: u32,
@@ -53,30 +53,30 @@ pub(super) struct OtherFormat {
 }
 
 impl Contents {
-    /// Whether anything may have been changed under this journal.
+    /// Returns true if anything may have been changed under this journal.
     pub(super) fn is_pending(&self) -> bool {
         let may_hold = !self.history.turned.is_empty() || !self.refused.is_empty();
         !self.history.mark.is_done() && (may_hold || !self.damage.is_empty() || self.other_format.is_some())
     }
 
-    /// Whether lines are missing, so that others may speak of what is not there.
+    /// Returns true if lines are missing, so that others may refer to them.
     fn is_gapped(&self) -> bool {
         !self.damage.is_empty()
     }
 
-    /// Whether it has its header, or has lost it.
+    /// Returns true if the journal has its header or has lost it.
     fn is_begun(&self) -> bool {
         self.header.is_some() || self.is_gapped()
     }
 
-    /// All that is wrong with it, one line each.
+    /// Returns everything that is wrong with the journal, one line each.
     pub(super) fn complaints(&self) -> Vec<String> {
         let damage = self.damage.iter().map(|what| format!("the journal does not add up: {what}"));
         damage.chain(self.refused.iter().cloned()).collect()
     }
 }
 
-/// Reads a journal. A last line without its end was never durable, so what it announces never happened.
+/// Reads a journal. An incomplete last line was never durable, so the write that it announces never happened.
 pub(super) fn read(file: impl Read, lookup: Lookup) -> io::Result<Contents> {
     let mut lines = BufReader::new(file.take(MAX_FILE));
     let mut reader = Reader { lookup, contents: Contents::default(), sealed: BTreeMap::new(), last: 0 };
@@ -103,9 +103,9 @@ pub(super) fn read(file: impl Read, lookup: Lookup) -> io::Result<Contents> {
 struct Reader {
     lookup: Lookup,
     contents: Contents,
-    /// The entries of lines that have numbers.
+    /// Entries of lines that have numbers.
     sealed: BTreeMap<u32, Vec<u8>>,
-    /// The greatest of these numbers so far.
+    /// The greatest line number so far.
     last: u32,
 }
 
@@ -162,7 +162,7 @@ impl Reader {
     }
 }
 
-/// The numbers that are missing, the mark's among them.
+/// Returns the missing line numbers, including that of the mark, as text.
 fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
     let mut expected = line::HEADER;
     let mut missing = Vec::new();
@@ -175,7 +175,8 @@ fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
     missing
 }
 
-/// What another version says of itself: its lines are not read, as they could mean something else.
+/// Returns format and boot of a journal that another version wrote. Its lines are not read, because they could mean
+/// something else.
 fn other_format(line: &[u8]) -> Option<OtherFormat> {
     let line = match line::unsealed(line) {
         None if line::is_sealed(line) => return None,
@@ -247,7 +248,7 @@ fn take_intent(contents: &mut Contents, intent: Intent, lookup: Lookup) -> Resul
     Ok(())
 }
 
-/// Whether `id` comes behind the last one, and next to it unless lines are missing.
+/// Returns true if `id` comes after the last one, and directly after it unless lines are missing.
 fn is_next<T>(contents: &Contents, all: &BTreeMap<u32, T>, id: u32) -> bool {
     let next = all.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
     id == next || (id > next && contents.is_gapped())
@@ -266,7 +267,7 @@ fn take_seen(
         seen.own.retain(|(seq, _)| history.turned(*seq).is_some());
     }
     let sound = |(key, value): (&Key, &Value)| is_sound(history, lookup, device, key, Some(value));
-    // What belongs to a line that is missing cannot be told from what belongs to none.
+    // If lines are missing, a setting of a missing knob cannot be distinguished from one that belongs to no knob.
     if !contents.is_gapped() && !seen.items().all(sound) {
         return Err(NOT_ITS_OWN.into());
     }
@@ -311,7 +312,7 @@ fn check_values<'a>(
 
 const NOT_ITS_OWN: &str = "holds settings that none of its knobs disturbs";
 
-/// Whether a knob of the journal can have disturbed this on the device numbered `device`.
+/// Returns true if a knob of the journal can have disturbed this setting on the device with index `device`.
 fn is_sound(history: &History, lookup: Lookup, device: u32, key: &Key, value: Option<&Value>) -> bool {
     let disturbs = |turned: &Turned| {
         (key.is_of_namespace() || turned.device() == device)
@@ -327,7 +328,7 @@ fn check(lookup: Lookup, knob: &str, value: &str) -> Result<&'static Knob, Strin
     Ok(knob)
 }
 
-/// A stranger's text, short and without control characters.
+/// Returns untrusted text, shortened and without control characters.
 fn shown(text: &str) -> String {
     text.chars().take(80).collect::<String>().escape_debug().to_string()
 }

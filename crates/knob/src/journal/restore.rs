@@ -1,9 +1,9 @@
-//! Putting back what a journal says, newest first, and comparing.
+//! Restoring the settings in a journal.
 //!
-//! First every knob, newest first, then what our writes had changed beside them and what is still as they
-//! left it. Each of these writes is bracketed as a turn is, so what it sets off in turn is known too, and
-//! goes back in the next round. What is otherwise than we left it, somebody else has changed: it stays, and
-//! is reported. So does what differs from the start without any doing of ours.
+//! Knobs are restored first, newest first, then the other settings that our writes changed, as far as they are still
+//! as we left them. Each of these writes is bracketed like any other, so its side effects are known too and are
+//! restored in the next round. A setting that is not as we left it was changed by another program: it is kept and
+//! reported. So is a setting that differs from the start without a write of ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,29 +19,30 @@ use super::snapshot::Key;
 use super::value;
 use crate::{Disturbs, Knob, Scope};
 
-/// Settings can refuse to go back while another that is older still stands; a second pass finds it gone.
+/// Number of passes. A setting may not go back while an older change is still in place; the next pass finds that one
+/// restored.
 const PASSES: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Report {
     /// What was done and what was left, one line each.
     pub(super) notes: Vec<String>,
-    /// What is not as it was and could be on another try, one line each.
+    /// Settings that are not restored and could be in another attempt, one line each.
     pub(super) failures: Vec<String>,
-    /// What may be ours or somebody else's: the write that may have done it was cut short.
+    /// Changes that may be ours or another program's, because the write that may have made them was cut short.
     pub(super) unsure: Vec<String>,
-    /// Whether values were left because somebody else had changed them.
+    /// True if values were left because another program had changed them.
     pub(super) foreign: bool,
-    /// The settings of which this was said, with the number of their device.
+    /// The settings that were reported so, with the index of their device.
     pub(super) others: BTreeSet<(u32, Key)>,
 }
 
 impl Report {
-    /// Whether nothing is left to do: the journal can go.
+    /// Returns true if nothing is left to do, so that the journal can be removed.
     pub(super) fn is_done(&self) -> bool {
         self.failures.is_empty() && self.unsure.is_empty()
     }
 
-    /// As agents and records have it.
+    /// Returns the report in the form that agents and records use.
     pub(super) fn into_restored(self) -> Restored {
         let restored = self.is_done() && !self.foreign;
         let left = self.is_done() && self.foreign;
@@ -67,13 +68,13 @@ impl Report {
     }
 }
 
-/// Puts everything back. `claim` counts as ours what a write may have changed that was cut short long ago.
+/// Restores everything. With `claim`, whatever a write may have changed that was cut short long ago counts as ours.
 pub(super) fn restore(ledger: &mut Ledger, claim: bool) -> Report {
     let mut report = Report { unsure: ledger.close_left_open(claim), ..Report::default() };
     for _ in 0..PASSES {
         report.failures = ledger.refused.clone();
         for turned in ledger.history.turned.clone().iter().rev() {
-            // A bug in one knob must not keep the others from being put back.
+            // A bug in one knob must not keep the others from being restored.
             let one = catch_unwind(AssertUnwindSafe(|| put_back_knob(ledger, turned, &mut report)));
             one.unwrap_or_else(|_| report.failures.push(format!("{}: a bug", turned.intent.knob)));
         }
@@ -89,7 +90,8 @@ pub(super) fn restore(ledger: &mut Ledger, claim: bool) -> Report {
     report
 }
 
-/// What is not as it was, without changing anything: a line each for knobs and for what they disturbed.
+/// Returns the knobs and the settings that they disturbed, as they are and as they were, one line each. Changes
+/// nothing.
 pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
     let knob = |turned: &Turned| {
         let (subject, now) = match knob_of(ledger, turned) {
@@ -111,7 +113,7 @@ pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
     ledger.history.turned.iter().map(knob).chain(rest).chain(refused).collect()
 }
 
-/// The knobs that read as our last write left them, and not as before it, one line each.
+/// Returns the knobs that still read as our last write left them, and not as before it, one line each.
 pub(super) fn still_ours(ledger: &Ledger) -> Vec<String> {
     let line = |turned: &Turned| {
         let knob = knob_of(ledger, turned).ok()?;
@@ -124,12 +126,12 @@ pub(super) fn still_ours(ledger: &Ledger) -> Vec<String> {
     ledger.history.turned.iter().filter_map(line).collect()
 }
 
-/// The devices that knobs were turned on, by number; 0 for turns without one.
+/// Returns the devices whose knobs were written, by index; 0 for knobs without a device.
 fn devices(ledger: &Ledger) -> BTreeMap<u32, Option<Device>> {
     ledger.history.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
 }
 
-/// The knob of an entry, if this host and this namespace still let it be turned.
+/// Returns the knob of an entry, if this host and this namespace still allow it to be changed.
 fn knob_of(ledger: &Ledger, turned: &Turned) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
@@ -177,7 +179,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
             report.note(format!("{subject}: {now} -> {before}"));
         }
         Ok(after) => match lacks(ledger, knob, &spot) {
-            // It is asked for again, and on as soon as what it needs is.
+            // It is requested again, and comes on as soon as what it needs is on.
             Some(need) => {
                 report.note(format!("{subject}: asked for {before} again, and {after} without {need}"))
             }
@@ -189,7 +191,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
     }
 }
 
-/// What a knob needs and does not have now: "gro=on".
+/// Returns a need of a knob that is not met now: "gro=on".
 fn lacks(ledger: &Ledger, knob: &Knob, spot: &Spot) -> Option<String> {
     let is_missing = |(name, value): &&(&str, &str)| {
         let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, spot).ok());
@@ -205,13 +207,13 @@ fn subject(turned: &Turned, knob: &Knob) -> String {
     }
 }
 
-/// Where a knob is turned now; `None` where its device is gone. What reaches further than the device
+/// Returns where a knob is set now, or `None` if its device is gone. A setting with a wider scope than the device
 /// outlives it.
 pub(super) fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
     let Some(device) = &turned.intent.device else { return Ok(Some(Spot::default())) };
     match ledger.find(device) {
         Ok(Found::At(spot)) if knob.factor.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),
-        // It is not the device's own setting: any name will do.
+        // The setting does not belong to the device, so any name will do.
         _ if knob.factor.scope != Scope::Device => Ok(Some(Spot::here(&device.name))),
         Ok(Found::At(spot)) => Ok(Some(spot)),
         Ok(Found::Gone) => Ok(None),
@@ -219,8 +221,8 @@ pub(super) fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<O
     }
 }
 
-/// Whether a knob reads as our last write left it. Where nobody saw what it read then, every value that we
-/// ever wrote counts.
+/// Returns true if a knob reads as our last write left it. If that reading is unknown, every value that we ever wrote
+/// counts.
 fn is_ours(ledger: &Ledger, turned: &Turned, knob: &Knob, now: &str) -> bool {
     let same = |ours: &String| value::same(&knob.factor.domain, ours, now);
     match ledger.net.values.get(&turned.intent.seq) {

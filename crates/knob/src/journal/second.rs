@@ -1,9 +1,10 @@
-//! A second copy of each journal, in /run: it is there when another program has removed or replaced the first one and everything was killed
-//! in the same instant.
+//! A second copy of each journal, in /run, for the case that another program removes or replaces the first file and
+//! everything is killed at the same moment.
 //!
-//! A journal's lines go to the first file, then to the second, before anything is changed; so either alone says enough. The second one is
-//! removed first. A reader of journals calls [`bring_back`] first: where the first file is missing or lacks lines, and the second has them, the
-//! second takes its place. So all other code knows one file. After a reboot /run is empty, and the first file counts.
+//! A journal's lines are written to the first file and then to the second before anything is changed, so either file
+//! alone suffices. The second one is removed first. Before a journal is read, [`bring_back`] replaces the first file
+//! by the second if the first is missing or lacks lines that the second has, so all other code handles one file.
+//! After a reboot /run is empty, and the first file counts.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,7 +21,7 @@ use super::folder::Folder;
 use super::read::{self, Contents};
 use super::{JournalError, Lookup};
 
-/// Where landspeed keeps what is gone with the boot, unless the environment variable names another place.
+/// Folder of files that do not outlive the boot, unless the environment variable names another.
 const RUN_DIR: &str = "/run/landspeed";
 const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 
@@ -28,7 +29,7 @@ const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 #[derive(Debug)]
 pub(super) struct Copies {
     folder: Folder,
-    /// Before each name: which state folder it is of.
+    /// Prefix of each file name, which identifies the state folder.
     of: String,
 }
 
@@ -36,12 +37,12 @@ pub(super) struct Copies {
 #[derive(Debug)]
 pub(super) struct SecondCopy {
     file: File,
-    /// Why lines are missing from it, where they are.
+    /// The reason why lines are missing from it, if any are.
     missed: OnceLock<String>,
 }
 
 impl SecondCopy {
-    /// Writes what the first file has at the same place. A copy that lacks a line is found to by its reader.
+    /// Writes what the first file has at the same offset. A reader notices missing lines.
     pub(super) fn write(&self, bytes: &[u8], at: u64) {
         if let Err(error) = self.file.write_all_at(bytes, at) {
             let _ = self.missed.set(error.to_string());
@@ -52,7 +53,7 @@ impl SecondCopy {
         self.missed.get().map(String::as_str)
     }
 
-    /// Whether another program has removed it.
+    /// Returns true if another program has removed the copy.
     pub(super) fn is_gone(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.nlink() == 0)
     }
@@ -62,13 +63,13 @@ impl Copies {
     pub(super) fn open_or_make(state: &Path) -> Result<Copies, JournalError> {
         let folder = place(state);
         if let Some(above) = folder.parent() {
-            // Where it cannot be made, what is in it cannot be either, and that says why.
+            // If this fails, so does the next call, and its error says why.
             let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
         }
         Ok(Copies { of: prefix(state), folder: Folder::of(Private::make(&folder)?) })
     }
 
-    /// `None` where there are none.
+    /// Opens the copies. Returns `None` if there are none.
     fn open(state: &Path) -> Result<Option<Copies>, JournalError> {
         let folder = place(state);
         let me = rustix::process::geteuid();
@@ -80,7 +81,7 @@ impl Copies {
         Ok(folder.map(|folder| Copies { of: prefix(state), folder }))
     }
 
-    /// Makes a copy in the place of the one that there is.
+    /// Writes a copy, which replaces an existing one.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<SecondCopy, JournalError> {
         Ok(SecondCopy { file: self.folder.put(&self.own(name), bytes)?, missed: OnceLock::new() })
     }
@@ -100,12 +101,12 @@ impl Copies {
     }
 }
 
-/// Journals of which there is a second copy.
+/// Returns the names of the journals that have a second copy.
 pub(super) fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     Copies::open(state)?.map_or_else(|| Ok(Vec::new()), |copies| copies.names())
 }
 
-/// Removes the copy of a journal, if it is of the run whose header this is.
+/// Removes the copy of a journal, if it belongs to the run with this header.
 pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), JournalError> {
     let Some(copies) = Copies::open(state)? else { return Ok(()) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(()) };
@@ -114,7 +115,8 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
     if is_of_it && !header.is_empty() { copies.folder.remove(&copies.own(name)) } else { Ok(()) }
 }
 
-/// Puts a journal back whose first file is missing, or lacks what its second has; whether it did. One that a run writes stays as it is.
+/// Replaces the first file of a journal by the second if the first is missing or lacks something that the second has.
+/// Returns true if it did. A journal that a run is writing is not touched.
 pub(super) fn bring_back(state: &Path, name: &str, lookup: Lookup) -> Result<bool, JournalError> {
     let Some(copies) = Copies::open(state)? else { return Ok(false) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(false) };
@@ -133,7 +135,7 @@ pub(super) fn bring_back(state: &Path, name: &str, lookup: Lookup) -> Result<boo
     Ok(is_wanted)
 }
 
-/// Whether no run writes a journal, and no `undo` works it off.
+/// Returns true if no run writes a journal and no `undo` works on it.
 fn is_free(journal: &File) -> bool {
     flock(journal, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
@@ -144,7 +146,8 @@ fn put_back(state: &Path, name: &str, bytes: &[u8]) -> Result<(), JournalError> 
     folder.sync()
 }
 
-/// Whether the first file of a journal is not all that the second is. What another run has written, and not put back, comes first.
+/// Returns true if the first file of a journal lacks something that the second has. A first file that another run has
+/// written and not restored takes precedence.
 fn lacks(first: &Contents, second: &Contents) -> bool {
     if second.header.is_none() || !second.damage.is_empty() {
         return false;
@@ -156,7 +159,7 @@ fn lacks(first: &Contents, second: &Contents) -> bool {
     second.is_pending() && (has_lost_its_header || !first.is_pending())
 }
 
-/// Where the second copies are. Unit tests keep them beside the state folder.
+/// Returns the folder of the second copies. Unit tests keep them beside the state folder.
 fn place(state: &Path) -> PathBuf {
     if cfg!(test) {
         return state.with_extension("run");
@@ -165,7 +168,7 @@ fn place(state: &Path) -> PathBuf {
     PathBuf::from(given.unwrap_or_else(|| RUN_DIR.into())).join("journal")
 }
 
-/// Tells the copies of one state folder from those of others.
+/// Returns the prefix that distinguishes the copies of one state folder from those of others.
 fn prefix(state: &Path) -> String {
     let path = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
     let hash = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();

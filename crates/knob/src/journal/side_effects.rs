@@ -1,5 +1,5 @@
-//! What our writes changed beside the knobs, put back stage by stage: each stage can bring back, or disturb,
-//! what belongs to another.
+//! Restoring the settings that our writes changed besides the knobs. This is done in stages, because each stage can
+//! restore, or disturb, settings of another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::restore::Report;
 use super::snapshot::{Key, Seen, Value, same, shown};
 use crate::Disturbs;
 
-/// Three stages, each once more where the first try did nothing, and what they set off; no host has needed
-/// half of it.
+/// Most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
+/// needed half as many.
 const ROUNDS: usize = 32;
 
-/// Puts back what is still as our writes left it on the device numbered `number`.
+/// Restores what is still as our writes left it on the device with index `number`.
 pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>, report: &mut Report) {
     let mut rest = match SideEffects::on(ledger, number, device) {
         Ok(Some(rest)) => rest,
@@ -42,7 +42,7 @@ pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>
     rest.tell_failures(ledger, report);
 }
 
-/// Says what differs from the start without any doing of ours, unless it is not known what is.
+/// Reports what differs from the start without a write of ours, unless it is unknown which differences are ours.
 fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report: &mut Report) {
     let Ok(Some(rest)) = SideEffects::on(ledger, number, device) else { return };
     if !report.unsure.is_empty() {
@@ -51,7 +51,8 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
     let firsts: Vec<&Seen> = ledger.firsts_on(number).collect();
     let slots = firsts.iter().flat_map(|seen| seen.slots().cloned()).collect();
     let Ok(now) = ledger.host.look(&rest.kinds, &rest.spot, &slots) else { return };
-    // What a look did not find was not there: the first look at a kind of settings speaks of all of that kind.
+    // A setting that is not in a snapshot did not exist: the first snapshot with a kind of settings contains all of
+    // that kind.
     let mut kinds = rest.kinds.clone();
     for first in firsts {
         let (news, later): (Vec<Disturbs>, _) = kinds.into_iter().partition(|kind| first.was_for(kind));
@@ -72,7 +73,7 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
     }
 }
 
-/// What our writes changed and is not as it was, one line each.
+/// Returns what our writes changed and what is not as it was, one line each.
 pub(super) fn inventory(ledger: &Ledger, number: u32, device: Option<&Device>) -> Vec<String> {
     let Ok(Some(rest)) = SideEffects::on(ledger, number, device) else { return Vec::new() };
     let Ok(now) = ledger.host.look(&rest.kinds, &rest.spot, &ledger.slots(number)) else { return Vec::new() };
@@ -90,7 +91,7 @@ pub(super) fn inventory(ledger: &Ledger, number: u32, device: Option<&Device>) -
         .collect()
 }
 
-/// What a setting is set to, where its subject does not say so already.
+/// Returns the value of a setting as text. The value of a route is in its name already.
 fn state(key: &Key, value: Option<&Value>) -> String {
     match (key, value) {
         (Key::Route(_), Some(_)) => "there".into(),
@@ -105,7 +106,7 @@ fn foreign(key: &Key, was: Option<&Value>, is: Option<&Value>, device: &str) -> 
     format!("{subject}: another program changed it since, left alone (is {is}, was {was})")
 }
 
-/// A setting in the words that people know it by.
+/// Returns the name of a setting as people know it.
 fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
     match (key, value) {
         (Key::Route(_), Some(routes)) => format!("route {}", routes.shown()),
@@ -116,21 +117,21 @@ fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
     }
 }
 
-/// What is put back on one device.
+/// The state of restoring one device's settings.
 struct SideEffects {
     spot: Spot,
     number: u32,
     kinds: Vec<Disturbs>,
-    /// Why the kernel refused, the last time that it did.
+    /// The kernel's last reason for refusing a setting.
     refused: BTreeMap<Key, String>,
-    /// What no try has moved.
+    /// Settings that no attempt has changed.
     given_up: BTreeSet<Key>,
-    /// Whether the last round moved nothing.
+    /// True if the last round changed nothing.
     is_stuck: bool,
 }
 
 impl SideEffects {
-    /// `None` where nothing is left that could be put back.
+    /// Prepares restoring a device. Returns `None` if nothing is left that could be restored.
     fn on(ledger: &Ledger, number: u32, device: Option<&Device>) -> Result<Option<SideEffects>, String> {
         let spot = match device.map(|device| ledger.find(device)).transpose()? {
             Some(Found::At(spot)) => spot,
@@ -150,7 +151,7 @@ impl SideEffects {
         Ok(Some(rest).filter(|rest| !rest.kinds.is_empty()))
     }
 
-    /// One stage; false when nothing is left to do.
+    /// Restores one stage. Returns false if nothing is left to do.
     fn round(&mut self, ledger: &mut Ledger, report: &mut Report) -> Result<bool, String> {
         let slots = ledger.slots(self.number);
         let now = ledger.host.look(&self.kinds, &self.spot, &slots).map_err(|e| e.to_string())?;
@@ -178,7 +179,8 @@ impl SideEffects {
         Ok(true)
     }
 
-    /// What is as our writes left it. What is otherwise is somebody else's and is ours no more.
+    /// Returns the changes that are still as our writes left them. The others are another program's by now and are
+    /// dropped.
     fn ours(&self, ledger: &mut Ledger, now: &Seen, report: &mut Report) -> Vec<(Key, Change)> {
         let mut todo = Vec::new();
         let mut settled = Vec::new();
@@ -192,12 +194,12 @@ impl SideEffects {
             if same(is, was) || !key.can_be(was, ledger.host.now_s()) || key.is_gone(is) {
                 settled.push(place.clone());
             } else if self.follows(ledger, report, place) {
-                // Kept in mind: it may yet go with its address, by our doing.
+                // It stays in the list: it may yet go with its address, because of us.
                 continue;
             } else if same(is, change.after.as_ref()) {
                 todo.push((key.clone(), change.clone()));
             } else {
-                // Somebody set it back to what it was before anything of ours: nothing to say.
+                // Another program has set it back to the original value, which needs no report.
                 if !same(is, ledger.first_value(self.number, key)) {
                     report.foreign(foreign(key, was, is, &self.spot.device));
                     report.others.insert(place.clone());
@@ -209,8 +211,9 @@ impl SideEffects {
         todo
     }
 
-    /// Whether it is a route that the kernel makes and takes away with an address, and the address is somebody
-    /// else's: one that came, unless it stands for one that we took, or one that no address brought back.
+    /// Returns true if the kernel makes and removes this route with an address that belongs to another program. That
+    /// is so for a new route, unless it replaces one that we removed, and for a lost route that no address has
+    /// brought back.
     fn follows(&self, ledger: &Ledger, report: &Report, place: &(u32, Key)) -> bool {
         let Key::Route(slot) = &place.1 else { return false };
         let had = |change: &Change| change.before.is_some();
@@ -226,7 +229,7 @@ impl SideEffects {
         }
     }
 
-    /// Whether somebody else changed addresses of the device.
+    /// Returns true if another program changed addresses of the device.
     fn lacks_addresses(&self, report: &Report) -> bool {
         let is_address =
             |(device, key): &(u32, Key)| *device == self.number && matches!(key, Key::Address(_));
@@ -241,11 +244,12 @@ impl SideEffects {
         let refused = ledger.bracketed(Mark::SIDE_EFFECTS, &newest, &self.kinds, &self.spot, |host| {
             host.put(&self.spot, &put, self.is_stuck)
         });
-        // What was given up in an earlier round keeps its reason.
+        // A setting that was given up in an earlier round keeps its reason.
         self.refused.extend(refused);
     }
 
-    /// A route that the kernel refuses because somebody else took away what it needs is theirs too.
+    /// Reports the settings that were given up. A route that the kernel refuses because another program removed what
+    /// it needs counts as that program's change.
     fn tell_failures(&self, ledger: &mut Ledger, report: &mut Report) {
         let lacks_addresses = self.lacks_addresses(report);
         for key in &self.given_up {
@@ -266,8 +270,8 @@ impl SideEffects {
     }
 }
 
-/// Whether what is of this kind can be reached: nothing of a device that is gone, and of one that is in
-/// another network namespace what moved there with it.
+/// Returns true if settings of this kind can be reached: none of a device that is gone, and only what moved along of
+/// a device that is in another network namespace.
 pub(super) fn is_reachable(kind: &Disturbs, spot: &Spot) -> bool {
     let is_there = !spot.device.is_empty();
     match kind {

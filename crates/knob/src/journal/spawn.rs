@@ -1,4 +1,4 @@
-//! Starting the guardian, which shares nothing with its agent but one socket.
+//! Starting the guardian, which shares only one socket with its agent.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use super::JournalError;
 use super::wire::Channel;
 
-/// Room for the largest packet with the kernel's overhead, whatever net.core.wmem_default is.
+/// Buffer size in bytes: the largest packet with the kernel's overhead, whatever net.core.wmem_default is.
 const SOCKET_BUFFER: usize = 256 * 1024;
 
 pub(super) fn default_command() -> Vec<OsString> {
@@ -29,7 +29,7 @@ pub(super) fn spawn(command: &[OsString]) -> Result<Channel, JournalError> {
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     for end in [&ours, &theirs] {
-        // Without the privilege the default has to do, and does unless somebody lowered it.
+        // Without the privilege the default size remains, which suffices unless it was lowered.
         let _ = sockopt::set_socket_send_buffer_size_force(end, SOCKET_BUFFER);
     }
     Ok((ours, theirs))

@@ -1,4 +1,4 @@
-//! Turning knobs under the eyes of a guardian.
+//! The turner: changes knobs under the supervision of a guardian.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -22,21 +22,22 @@ use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup, lease, spawn, value};
 use crate::{Error, Knob, Place};
 
-/// Restoring can take longer: drivers that reset their hardware, several tries.
+/// Time limit for restoring, which can take longer: drivers that reset their hardware, several attempts.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How a [`Turner`] works; the default is right outside of tests.
+/// The options of a [`Turner`]. The default is right outside of tests.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Folder of landspeed's state, the journals' folder's parent.
+    /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
-    /// Everything is put back when no heartbeat comes for this long.
+    /// Everything is restored when no heartbeat comes for this long.
     pub lease: Nanos,
-    /// A guardian that has not listened or answered for this long is hung: it is killed, and the agent takes over.
+    /// A guardian that has not received or answered for this long is considered hung: it is killed, and the agent
+    /// takes over.
     pub answer: Nanos,
     /// Program and arguments that call [`super::guardian_main`].
     pub guardian: Vec<OsString>,
-    /// The knob table, which must be the guardian's too.
+    /// Finds knobs in the knob table, which must also be the guardian's.
     pub lookup: Lookup,
 }
 
@@ -53,20 +54,22 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether `value` may be written to `knob` on this host, as far as names and values tell: nothing is read.
+    /// Checks that `value` may be written to `knob` on this host, as far as names and values decide it. Nothing is
+    /// read.
     ///
     /// # Errors
-    /// As [`crate::check`], and for a knob that is none of a host or not of this namespace.
+    /// Returns an error for an unknown knob, for a value outside its domain, and for a knob that this namespace may
+    /// not set.
     pub fn check(&self, knob: &str, value: &str) -> Result<(), Error> {
         checked(self.lookup, knob, value).map(|_| ())
     }
 }
 
-/// Turns knobs of this process's network namespace. Everything it turned is put back by
+/// Changes knobs of this process's network namespace. Everything that it changed is restored by
 /// [`Turner::restore_all`], when it is dropped, and when it dies in whatever way.
 #[must_use = "dropping a turner puts everything back"]
 pub struct Turner {
-    /// `None` only once everything was put back.
+    /// `None` once [`Turner::restore_all`] has been called.
     watch: Mutex<Option<JoinHandle<Restored>>>,
     shared: Arc<Shared>,
     answer: Duration,
@@ -76,8 +79,8 @@ impl Turner {
     /// Starts a guardian, takes the lock of this network namespace and opens its journal.
     ///
     /// # Errors
-    /// [`Error::Journal`]: another run is in progress, an earlier one left changes, or the journal cannot be
-    /// kept. Nothing was changed.
+    /// Returns [`Error::Journal`] if another run is in progress, an earlier one left changes, or the journal cannot
+    /// be kept. Nothing was changed then.
     pub fn start(options: Options) -> Result<Turner, Error> {
         let channel = spawn::spawn(&options.guardian)?;
         let held = begin(&channel, &options).inspect_err(|_| discard_empty(&options))?;
@@ -85,11 +88,12 @@ impl Turner {
         Ok(Turner { watch: Mutex::new(Some(watch)), shared, answer: options.answer.into() })
     }
 
-    /// Sets a knob, reads it back, and takes the write back at once where it does not read as written.
+    /// Sets a knob and reads it back. If it does not read as written, the write is reverted immediately.
     ///
     /// # Errors
-    /// [`Error::NotAsWritten`] or the kernel's refusal, after which the value stands as before;
-    /// [`Error::Journal`] when nothing was written because the run is over.
+    /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
+    /// [`Error::Refused`] if the guardian allows no write; and [`Error::Journal`] if the run is over and nothing was
+    /// written, or if the write could not be reverted.
     pub fn turn(&self, knob: &str, value: &str, place: &Place) -> Result<TurnReport, Error> {
         let knob = checked(self.shared.lookup, knob, value)?;
         let answers = self.shared.turning();
@@ -105,7 +109,7 @@ impl Turner {
         Ok(TurnReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
     }
 
-    /// Has the guardian write down what is about to happen.
+    /// Asks the guardian for permission to write, which it gives once the intent is in the journal.
     fn ask_leave(
         &self,
         answers: &Receiver<ToAgent>,
@@ -126,8 +130,8 @@ impl Turner {
         }
     }
 
-    /// Tells the guardian that the write is over and waits until it knows what that changed: what changes from
-    /// then on is somebody else's doing. Where the guardian is dead, the watch puts this write back too.
+    /// Reports to the guardian that the write is over, and waits until it knows the changes, because later changes
+    /// are another program's. If the guardian is dead, the watch also restores this write.
     fn report(&self, answers: &Receiver<ToAgent>) {
         let told = self.shared.tell(&ToGuardian::Wrote {});
         if told.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
@@ -135,26 +139,26 @@ impl Turner {
         }
     }
 
-    /// The controller lives: the lease runs anew. Call it for every sign of life that came all the way from
-    /// the controller, never on a timer of the agent's own. Never waits.
+    /// Renews the lease, because the controller is alive. Call it for every sign of life that came all the way from
+    /// the controller, never on a timer in the agent. Never waits.
     pub fn heartbeat(&self) {
         let _ = self.shared.channel.try_send(&ToGuardian::Heartbeat {});
     }
 
-    /// From here on, put everything back unless a heartbeat comes within `lease`, for knobs that can cut the
-    /// path to the controller. The first heartbeat after the next turn ends this.
+    /// From here on, has everything restored unless a heartbeat comes within `lease`; for knobs that can cut the path
+    /// to the controller. The first heartbeat after the next write ends this.
     pub fn short_lease(&self, lease: Nanos) {
         let _ = self.shared.tell(&ToGuardian::ShortLease { lease });
     }
 
-    /// Why the right to turn knobs is gone, where it is: the lease ran out or the guardian died, and everything is
-    /// being put back.
+    /// Returns the reason if the right to change knobs is lost: the lease ran out or the guardian died, and
+    /// everything is being restored.
     pub fn lost(&self) -> Option<String> {
         self.shared.lost()
     }
 
-    /// Puts everything back, newest first, and says what was done and what differs. After a loss it waits for
-    /// whoever is at it. Only the first call has something to put back and to say.
+    /// Restores everything, newest first, and returns what was done and what differs. After a loss it waits for the
+    /// process that already restores. Only the first call has something to restore and to return.
     pub fn restore_all(&self) -> Restored {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(watch) = watch else { return Restored::default() };
@@ -170,7 +174,7 @@ impl Turner {
     }
 }
 
-/// What a guardian hands over when it has begun.
+/// Has the guardian begin, and returns what it hands over.
 fn begin(channel: &Channel, options: &Options) -> Result<Held, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
@@ -194,8 +198,8 @@ fn begin(channel: &Channel, options: &Options) -> Result<Held, Error> {
     }
 }
 
-/// Removes the journal of a guardian that died before it could say that it had begun: nothing was turned
-/// under it, and nobody else would clear it away. One that says otherwise, or that is in use, stays.
+/// Removes the journal of a guardian that died before it could report that it had begun. Nothing was changed under
+/// it, and no other process would remove it. A journal with changes, or one that is in use, is kept.
 fn discard_empty(options: &Options) {
     let Ok(here) = Here::find_out() else { return };
     let name = name_of(here.netns_cookie);
@@ -207,7 +211,7 @@ fn discard_empty(options: &Options) {
     if let Ok(Some(file)) = JournalFile::try_lock(folder, &name)
         && file.read(options.lookup).is_ok_and(|contents| !contents.is_pending())
     {
-        // It blocks nobody if it stays.
+        // It blocks no other run if it stays.
         let _ = file.remove();
     }
 }
@@ -219,7 +223,7 @@ impl Drop for Turner {
     }
 }
 
-/// Writes and reads back; what does not read as written is taken back.
+/// Writes and reads back. A write that does not read as written is reverted.
 fn write(knob: &Knob, place: &Place, value: &str, before: &str) -> Result<String, Error> {
     let (turn, domain) = (knob.setting, &knob.factor.domain);
     let written = turn.write(place, value).and_then(|()| turn.read(place));

@@ -1,4 +1,4 @@
-//! Putting back what neither agent nor guardian lived to put back, or giving it up.
+//! Undo: restoring what neither agent nor guardian could restore, or giving it up.
 
 use std::path::{Path, PathBuf};
 
@@ -13,33 +13,33 @@ use super::read::Contents;
 use super::restore::{Report, inventory, restore, still_ours};
 use super::{JournalError, Lookup, namespaces, second};
 
-/// What `landspeed undo` did.
+/// The result of `landspeed undo`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UndoReport {
     /// What was done and what was left, line by line, for people.
     pub lines: Vec<String>,
-    /// Whether nothing is left to undo.
+    /// True if nothing is left to undo.
     pub clean: bool,
-    /// Whether something was left on purpose: another program changed it.
+    /// True if something was left on purpose, because another program changed it.
     pub left: bool,
-    /// Whether a journal is kept that nothing but forgetting it ends.
+    /// True if a journal is kept because not everything in it could be restored.
     is_stuck: bool,
 }
 
-/// What `landspeed undo` is asked to do.
+/// The options of `landspeed undo`.
 #[derive(Debug, Clone)]
 pub struct Undo {
-    /// Not only the journal of this network namespace, but those of every other one that can be found.
+    /// True to work on the journals of all network namespaces that can be found, not only on that of this one.
     pub all: bool,
-    /// Count as ours what a write may have changed that was cut short long ago, though somebody else may
+    /// True to count as ours what a write that was cut short long ago may have changed, although another program may
     /// have changed it.
     pub unsure: bool,
-    /// Whether virtual devices ended with their network namespace, where that is no more: a lab's do. Otherwise one that
-    /// looks alike elsewhere may be one that had left before.
+    /// True if virtual devices ended with their network namespace, as those of a lab do, if that has ended. Otherwise
+    /// a similar device elsewhere may be one that left before.
     pub devices_ended: bool,
-    /// Folder of landspeed's state, the journals' folder's parent.
+    /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
-    /// The knob table.
+    /// Finds knobs in the knob table.
     pub lookup: Lookup,
 }
 
@@ -55,8 +55,8 @@ impl Default for Undo {
     }
 }
 
-/// Works off the journals of a lab's network namespaces, which have these cookies and may be gone: then their
-/// journals go too.
+/// Undoes the journals of a lab's network namespaces, which have these cookies. If a namespace has ended, its journal
+/// is removed.
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, Here::find_out()?);
     let mut report = UndoReport { clean: true, ..UndoReport::default() };
@@ -68,8 +68,9 @@ pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     Ok(report)
 }
 
-/// Whether this host has a journal of a run in a network namespace of `boot_id`: there is one until everything is put back.
-/// `None` where that cannot be told here: another boot or host, or journals are not ours to see.
+/// Returns true if this host has a journal of a run in a network namespace of `boot_id`, which exists until
+/// everything is restored. Returns `None` if this cannot be determined here: another boot or host, or the journals
+/// are not readable.
 pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     let here = Here::find_out().ok()?;
     if here.boot_id != boot_id {
@@ -78,7 +79,7 @@ pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     Some(names(&state_dir()).ok()?.contains(&name_of(netns_cookie)))
 }
 
-/// What is in the folder of journals, and the journals of which there is a second copy alone.
+/// Returns the names in the folder of journals, and of journals that have only a second copy.
 fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     let mut names = match Folder::open(state)? {
         Some(folder) => folder.names()?,
@@ -90,15 +91,15 @@ fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     Ok(names)
 }
 
-/// What is done with one journal, under its lock.
+/// The work on one journal, under its lock.
 type Work<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 
 impl Undo {
-    /// Puts back what journals say. Journals of another boot are reported and, unless a setting still reads as they
-    /// left it, removed: their settings went with that boot. A journal that does not add up stays.
+    /// Restores what journals say. Journals of another boot are reported and, unless a setting still reads as they
+    /// left it, removed, because their settings ended with that boot. A damaged journal is kept.
     ///
     /// # Errors
-    /// The journals' folder cannot be trusted or read.
+    /// Returns an error if the journals' folder cannot be trusted or read.
     pub fn run(&self) -> Result<UndoReport, JournalError> {
         let here = Here::find_out()?;
         let mut report = self.each(&here, &mut |file, name, report| self.undo(file, name, &here, report))?;
@@ -111,8 +112,8 @@ impl Undo {
         Ok(report)
     }
 
-    /// Gives up what journals say: shows each setting as it is and as it was, and removes the journal where
-    /// `agree` says so. Nothing on the host is changed.
+    /// Gives up journals: shows each setting as it is and as it was, and removes the journal if `agree` returns true.
+    /// Nothing on the host is changed.
     pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
         let here = Here::find_out()?;
         self.each(&here, &mut |file, name, report| {
@@ -153,7 +154,7 @@ impl Undo {
         Ok(report)
     }
 
-    /// Removes a journal that never got its name, as its writer died; one that is being written is locked.
+    /// Removes a journal that never got its name because its writer died. One that is being written is locked.
     fn discard_draft(&self, name: &str) {
         if let Ok(Some(folder)) = Folder::open(&self.state_dir)
             && let Ok(Some(draft)) = JournalFile::try_lock(folder, name)
@@ -162,7 +163,8 @@ impl Undo {
         }
     }
 
-    /// Works on a journal, and on the one that has its name after it: another run's, of which only the second copy was left.
+    /// Works on a journal, and then on one of the same name that another run left and of which only the second copy
+    /// remained.
     fn one(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
         self.bring_back(name, report);
         self.work_on(name, work, report);
@@ -237,7 +239,7 @@ impl Undo {
         Ok(())
     }
 
-    /// What is lost with a journal, one line each.
+    /// Returns what is lost with a journal, one line each.
     fn given_up(&self, file: &JournalFile, name: &str, here: &Here) -> Result<Vec<String>, JournalError> {
         let report = self.on_host(file, name, here, |ledger| {
             Ok(Report { notes: inventory(ledger), ..Report::default() })
@@ -251,7 +253,7 @@ impl Undo {
         Ok(lines)
     }
 
-    /// Does `work` on the host whose settings a journal speaks of, if there is one.
+    /// Runs `work` on the host that a journal belongs to, if it still exists.
     fn on_host(
         &self,
         file: &JournalFile,
@@ -286,14 +288,14 @@ impl UndoReport {
     }
 }
 
-/// Whose settings a journal speaks of.
+/// The host and namespace that a journal belongs to.
 pub(super) enum Whose {
-    /// Everything was put back, and its writer died before it could remove it.
+    /// Everything was restored, and the writer died before it could remove the journal.
     Done,
-    /// Its header is lost.
+    /// The header is lost.
     Nobodys,
     AnotherBoot,
-    /// Nothing of it can be used; why.
+    /// Nothing in the journal can be used, for this reason.
     Unreadable(String),
     Here,
     Elsewhere(u64),
@@ -320,8 +322,9 @@ pub(super) fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
     }
 }
 
-/// Settings of an earlier boot went with it; they are told, never written. Where one reads as that run left it, the boot
-/// may be the same one under another name, as in a container or a machine that was suspended and resumed elsewhere.
+/// Reports the settings of an earlier boot, which ended with it, and writes nothing. If one reads as that run left
+/// it, the boot may be the same one under another id, as in a container or on a machine that was suspended and
+/// resumed elsewhere.
 fn of_another_boot(file: JournalFile, lookup: Lookup, contents: Contents, here: &Here) -> Report {
     let cookie = contents.header.as_ref().map(|header| header.netns_cookie);
     let (lines, complaints) = (told(&contents), contents.complaints());
@@ -343,7 +346,7 @@ fn of_another_boot(file: JournalFile, lookup: Lookup, contents: Contents, here: 
     Report { notes, failures: failures.into_iter().chain(complaints).collect(), ..Report::default() }
 }
 
-/// What a journal says of each knob.
+/// Returns what a journal says about each knob.
 fn told(contents: &Contents) -> Vec<String> {
     let line = |turned: &Turned| {
         let Intent { knob, device, before, .. } = &turned.intent;
@@ -353,7 +356,7 @@ fn told(contents: &Contents) -> Vec<String> {
     contents.history.turned.iter().map(line).collect()
 }
 
-/// Works in another network namespace; where it is no more, with what has outlived it.
+/// Runs `work` in another network namespace or, if that has ended, on what has outlived it.
 fn in_namespace(
     cookie: u64,
     ended: Live,

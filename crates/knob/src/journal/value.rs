@@ -1,9 +1,9 @@
-//! What two spellings of a value mean.
+//! Comparison of values that may be spelled differently.
 
 use crate::Domain;
 
-/// Whether two values of a domain mean the same setting: the kernel may print a value in another spelling
-/// than the one that was written ("on" for every member, or once for all).
+/// Returns true if two values of a domain mean the same setting. The kernel may print a value in another spelling
+/// than the written one ("on" for every member, or once for all).
 pub fn same(domain: &Domain, a: &str, b: &str) -> bool {
     match domain {
         Domain::Each(inner) => {

@@ -1,4 +1,4 @@
-//! The agent's ear: hears its guardian, and takes over when the guardian dies.
+//! The agent's watch: a thread that receives the guardian's messages, and takes over when the guardian dies.
 
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,12 +18,13 @@ use super::restore::restore;
 use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup};
 
-/// What the guardian shares with its agent. The locks are by duplicates of the guardian's descriptors, so they outlive it.
+/// What the guardian shares with its agent. The agent holds the locks through duplicates of the guardian's
+/// descriptors, so they outlive the guardian.
 pub(super) struct Held {
     pub(super) journal: JournalFile,
-    /// Held, and never asked anything.
+    /// Only held, never used.
     pub(super) _namespace: NamespaceLock,
-    /// A pidfd: no other process can be mistaken for the guardian.
+    /// A pidfd, so that no other process can be mistaken for the guardian.
     pub(super) guardian: OwnedFd,
 }
 
@@ -32,23 +33,23 @@ pub(super) struct Shared {
     held: Held,
     pub(super) lookup: Lookup,
     lost: Mutex<Option<String>>,
-    /// Held from before a knob is written until the guardian knows that the write is over; nobody restores
-    /// meanwhile. Guards the guardian's answers.
+    /// Held from before a knob is written until the guardian knows that the write is over, so that no restore begins
+    /// in between. Guards the guardian's answers.
     turning: Mutex<Receiver<ToAgent>>,
 }
 
 impl Shared {
-    /// Why no knob may be turned any more.
+    /// Returns the reason why no knob may be changed any more.
     pub(super) fn lost(&self) -> Option<String> {
         lock(&self.lost).clone()
     }
 
-    /// The right to turn, one thread at a time.
+    /// Takes the right to change a knob, which one thread at a time has.
     pub(super) fn turning(&self) -> MutexGuard<'_, Receiver<ToAgent>> {
         lock(&self.turning)
     }
 
-    /// Whether the guardian has ended; waits for it up to `time`, or without end.
+    /// Waits for the guardian to end, up to `time` or without limit, and returns true if it has ended.
     pub(super) fn has_guardian_ended(&self, time: Option<Duration>) -> bool {
         let timeout = time.and_then(|t| Timespec::try_from(t).ok());
         let ready = rustix::io::retry_on_intr(|| {
@@ -57,16 +58,16 @@ impl Shared {
         ready.is_ok_and(|ready| ready > 0)
     }
 
-    /// Ends a guardian that does not do its work; whoever listens then takes over.
+    /// Kills a guardian that does not do its work. The listening thread then takes over.
     pub(super) fn kill_guardian(&self) {
         let _ = pidfd_send_signal(&self.held.guardian, Signal::KILL);
     }
 
-    /// Tells the guardian something. The channel has a time limit: where the guardian does not listen for as long, it
-    /// is given up.
+    /// Sends the guardian a message. The channel has a time limit; a guardian that does not receive for that long is
+    /// given up.
     ///
     /// # Errors
-    /// [`JournalError::Lost`]: nothing more may be turned.
+    /// Returns [`JournalError::Lost`] if nothing more may be changed.
     pub(super) fn tell(&self, message: &ToGuardian) -> Result<(), JournalError> {
         self.channel.send(message).map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => self.give_up_guardian(),
@@ -74,7 +75,7 @@ impl Shared {
         })
     }
 
-    /// Ends a guardian that hangs; the error says so.
+    /// Kills a guardian that hangs, and returns an error that says so.
     pub(super) fn give_up_guardian(&self) -> JournalError {
         let why = "the guardian did not answer";
         self.lose(why);
@@ -87,12 +88,12 @@ impl Shared {
     }
 }
 
-/// A panic elsewhere must not keep settings from being put back.
+/// Locks a mutex even after a panic elsewhere, which must not keep settings from being restored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the listening thread; it ends with what became of the settings.
+/// Starts the listening thread, which returns what became of the settings.
 pub(super) fn watch(
     channel_to: Channel,
     held: Held,
@@ -121,11 +122,11 @@ fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
                 if let ToAgent::Lost { why } = &answer {
                     shared.lose(why);
                 }
-                // Nobody waits where the turner is gone.
+                // If the turner is gone, no thread waits for it.
                 let _ = answers.send(answer);
             }
             Ok(None) => break,
-            // Two who restore at once would be worse than one guardian less.
+            // Two processes that restore at the same time would be worse than no guardian.
             Err(_) => {
                 shared.kill_guardian();
                 shared.has_guardian_ended(None);
@@ -134,12 +135,13 @@ fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
         }
     }
     shared.lose("the guardian died");
-    // Whoever waits for an answer learns that none will come, and lets go of the right to turn.
+    // A thread that waits for an answer learns that none will come, and releases the right to change a knob.
     drop(answers);
     outcome.unwrap_or_else(|| take_over(shared))
 }
 
-/// The guardian died without a last word. Its last mark says whether it was done; the journal's lock is ours too.
+/// Restores after the guardian died without a report. Its last mark says whether it had finished; the journal's lock
+/// is ours too.
 fn take_over(shared: &Shared) -> Restored {
     let _no_turn_meanwhile = shared.turning();
     let contents = shared.held.journal.read(shared.lookup);

@@ -1,6 +1,6 @@
-//! Where a device is that a journal speaks of: devices are renamed, moved into other network namespaces,
-//! and hardware returns to the machine's first one when its namespace ends. That a device is gone is said
-//! only where it is sure: its settings would not be put back.
+//! Finding the devices of a journal: devices are renamed and moved into other network namespaces, and hardware
+//! returns to the machine's first one when its namespace ends. A device is reported as gone only if that is certain,
+//! because its settings are then not restored.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::host::{Found, Spot};
 use super::identity::{Device, in_initial_netns};
 use super::namespaces;
 
-/// What was heard of a device that left its network namespace.
+/// The kernel's report of a device that left its network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Departure {
     Deleted,
-    /// Into the namespace that the one it left knows by this number, where it has this index.
+    /// Into the namespace that has this id in the one that the device left; the device has this index there.
     To {
         nsid: i32,
         ifindex: Option<u32>,
     },
-    /// The kernel told more than was read in time.
+    /// Unknown: the kernel sent more messages than were read in time.
     Unseen,
 }
 
@@ -32,8 +32,8 @@ impl From<NewPlace> for Departure {
     }
 }
 
-/// Looks for a device, in this thread's network namespace first, then in every other that can be reached.
-/// `ended`: the one that it was in is no more.
+/// Searches for a device, first in this thread's network namespace, then in every other that can be reached. `ended`
+/// is true if the device's own namespace has ended.
 pub(super) fn find(device: &Device, left: Option<&Departure>, ended: bool) -> Result<Found, String> {
     let here = if ended { Vec::new() } else { links()? };
     if let Some(link) = here.iter().find(|link| is_the_same(device, link)) {
@@ -51,27 +51,27 @@ fn links() -> Result<Vec<Link>, String> {
     Rtnl::open().and_then(|rtnl| rtnl.links()).map_err(|e| e.to_string())
 }
 
-/// Under its number, and nothing speaks against it.
+/// Returns true if the link has the device's index and nothing contradicts it.
 fn is_the_same(device: &Device, link: &Link) -> bool {
     link.index == device.ifindex
         && link.permanent_mac.as_ref().map(ToString::to_string) == device.permanent_mac
         && (device.kind.is_none() || link.kind == device.kind)
 }
 
-/// All that can be seen from here.
+/// All links that can be seen from here.
 #[derive(Debug, Default)]
 struct Reach {
     here: Vec<Link>,
     others: Vec<Other>,
-    /// Whether the device may be in a namespace that cannot be reached.
+    /// True if the device may be in a namespace that cannot be reached.
     is_partial: bool,
 }
 
 #[derive(Debug, Default)]
 struct Other {
-    /// The number by which this thread's knows it. A device leaves a namespace only for one that has a number.
+    /// Id by which this thread's namespace knows it. A device leaves a namespace only for one that has an id there.
     nsid: Option<i32>,
-    /// Whether it is the machine's first one.
+    /// True for the machine's first network namespace.
     is_initial: bool,
     links: Vec<Link>,
 }
@@ -98,7 +98,8 @@ fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), St
     Ok((reach, handles))
 }
 
-/// In which of the others it is, or here, and its name there; `None` where it is gone.
+/// Returns where the device is, as an index into the other namespaces or `None` for here, with its name there.
+/// Returns `None` if it is gone.
 fn locate(
     device: &Device,
     left: Option<&Departure>,
@@ -117,7 +118,7 @@ fn locate(
     if found.is_empty() {
         found = all.iter().filter(|(_, link)| resembles(device, link)).collect();
     }
-    // Virtual devices can be alike: one that was not seen to go there must have kept its number.
+    // Virtual devices can be alike, so one that was not seen to go there must have kept its index.
     let sure = |link: &Link, at: &Option<usize>| {
         device.permanent_mac.is_some() || link.index == device.ifindex || told(at, link)
     };
@@ -132,7 +133,7 @@ fn locate(
     }
 }
 
-/// Whether all that a device keeps says that it is this one.
+/// Returns true if all properties that a device keeps match.
 fn resembles(device: &Device, link: &Link) -> bool {
     let now = Device::of(link);
     match &device.permanent_mac {
@@ -150,8 +151,8 @@ fn resembles(device: &Device, link: &Link) -> bool {
 mod tests {
     use super::*;
 
-    /// RTM_NEWLINK of a virtio-net device as Linux 6.18 told it, without counters: it has a permanent address
-    /// and a place on the bus, which no device that a test could make has.
+    /// RTM_NEWLINK of a virtio-net device as Linux 6.18 sent it, without counters. It has a permanent address and a
+    /// bus address, which no device that a test could create has.
     const HARDWARE: &str = "0000010004000000431001000000000009000300657468300000000008000d00e8030000050010000600000005001100 \
         0000000005004300000000000800040078050000080032004400000008003300ffff000008001b000000000008001e00 \
         0000000008003d000000000008001f000100000008002800ffff0000080029000000010008003a000000010008003f00 \
@@ -161,7 +162,7 @@ mod tests {
         000100000f000600706669666f5f66617374000024000e00000000000000000000000000000000000000000000000000 \
         00000000000000000c00380076697274696f32000b00390076697274696f000004003e8004004180";
 
-    /// The recorded device under another number.
+    /// Returns the recorded device with another index.
     fn hardware(index: u32) -> Link {
         let hex: String = HARDWARE.split_whitespace().collect();
         let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
@@ -184,18 +185,18 @@ mod tests {
         let device = Device::of(&hardware(7));
         assert_eq!(device.permanent_mac.as_deref(), Some("02:fc:00:00:00:01"));
         assert_eq!(device.parent.as_deref(), Some("virtio2"));
-        // Its own namespace has ended; in the first one it has another number.
+        // Its own namespace has ended; in the first one it has another index.
         let first = other(None, true, vec![veth(7, 7), hardware(4)]);
         let reach = Reach { others: vec![other(None, false, vec![veth(7, 1)]), first], ..Reach::default() };
         assert_eq!(locate(&device, None, &reach), Ok(Some((Some(1), "eth0".into()))));
         // The same address on another bus is another device.
         let elsewhere = Device { parent: Some("virtio3".into()), ..device.clone() };
         assert_eq!(locate(&elsewhere, None, &reach), Ok(None));
-        // Unplugged, or where nobody can look: only the first is gone.
+        // Unplugged, or in a namespace that cannot be reached: only in the first case it is gone.
         assert_eq!(locate(&device, None, &Reach::default()), Ok(None));
         let partial = Reach { is_partial: true, ..Reach::default() };
         assert!(locate(&device, None, &partial).unwrap_err().contains("cannot be reached"));
-        // What the kernel said itself holds.
+        // The kernel's own report decides.
         assert_eq!(locate(&device, Some(&Departure::Deleted), &partial), Ok(None));
     }
 
@@ -217,7 +218,7 @@ mod tests {
         };
         let went = Departure::To { nsid: 3, ifindex: Some(9) };
         assert_eq!(locate(&device, Some(&went), &reach), Ok(Some((Some(1), "v9".into()))));
-        // Unheard it may be another one that was made alike.
+        // Without that report it may be another one that was made alike.
         assert!(locate(&device, None, &reach).unwrap_err().contains("v9 in another"));
         assert_eq!(locate(&device, Some(&Departure::Unseen), &Reach::default()), Ok(None));
         let kept = Reach { others: vec![other(Some(3), false, vec![veth(7, 1)])], ..Reach::default() };

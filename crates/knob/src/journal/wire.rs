@@ -1,9 +1,9 @@
-//! What agent and guardian say to each other: one JSON document a packet of a sequenced-packet socket pair.
+//! The protocol of agent and guardian: one JSON document per packet of a sequenced-packet socket pair.
 //!
-//! A packet arrives whole or not at all, whoever is killed or stopped meanwhile, so neither end can be
-//! left waiting for the second half of a message; the kernel keeps the lengths. Every write on the host is
-//! bracketed: `Intent`, answered by `Go`, then the write, then `Wrote`, answered by `Noted`. The guardian therefore knows at
-//! any moment whether its agent may be writing.
+//! A packet arrives as a whole or not at all, even if a process is killed or stopped, so neither side can be left
+//! waiting for the second half of a message; the kernel keeps the lengths. Every write on the host is bracketed:
+//! `Intent`, answered by `Go`, then the write, then `Wrote`, answered by `Noted`. The guardian therefore knows at any
+//! moment whether its agent may be writing.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -19,9 +19,9 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Largest packet: below what a socket's buffer takes anywhere.
+/// Largest packet in bytes, below what a socket's buffer accepts anywhere.
 const MAX_PACKET: usize = 64 * 1024;
-/// Room for the notes of [`Restored`] in a packet, and the longest of them.
+/// Bytes for the notes of [`Restored`] in a packet, and characters of the longest note.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
 const MAX_NOTE: usize = 400;
 const DESCRIPTORS: usize = 3;
@@ -33,31 +33,31 @@ pub(super) enum ToGuardian {
     Begin { state_dir: PathBuf, lease: Nanos },
     /// `knob` is about to be set to `to`. Answered by `Go`, `Refused` or `Lost`.
     Intent { knob: String, device: String, to: String },
-    /// The write that `Go` allowed is over, whatever came of it. Answered by `Noted` or `Lost`.
+    /// The write that `Go` allowed is over, whatever its result. Answered by `Noted` or `Lost`.
     Wrote {},
-    /// The controller lives.
+    /// The controller is alive.
     Heartbeat {},
-    /// From the next turn on, restore unless a heartbeat comes within this time.
+    /// From the next write on, restore unless a heartbeat comes within this time.
     ShortLease { lease: Nanos },
-    /// Put everything back. Answered by `Restored`.
+    /// Restore everything. Answered by `Restored`.
     Restore {},
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(super) enum ToAgent {
-    /// The journal is open. With the packet come the descriptors of journal and namespace, which hold the locks, and
-    /// a pidfd of the guardian.
+    /// The journal is open. The packet carries the descriptors of journal and namespace, which hold the locks, and a
+    /// pidfd of the guardian.
     Begun { name: String },
     /// The intent is on disk: write now.
     Go {},
-    /// What the write set off has settled, and what it changed is on disk.
+    /// The effects of the write have settled, and its changes are on disk.
     Noted {},
-    /// Nothing may be written; why.
+    /// Nothing may be written, for this reason.
     Refused { why: String },
-    /// The guardian is putting everything back on its own accord; why. Nothing may be written any more.
+    /// The guardian is restoring everything on its own initiative, for this reason. Nothing may be written any more.
     Lost { why: String },
-    /// Everything that could be was put back; the guardian's last word.
+    /// Everything that could be restored is. This is the guardian's last message.
     Restored { restored: Restored },
 }
 
@@ -65,12 +65,12 @@ pub(super) enum ToAgent {
 pub(super) struct Channel(pub(super) OwnedFd);
 
 impl Channel {
-    /// Sends a packet. An end that is gone is [`io::ErrorKind::BrokenPipe`], never a signal.
+    /// Sends a packet. If the other end is gone, returns [`io::ErrorKind::BrokenPipe`] and raises no signal.
     pub(super) fn send<M: Serialize>(&self, message: &M) -> io::Result<()> {
         self.send_with(message, &[])
     }
 
-    /// Sends a packet unless that would wait: for messages that are void a moment later anyway.
+    /// Sends a packet unless that would block; for messages that are soon outdated anyway.
     pub(super) fn try_send<M: Serialize>(&self, message: &M) -> io::Result<()> {
         self.send_flags(message, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }
@@ -98,7 +98,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Receives a packet and the descriptors that came with it; `None` when the other end is gone.
+    /// Receives a packet and its descriptors. Returns `None` if the other end is gone.
     pub(super) fn receive<M: DeserializeOwned>(&self) -> io::Result<Option<(M, Vec<OwnedFd>)>> {
         let mut buffer = vec![0; MAX_PACKET];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -132,7 +132,7 @@ impl Channel {
     }
 }
 
-/// `restored` with its notes cut to what a packet holds.
+/// Returns `restored` with its notes shortened to fit into a packet.
 pub(super) fn fitting(restored: Restored) -> Restored {
     let Restored { restored, left, unknown, notes } = restored;
     let (total, mut room) = (notes.len(), MAX_NOTES);

@@ -1,4 +1,4 @@
-//! How large a packet may be on the wire.
+//! The MTU: how large a packet may be on the wire.
 
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
@@ -7,11 +7,11 @@ use super::{Attribute, LINK};
 use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::unless;
 
-/// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
-/// routes off the link.
+/// The lowest MTU of IPv6 in bytes (RFC 8200 section 5). Below it the kernel removes IPv6, its addresses and its
+/// routes from the link.
 const LEAST: u64 = 1280;
 const USUAL: u64 = 9000;
-/// Place in the order behind what sizes windows.
+/// Rank behind the knobs that size windows.
 const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] =
@@ -35,7 +35,7 @@ pub(super) const KNOBS: &[Knob] =
         propose: propose,
     })];
 
-/// Jumbo frames as the paper tried them, and what both devices take at most.
+/// Proposes the jumbo frames that the paper tried, and the largest MTU of both devices.
 fn propose(view: &View) -> Vec<Proposal> {
     let takes = |mtu: u64| view.most.is_none_or(|most| mtu <= most);
     let mut proposals: Vec<Proposal> = [(USUAL, 15), (16_000, 70), (8160, 72)]
@@ -43,12 +43,12 @@ fn propose(view: &View) -> Vec<Proposal> {
         .filter(|(mtu, _)| takes(*mtu))
         .map(|(mtu, rank)| Proposal::new(mtu.to_string(), rank))
         .collect();
-    // A device that takes no common jumbo size still may take more than it has (1,600 on some tunnels).
+    // A device without a common jumbo size may still accept more than its current MTU (1,600 on some tunnels).
     let odd = view.most.filter(|most| (LEAST..9000).contains(most) && *most != 8160);
     proposals.extend(odd.map(|most| Proposal::new(most.to_string(), 74)));
     let larger = |p: &Proposal| p.value.parse::<u64>().ok() > view.current.parse().ok();
-    // TSO hands over packets of 64 KB whatever the MTU, and on one machine nothing cuts them. With a window of 64 KB
-    // the lab shows no effect then (1.03x), with windows that grow 1.44x: one size is worth a try, behind windows.
+    // TSO hands over packets of 64 KB at any MTU, and on one machine nothing cuts them. The lab then shows no effect
+    // with a window of 64 KB (1.03x) but 1.44x with windows that grow, so one size is tried, after the windows.
     let whole = view.datagram().is_none() && view.stands("tso", "on") && view.one_machine();
     let usual = |p: &Proposal| p.value == USUAL.to_string();
     let reason = "TSO hands over 64 KB packets whatever the MTU: one size is tried for all";

@@ -20,20 +20,20 @@ const LINK: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// A socket and the device's name, on behalf of a knob.
+/// Opens a netlink socket and returns it with the device's name. Errors name the knob.
 fn reach<'a>(knob: &str, place: &'a Place) -> Result<(Rtnl, &'a str), Error> {
     let device = name(place)?;
     Ok((Rtnl::open().map_err(|e| refused(knob, e))?, device))
 }
 
-/// A number that the kernel keeps of a link.
+/// A number that the kernel keeps for a link.
 struct Attribute {
     knob: &'static str,
     get: fn(&Link) -> Option<u32>,
     set: fn(u32) -> LinkChange<'static>,
-    /// The greatest value that the link takes; 0 where it does not say.
+    /// The greatest value that the link accepts; 0 if unknown.
     most: fn(&Link) -> u32,
-    /// Another number, which the kernel lowers together with this one.
+    /// Another number that the kernel changes together with this one.
     along: Option<&'static Attribute>,
 }
 
@@ -66,7 +66,7 @@ impl HostKnob for Attribute {
         (self.get)(&self.link(place)?).map(|number| number.to_string()).ok_or_else(old)
     }
 
-    /// Only the asked number is to change, so what the kernel changes along with it is put back behind it.
+    /// Writes the number, and restores the other number that the kernel changes along with it.
     fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
         let expected = "a whole number below 2^32";
         let number = value.parse().map_err(|_| Error::value(self.knob, value, expected))?;

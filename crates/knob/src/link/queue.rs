@@ -1,4 +1,4 @@
-//! What waits in front of a link.
+//! The queue in front of a link: its length and its qdisc.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use crate::{
 };
 use landspeed_factor::{each, next_to, unless};
 
-/// The value of the qdisc knob for what the kernel itself put there.
+/// The qdisc knob's value for a qdisc that the kernel itself chose.
 const DEFAULT: &str = "default";
 /// Kinds that need no options.
 const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
@@ -50,7 +50,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// Whether the sender's device is one to which the kernel gives no queue (IFF_NO_QUEUE).
+/// Returns true if the kernel gives the sender's device no queue (IFF_NO_QUEUE).
 fn unqueued(view: &View) -> bool {
     let driver = view.sender_link.driver.as_str();
     matches!(driver, "veth" | "bridge" | "macvlan" | "ipvlan") && view.stands("qdisc", DEFAULT)
@@ -85,7 +85,8 @@ impl HostKnob for RootQdisc {
         written.map_err(|e| refused(self.0, e))
     }
 
-    /// One that somebody configured has options, classes and filters that a kind's name does not restore.
+    /// Returns an error for a qdisc that a user configured: its kind alone does not restore its options, classes and
+    /// filters.
     fn can_write(&self, place: &Place) -> Result<(), Error> {
         match self.read(place)?.as_str() {
             DEFAULT => Ok(()),
@@ -103,9 +104,9 @@ impl HostKnob for RootQdisc {
     }
 }
 
-/// The kinds that this kernel has built in, loaded, or as a module that it would load: there is no list of
-/// them to ask for, but each kind has an enqueue function, and a module is named for it. Read once, for the
-/// list of symbols is long.
+/// Returns the kinds that this kernel has built in, loaded, or as a module that it would load. The kernel has no list
+/// of them, but each kind has an enqueue function, and a module is named after it. The result is computed once,
+/// because the list of symbols is long.
 fn kinds_of_this_kernel() -> Vec<String> {
     static KNOWN: OnceLock<Vec<String>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
@@ -123,7 +124,7 @@ fn kinds_of_this_kernel() -> Vec<String> {
     known.clone()
 }
 
-/// The list of modules that the kernel could load, empty where it loads none.
+/// Returns the list of modules that the kernel could load; empty if it loads none.
 fn loadable_modules() -> String {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let loads = std::path::Path::new("/proc/sys/kernel/modprobe").exists();

@@ -1,11 +1,11 @@
-//! How large a packet may be inside the host: BIG TCP.
+//! BIG TCP: how large a packet may be inside the host.
 
 use landspeed_netlink::{Link, LinkChange};
 
 use super::{Attribute, LINK};
 use crate::{Domain, Knob, On, Persist, Proposal, Spelling, System, View};
 
-/// As in the examples of the patches that brought it.
+/// Size in bytes, from the examples of the patches that introduced BIG TCP.
 const BIG: &str = "185000";
 const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
@@ -53,7 +53,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// The kernel lowers the IPv4 size with the other one where that is at most 64 KiB (netif_set_gso_max_size).
+/// The kernel also sets the IPv4 size when the other one is set to at most 64 KiB (netif_set_gso_max_size).
 static GSO_IPV4: Attribute =
     Attribute::new("gso-max-size", |link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize);
 static GRO_IPV4: Attribute =
@@ -63,7 +63,7 @@ fn largest_tso(link: &Link) -> u32 {
     link.tso_max_size
 }
 
-/// BIG TCP needs both ends: large packets out, large packets in.
+/// Proposes BIG TCP at both ends: large packets out, large packets in.
 fn big_tcp(view: &View, rank: u32, receiver: Option<&'static str>) -> Vec<Proposal> {
     let big = Proposal::new(BIG, rank)
         .pointless_if(!view.stands("tso", "on"), "TSO is off: no packet is larger than the MTU");

@@ -1,4 +1,4 @@
-//! How a device's packets reach the stack: NAPI's threads and timers, in sysfs.
+//! NAPI: the threads and timers by which a device's packets reach the stack, in sysfs.
 
 use landspeed_units::Nanos;
 
@@ -53,8 +53,8 @@ fn attribute(place: &Place, file: &str) -> Result<Members, Error> {
     Ok(Members(Some(Sysfs::open()?), vec![path]))
 }
 
-/// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c. Without,
-/// the kernel refuses to thread what it does not poll, and its timers lie idle.
+/// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c. Otherwise the
+/// kernel does not poll the device, so it refuses to thread it, and the timers have no effect.
 const UNPOLLED: &str = "a veth polls only while GRO is on";
 
 fn is_polled(place: &Place) -> Result<(), Error> {
@@ -73,7 +73,7 @@ fn unpolled(view: &View, proposals: Vec<Proposal>) -> Vec<Proposal> {
     unless(off, UNPOLLED, proposals)
 }
 
-/// The timer does nothing without polls to put off, and those nothing without the timer.
+/// Proposes the timer together with deferred polls, because neither has an effect alone.
 fn flush(view: &View) -> Vec<Proposal> {
     let defer = view.stands("napi-defer-hard-irqs", "0");
     let with = |p: Proposal| if defer { p.with("napi-defer-hard-irqs", "2") } else { p };

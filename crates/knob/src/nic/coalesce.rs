@@ -1,4 +1,4 @@
-//! How long a device gathers packets before it interrupts.
+//! Interrupt coalescing: how long a device gathers packets before it interrupts.
 
 use landspeed_netlink::SettingGroup::Coalesce;
 

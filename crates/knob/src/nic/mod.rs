@@ -19,7 +19,7 @@ const HARDWARE: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// What a driver has none of.
+/// Returns the name of a group of settings for error messages.
 fn called(group: SettingGroup) -> &'static str {
     match group {
         SettingGroup::Coalesce => "interrupt coalescing",
@@ -29,14 +29,14 @@ fn called(group: SettingGroup) -> &'static str {
     }
 }
 
-/// One setting of a group, by the name that ethtool prints.
+/// One setting of a group, under the name that ethtool prints.
 struct Setting {
     knob: &'static str,
     group: SettingGroup,
     field: &'static str,
     /// The field that holds the greatest value.
     most: Option<&'static str>,
-    /// Whether 0 and 1 are "off" and "on".
+    /// True if 0 and 1 mean "off" and "on".
     switch: bool,
 }
 
@@ -102,7 +102,7 @@ impl HostKnob for Setting {
         Ok(Limits { most: settings.get(field).map(|most| u64::from(*most)), ..Limits::default() })
     }
 
-    /// A driver with a maximum of zero has the message but nothing to set.
+    /// Returns an error if the maximum is zero: the driver then supports the message but has nothing to set.
     fn can_write(&self, place: &Place) -> Result<(), Error> {
         match self.limits(place)?.most {
             Some(0) => Err(Error::Unavailable(format!("{} has no {}", place.device, self.field))),

@@ -7,7 +7,8 @@ use super::{HARDWARE, Setting};
 use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::flip;
 
-/// Drivers take the link down and up to resize: static routes and per-device settings go with it.
+/// Common fields of settings for which drivers take the link down and up, which loses static routes and per-device
+/// settings.
 const RESET: Factor = Factor {
     domain: Domain::Int(1, 1_048_576),
     toggle: Nanos::secs(4),
@@ -21,7 +22,7 @@ const RESET: Factor = Factor {
     can_cut: true,
     ..HARDWARE
 };
-/// Pause frames are negotiated with the switch, so the link may train again.
+/// Common fields of pause frames, which are negotiated with the switch, so that the link may train again.
 const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -75,8 +76,8 @@ fn largest(view: &View, rank: u32) -> Vec<Proposal> {
     view.most.filter(|most| *most > 0).map(|most| Proposal::new(most.to_string(), rank)).into_iter().collect()
 }
 
-/// One queue keeps a single flow's packets and interrupts on one core; as many as there are processors
-/// spread many flows.
+/// Proposes one queue, which keeps a single flow's packets and interrupts on one core, and one queue per processor,
+/// which spreads many flows.
 fn channels(view: &View) -> Vec<Proposal> {
     let cores = u64::from(view.sender.cpus.min(view.receiver.cpus).max(1));
     let all = cores.min(view.most.unwrap_or(1)).max(1);

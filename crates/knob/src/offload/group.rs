@@ -1,4 +1,4 @@
-//! The kernel's features behind one knob.
+//! The kernel's features that one knob switches.
 
 use landspeed_netlink::{Ethtool, Features, features_called};
 
@@ -6,7 +6,7 @@ use crate::device::{name, refused};
 use crate::{Error, HostKnob, Limits, Place};
 use landspeed_factor::{join, split};
 
-/// Features that one knob turns together, by ethtool's short name for them or the kernel's own.
+/// Features that one knob switches together, under ethtool's short name for them or the kernel's own.
 pub(super) struct Group {
     knob: &'static str,
     called: &'static str,
@@ -24,23 +24,23 @@ impl Group {
         Ok((ethtool, features))
     }
 
-    /// The features that this device can switch, in the kernel's order of names.
+    /// Returns the features that this device can switch, in the order of the kernel's names.
     fn members<'a>(&self, features: &'a Features) -> Vec<&'a str> {
         let switchable = features.hw.iter().map(String::as_str).filter(|name| features.can_switch(name));
         let mut members = features_called(self.called, switchable);
-        // TSO is these two. Its variants (ECN, mangled IP identifiers) go off with them by themselves or are
-        // of no use without them, and what the driver chose for each is left alone.
+        // TSO consists of these two. Its variants (ECN, mangled IP identifiers) go off with them or are useless
+        // without them, so the driver's choice for each is not touched.
         members.retain(|name| {
             self.called != "tso" || matches!(*name, "tx-tcp-segmentation" | "tx-tcp6-segmentation")
         });
         if members.contains(&"tx-checksum-ip-generic") {
-            // The kernel lets a device have either the general offload or the ones by protocol.
+            // A device may have either the general offload or the ones per protocol.
             members.retain(|name| !matches!(*name, "tx-checksum-ipv4" | "tx-checksum-ipv6"));
         }
         members
     }
 
-    /// Whether one that cannot be switched is on: a prerequisite that is fixed on is met.
+    /// Returns true if a feature that cannot be switched is on. A need that is fixed on is met.
     fn fixed_on(&self, features: &Features) -> bool {
         !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()
     }

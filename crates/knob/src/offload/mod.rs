@@ -1,7 +1,8 @@
 //! Offloads: work that the device does, or that the stack does once for many packets.
 //!
-//! A value is what is *active*. The kernel keeps what was wanted apart: TSO that is wanted while checksums
-//! are off is not active, and comes back with them. Turning one "off" therefore takes away the wish too.
+//! A value means that the feature is *active*. The kernel keeps the wanted features separately: TSO that is wanted
+//! while checksums are off is not active, and comes back with them. Switching a knob "off" therefore also removes the
+//! feature from those that are wanted.
 
 mod group;
 mod receive;
@@ -12,7 +13,7 @@ use landspeed_units::Nanos;
 
 use crate::{Disturbs, Domain, Factor, Knob, On, Proposal, Scope, View};
 
-/// All knobs of the family, those that others need first.
+/// All knobs of the family. Those that others need come first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
 
 const OFFLOAD: Factor = Factor {
@@ -25,7 +26,8 @@ const OFFLOAD: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// `on`, with those of `needs` that do not stand at the host with these settings, unless it is on already.
+/// Returns the proposal `on` together with those of `needs` that `settings` does not meet yet, or nothing if the knob
+/// is already on.
 fn lacking(
     view: &View,
     settings: &Settings,

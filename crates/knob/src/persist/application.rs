@@ -1,5 +1,5 @@
-//! Settings of a flow: no file of the system holds them, so they are told to whoever writes or configures
-//! the application.
+//! Settings of a flow as text for people who write or configure the application, because no file of the system holds
+//! them.
 
 use landspeed_factor::Table;
 

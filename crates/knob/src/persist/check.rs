@@ -1,4 +1,4 @@
-//! What may become part of a file.
+//! Checks of what may become part of a file.
 
 use landspeed_record::LinkFacts;
 
@@ -6,10 +6,10 @@ use super::{Change, Error};
 use crate::device::is_virtual;
 use crate::persist::shown;
 
-/// A link, its name and address fit for files.
+/// A link whose name and address may be part of a file.
 pub(super) struct Device<'a> {
     pub(super) name: &'a str,
-    /// The address in hardware; `None` for virtual links, which udev finds by name.
+    /// The hardware address; `None` for virtual links, which udev finds by name.
     pub(super) mac: Option<&'a str>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Device<'a> {
     }
 }
 
-/// Narrower than the kernel, which takes nearly any byte: names that need no quoting anywhere.
+/// Returns true for an interface name that needs no quoting anywhere. The kernel allows nearly any byte.
 fn is_interface(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (1..=15).contains(&name.len())
@@ -31,7 +31,7 @@ fn is_interface(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Six pairs of hexadecimal digits, not all zero.
+/// Returns true for six pairs of hexadecimal digits that are not all zero.
 fn is_mac(mac: &str) -> bool {
     let pair = |pair: &str| pair.len() == 2 && pair.chars().all(|c| c.is_ascii_hexdigit());
     mac.split(':').count() == 6 && mac.split(':').all(pair) && mac != "00:00:00:00:00:00"
@@ -41,7 +41,7 @@ pub(super) fn switch(change: &Change<'_>) -> Result<bool, Error> {
     as_switch(change.to).ok_or_else(|| change.wrong("on or off"))
 }
 
-/// As [`switch`], of one member.
+/// Parses the switch of one member.
 pub(super) fn as_switch(value: &str) -> Option<bool> {
     match value {
         "on" => Some(true),
@@ -50,25 +50,25 @@ pub(super) fn as_switch(value: &str) -> Option<bool> {
     }
 }
 
-/// A whole number, digits only.
+/// Returns the change's value as a whole number, which may contain only digits.
 pub(super) fn number(change: &Change<'_>) -> Result<u64, Error> {
     as_number(change.to).ok_or_else(|| change.wrong("a whole number"))
 }
 
-/// As [`number`], of one member.
+/// Parses the whole number of one member.
 pub(super) fn as_number(value: &str) -> Option<u64> {
     value.bytes().all(|b| b.is_ascii_digit()).then(|| value.parse().ok())?
 }
 
-/// A lower-case word of the kernel's: a qdisc, a governor.
+/// Accepts a lower-case word of the kernel, such as the name of a qdisc or governor.
 pub(super) fn as_word(value: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     let fits = (1..=15).contains(&value.len()) && value.chars().all(plain);
     (fits && value.starts_with(|c: char| c.is_ascii_lowercase())).then_some(value)
 }
 
-/// One value for all members, or one a member, each through `fit`. A thousand queues are more than any
-/// device has.
+/// Parses one value for all members, or one value per member, with `fit`. At most 1024 values are accepted, more than
+/// any device has queues.
 pub(super) fn members<T>(
     change: &Change<'_>,
     expected: &'static str,

@@ -1,16 +1,16 @@
-//! The part of a final setting that a run confirmed.
+//! The part of a run's final setting that later blocks confirmed.
 
 use landspeed_record::{Cell, Settings, StepLine};
 
 use super::LeftOut;
 use crate::persist::shown;
 
-/// What a knob needs beside itself, as (knob, value), from the knob table.
+/// A function that returns what a knob needs, as (knob, value), from the knob table.
 pub type Needs<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
 
-/// `start` with every kept step but those that blocks spread over the rest of the run did not confirm, and those steps.
-/// It holds what the knobs of a confirmed step need, whichever step set that. `steps` are the run's decisions in order, each by its
-/// last version.
+/// Returns `start` with every kept step that the blocks over the rest of the run did not refute, and the steps that
+/// are left out because those blocks did not confirm them. The setting includes what the knobs of its steps need,
+/// whichever step set that. `steps` are the run's decisions in order, each in its last version.
 pub fn confirmed(start: &Cell, end: &Cell, steps: &[&StepLine], needs: Needs<'_>) -> (Cell, Vec<LeftOut>) {
     let (mut sure, mut left_out) = (start.clone(), Vec::new());
     for step in steps.iter().filter(|step| step.summary.kept) {
@@ -38,7 +38,7 @@ fn why(step: &StepLine) -> String {
     )
 }
 
-/// What differs from `from` in `to`.
+/// Returns the settings of `to` that differ from `from`.
 fn change(from: &Cell, to: &Cell) -> Cell {
     let differing = |from: &Settings, to: &Settings| -> Settings {
         to.iter()
@@ -49,7 +49,7 @@ fn change(from: &Cell, to: &Cell) -> Cell {
     Cell { a: differing(&from.a, &to.a), b: differing(&from.b, &to.b), flow: differing(&from.flow, &to.flow) }
 }
 
-/// Sets what the settings that differ from `start` need and `end` has, until nothing more is needed.
+/// Adds the settings of `end` that the settings changed since `start` need, until nothing more is needed.
 fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: Needs<'_>) {
     loop {
         let changed = sure.iter().filter(|(knob, value)| start.get(*knob) != Some(*value));

@@ -1,15 +1,15 @@
-//! systemd.link(5): what udev sets when a device appears.
+//! systemd.link(5) files: settings that udev makes when a device appears.
 //!
-//! Of all .link files only the first that matches a device, in the order of their names, is applied at all.
-//! This one comes before the distribution's 99-default.link and must therefore repeat its policies, or the
-//! device would come up under another name. A file that comes first already (netplan writes
-//! 10-netplan-*.link to /run) would win or be shadowed: the commands show which one applies.
+//! Of all .link files only the first that matches a device, in the order of their names, is applied. This one comes
+//! before the distribution's 99-default.link and therefore repeats its policies; otherwise the device would get
+//! another name. An earlier file (netplan writes 10-netplan-*.link to /run) would win or be shadowed, so the commands
+//! show which one applies.
 
 use super::check::{Device, as_switch, members, number, switch};
 use super::{Change, Error, File, LeftOut, heading, shown};
 use crate::Spelling;
 
-/// What 99-default.link says in systemd 252 (Debian 12).
+/// The policies of 99-default.link in systemd 252 (Debian 12).
 const DEFAULTS: &str = "NamePolicy=keep kernel database onboard slot path\n\
      AlternativeNamesPolicy=database onboard slot path\n\
      MACAddressPolicy=persistent\n";
@@ -21,14 +21,14 @@ pub(super) struct LinkLine {
 }
 
 impl LinkLine {
-    /// As a setting that no file holds, for want of a link.
+    /// Returns this line as a setting that no file holds, because the record does not name a link.
     pub(super) fn without_link(&self) -> LeftOut {
         LeftOut { knob: self.knob.clone(), why: "the record does not tell this host's link".into() }
     }
 }
 
-/// The line of one change by these keys; `None` where they do not take this value: numbers out of the range and features
-/// that differ among each other.
+/// Returns the line of one change with these keys, or `None` if the keys do not accept its value: a number out of
+/// range, or members with different values.
 pub(super) fn line(
     change: &Change<'_>,
     (keys, spelling, since): (&[&str], Spelling, u32),
@@ -53,7 +53,7 @@ pub(super) fn file(lines: &[LinkLine], device: &Device<'_>, origin: &str) -> Opt
     let since = lines.iter().map(|line| line.since).max()?;
     let path = format!("/etc/systemd/network/10-landspeed-{}.link", device.name);
     let matches = match device.mac {
-        // Not MACAddress=: VLANs and bridges on top of the device carry that one too.
+        // Not MACAddress=, because VLANs and bridges on top of the device have that one too.
         Some(mac) => format!("PermanentMACAddress={mac}"),
         None => format!("OriginalName={}", device.name),
     };

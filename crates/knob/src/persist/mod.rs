@@ -1,14 +1,14 @@
-//! Kept settings as files that a distribution applies at boot.
+//! Writing kept settings as files that a distribution applies at boot.
 //!
 //! | setting | file | applied by |
 //! |---|---|---|
 //! | a sysctl | sysctl.d(5) | systemd-sysctl, or `sysctl --system` elsewhere |
-//! | of a link, as far as systemd.link(5) knows it | a .link file | udev, when the device appears |
+//! | of a link, as far as systemd.link(5) has it | a .link file | udev, when the device appears |
 //! | the rest of the system | a script and a unit that runs it | systemd, when the device appears |
 //! | of a flow | none: text for the application | the application |
 //!
-//! Values come from a record, which may come from anywhere, and end up in files that root's programs read:
-//! each is checked for its own kind before it is written, and one that does not fit is an error, not a guess.
+//! Values come from a record, which may come from anywhere, and end up in files that root's programs read. Each is
+//! checked as a value of its kind before it is written; one that does not fit is an error, never a guess.
 
 mod application;
 mod check;
@@ -27,18 +27,18 @@ use check::Device;
 pub use confirmed::{Needs, confirmed};
 use link_file::LinkLine;
 
-/// What to persist: one host's part of a run.
+/// The settings to persist: one host's part of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept<'a> {
     /// The setting before the run.
     pub start: &'a Cell,
-    /// The setting that was kept.
+    /// The setting at the end of the run.
     pub end: &'a Cell,
-    /// Whose part.
+    /// The host whose settings are written.
     pub side: Side,
     /// The host's link on the path, for settings of devices.
     pub link: Option<&'a LinkFacts>,
-    /// Where the settings come from, for the head of the files, in lines: the record and the command.
+    /// The source of the settings (the record and the command), in lines, for the head of the files.
     pub origin: &'a str,
 }
 
@@ -52,19 +52,20 @@ pub struct File {
     /// Permission bits.
     #[serde(skip)]
     pub mode: u32,
-    /// Shell commands that apply it without a reboot, as root.
+    /// Shell commands that apply the file without a reboot, as root.
     pub apply: Vec<String>,
-    /// Shell commands that take it away and put back what stood before, as far as commands can.
+    /// Shell commands that remove the file and restore the earlier settings, as far as commands can.
     pub remove: Vec<String>,
 }
 
 impl File {
-    /// Whether a file that is found in this one's place says the same: comments tell where settings come from.
+    /// Returns true if `found`, the text of an existing file, has the same settings. Comments are ignored, because
+    /// they name the source.
     pub fn says_the_same(&self, found: &str) -> bool {
         settings_of(&self.text).eq(settings_of(found))
     }
 
-    /// Lines of a file that is found in this one's place, and that this one does not have.
+    /// Returns the lines of an existing file that this one does not have.
     pub fn drops<'a>(&self, found: &'a str) -> Vec<&'a str> {
         let kept: Vec<&str> = settings_of(&self.text).collect();
         settings_of(found).filter(|line| !kept.contains(line)).collect()
@@ -75,7 +76,7 @@ fn settings_of(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Whether landspeed wrote a file of this text.
+/// Returns true if landspeed wrote a file with this text.
 pub fn is_ours(text: &str) -> bool {
     text.lines().take(2).any(|line| line.starts_with(OURS))
 }
@@ -85,16 +86,16 @@ pub fn is_ours(text: &str) -> bool {
 pub struct LeftOut {
     /// The knob.
     pub knob: String,
-    /// Why, and what to do instead.
+    /// The reason, and what to do instead.
     pub why: String,
 }
 
-/// What came out. All text is safe to print.
+/// The result of [`persist`]. All text is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Persisted {
     /// Files to write, in the order in which they take effect.
     pub files: Vec<File>,
-    /// Settings for the application, as text for people; empty where there are none.
+    /// Settings for the application, as text for people; empty if there are none.
     pub application: String,
     /// Settings that no file holds.
     pub left_out: Vec<LeftOut>,
@@ -103,7 +104,7 @@ pub struct Persisted {
 /// A record that cannot become files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A value is not of its setting's kind.
+    /// A value does not have the kind that its setting requires.
     #[error(
         "the record sets {knob} to '{value}', which is not {expected}; nothing was written: check where the record comes from"
     )]
@@ -112,10 +113,10 @@ pub enum Error {
         knob: String,
         /// The value, escaped.
         value: String,
-        /// What it takes.
+        /// The kind of value that is required.
         expected: &'static str,
     },
-    /// The link's name or address cannot be part of a file.
+    /// The link's name cannot be part of a file.
     #[error(
         "the record names the link '{0}', which no interface can be called; nothing was written: check where the record comes from"
     )]
@@ -125,11 +126,11 @@ pub enum Error {
 /// A setting that was kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
-    /// Its knob, or what the flow's table calls it.
+    /// Name of the knob or of the flow's setting.
     pub knob: &'a str,
-    /// What it was before, where the record tells.
+    /// The value before the run, if the record has it.
     pub from: Option<&'a str>,
-    /// What it is to be.
+    /// The kept value.
     pub to: &'a str,
 }
 
@@ -139,10 +140,11 @@ impl Change<'_> {
     }
 }
 
-/// A file for everything that was kept. `table` says how each setting is made to last; a sysctl's name comes from its knob.
+/// Returns files for all kept settings. `table` says how each setting is persisted; a sysctl's name comes from its
+/// knob.
 ///
 /// # Errors
-/// A value or a name that is not what it should be; then there are no files at all.
+/// Returns an error, and no file at all, if a value or a name does not have its required form.
 pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
     let device = kept.link.map(Device::new).transpose()?;
     let mut done = Persisted::default();
@@ -173,13 +175,13 @@ pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
 
 enum Place {
     Link(LinkLine),
-    /// In a script, as these lines.
+    /// In a script, with these lines.
     Command(String),
-    /// Nowhere, for this reason.
+    /// In no file, for this reason.
     None(&'static str),
 }
 
-/// The first of `ways` that holds the change's value, or else a command of the system.
+/// Returns the first of `ways` that can hold the change's value, or else a command of the script.
 fn place(
     change: &Change<'_>,
     (ways, system): (&[Persist], System),
@@ -195,7 +197,7 @@ fn place(
     script::lines(change, system, device)
 }
 
-/// What differs from `start` at the end.
+/// Returns the settings of `end` that differ from `start`.
 pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = Change<'a>> {
     end.iter().filter_map(|(knob, to)| {
         let from = start.get(knob).map(String::as_str);
@@ -203,7 +205,7 @@ pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item
     })
 }
 
-/// Text of a host or a record as part of a sentence: escaped, not longer than a line.
+/// Returns text of a host or a record for use in a sentence: escaped and cut to 60 characters.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let mut shown = String::from(Text::from(text));
@@ -214,10 +216,10 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
-/// How the first lines of every file begin.
+/// The beginning of every file's first line.
 const OURS: &str = "# Written by landspeed persist";
 
-/// First lines of every file. Whatever the origin says, each of its lines is a comment, whole.
+/// Returns the first lines of every file. Each line of `origin`, whatever it contains, becomes one comment line.
 fn heading(origin: &str) -> String {
     let origin: String = origin.lines().map(|line| format!("# {}\n", Text::from(line))).collect();
     format!("{OURS}. Kept because they were measured to help:\n{origin}")

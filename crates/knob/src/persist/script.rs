@@ -1,4 +1,4 @@
-//! What no configuration file holds: a script, and a unit that runs it when the device appears.
+//! Settings that no configuration file holds: a script, and a unit that runs it when the device appears.
 
 use landspeed_factor::parse_cpus;
 
@@ -7,7 +7,7 @@ use super::{Change, Error, File, Place, heading};
 use crate::System;
 use crate::file::list_to_mask;
 
-/// The lines of the script that set a change, its values checked.
+/// Returns the lines of the script that make a change, after checking its values.
 pub(super) fn lines(change: &Change<'_>, system: System, device: Option<&str>) -> Result<Place, Error> {
     if let System::Processors(_, files) = system {
         return each_file(change, files);
@@ -20,7 +20,7 @@ pub(super) fn lines(change: &Change<'_>, system: System, device: Option<&str>) -
         System::Interrupts => return interrupts(change, device),
         System::Device(files) => match files.split_once("-*/") {
             Some(queues) => return of_queues(change, device, queues),
-            // A file of the device: a number, or a switch as 1 and 0.
+            // A file of the device holds a number, or a switch as 1 and 0.
             None => {
                 let value = as_switch(change.to).map(u64::from).or_else(|| as_number(change.to));
                 let value = value.ok_or_else(|| change.wrong("a whole number, on or off"))?;
@@ -47,12 +47,12 @@ pub(super) fn lines(change: &Change<'_>, system: System, device: Option<&str>) -
     }))
 }
 
-/// Why a setting that nothing holds is left out.
+/// The reason for leaving out a setting that no file holds.
 pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
-/// A file of each queue: "queues/rx" and "rps_cpus".
+/// Returns the lines that write a file of each queue, which is given as ("queues/rx", "rps_cpus").
 fn of_queues(change: &Change<'_>, device: &str, (queues, file): (&str, &str)) -> Result<Place, Error> {
     let queues = format!("/sys/class/net/{device}/{queues}");
     let values = match file.ends_with("_cpus") {
@@ -67,7 +67,7 @@ fn of_queues(change: &Change<'_>, device: &str, (queues, file): (&str, &str)) ->
     Ok(Place::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
 }
 
-/// A command whose failure makes the unit fail, but not the lines after it.
+/// Returns a command whose failure makes the unit fail but does not stop the lines after it.
 fn checked(command: &str) -> String {
     format!("{command} || failed=1")
 }
@@ -76,7 +76,8 @@ fn write_all(files: &str, value: &str) -> String {
     format!("for file in {files}; do echo {value} > \"$file\" || failed=1; done")
 }
 
-/// Interrupts get their numbers at boot: they are told apart by their order.
+/// Returns the lines that set the interrupts' processors. Interrupts get their numbers at boot, so their order
+/// identifies them.
 fn interrupts(change: &Change<'_>, device: &str) -> Result<Place, Error> {
     let list = |value: &str| parse_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
     let values = members(change, "sets of processors", list)?;
@@ -94,7 +95,7 @@ fn interrupts(change: &Change<'_>, device: &str) -> Result<Place, Error> {
     }))
 }
 
-/// A file of each processor: a word, or 0 and 1 where the file says what is disabled.
+/// Returns the lines that write a file of each processor: a word, or 0 and 1 if the file says what is disabled.
 fn each_file(change: &Change<'_>, files: &str) -> Result<Place, Error> {
     let disables = files.ends_with("/disable");
     let values = match disables {
@@ -107,7 +108,7 @@ fn each_file(change: &Change<'_>, files: &str) -> Result<Place, Error> {
     })
 }
 
-/// The script and its unit, if there are commands.
+/// Returns the script and its unit, if there are commands.
 pub(super) fn files(commands: &[String], device: Option<&Device<'_>>, origin: &str) -> Vec<File> {
     if commands.is_empty() {
         return Vec::new();
@@ -150,7 +151,7 @@ fn service(device: Option<&Device<'_>>, script: &str, origin: &str) -> String {
     )
 }
 
-/// systemd's unit of a network device, its name escaped as systemd.unit(5) has it.
+/// Returns the name of systemd's unit of a network device, escaped as in systemd.unit(5).
 fn device_unit(name: &str) -> String {
     let escape = |c: char| match c {
         '-' => "\\x2d".to_owned(),

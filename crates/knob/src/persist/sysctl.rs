@@ -1,4 +1,4 @@
-//! sysctl.d(5).
+//! Sysctls as a file of sysctl.d(5).
 
 use super::{Change, Error, File, heading};
 
@@ -10,7 +10,7 @@ pub(super) struct SysctlLine {
     from: Option<String>,
 }
 
-/// The line of one change; the key comes from the knob table and is checked all the same.
+/// Returns the line of one change. The key is checked although it comes from the knob table.
 pub(super) fn line(change: &Change<'_>, key: &str) -> Result<SysctlLine, Error> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
     let key = key.replace('/', ".");
@@ -21,7 +21,7 @@ pub(super) fn line(change: &Change<'_>, key: &str) -> Result<SysctlLine, Error> 
     Ok(SysctlLine { key, to, from: change.from.and_then(text) })
 }
 
-/// A value as the kernel takes it: numbers with spaces between, or a word.
+/// Returns a value as the kernel accepts it: numbers separated by spaces, or a word.
 fn text(value: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
     let fits = (1..=100).contains(&value.len()) && value.chars().all(plain) && value.trim() == value;

@@ -63,7 +63,7 @@ fn a_links_settings_go_to_a_link_file_that_keeps_the_devices_name() {
     );
 }
 
-/// Whether the shell takes the script, which it does not run (`sh -n`).
+/// Returns true if the shell accepts the script's syntax, without running it (`sh -n`).
 fn a_shell_reads(script: &str) -> bool {
     use std::io::Write;
     let mut shell = std::process::Command::new("sh")
@@ -184,7 +184,7 @@ fn hostile_values_are_refused_whole() {
             let lines = answer
                 .as_ref()
                 .map(|persisted| persisted.files.iter().map(|f| f.text.clone()).collect::<String>());
-            // Two values are fine for sysctls alone: they cannot leave their line.
+            // These two values are harmless in a sysctl, where they cannot leave their line.
             let harmless = matches!((knob, bad), ("tcp-rmem", "-1" | "0-999999999"));
             assert_eq!(answer.is_err(), !harmless, "{knob} {bad:?}: {lines:?}");
             if let Err(error) = answer {
@@ -215,7 +215,7 @@ fn hostile_names_flows_and_origins_are_refused_or_escaped() {
     assert!(!text.lines().any(|line| line.starts_with("kernel.panic")), "{text}");
 }
 
-/// A kept step of host A, as the record has it.
+/// Returns a kept step of host A, as the record has it.
 fn kept(settings: &[(&str, &str)], standing: &Cell, confirmed: Option<bool>) -> StepLine {
     let candidate = standing.with(&Cell { a: self::settings(settings), ..Cell::default() });
     let (knob, value) = settings[0];
@@ -229,7 +229,7 @@ fn kept(settings: &[(&str, &str)], standing: &Cell, confirmed: Option<bool>) -> 
     StepLine { summary, incumbent: standing.clone(), candidate }
 }
 
-/// What of two kept steps is confirmed, the first of which is in doubt where `doubt` says so: (settings, left out).
+/// Returns what is confirmed of two kept steps, as (settings, left out). `doubt` is the confirmation of the first.
 fn sure(first: &[(&str, &str)], second: &[(&str, &str)], doubt: Option<bool>) -> (Settings, Vec<LeftOut>) {
     let start =
         Cell { a: settings(&[("tso", "off"), ("tx-checksum", "off"), ("mtu", "1500")]), ..Cell::default() };

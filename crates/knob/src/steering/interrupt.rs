@@ -1,4 +1,4 @@
-//! Which processor a device interrupts.
+//! Interrupt affinity: which processors a device interrupts.
 
 use landspeed_units::Nanos;
 
@@ -17,7 +17,7 @@ pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", Files(Text::
     propose: propose,
 })];
 
-/// The affinity files of the device's interrupts. A virtio device has them one step up, at its bus.
+/// Returns the affinity files of the device's interrupts. Those of a virtio device are one level up, at its bus.
 fn interrupts(place: &Place) -> Result<Members, Error> {
     let device = name(place)?;
     let sysfs = Sysfs::open()?;
@@ -36,7 +36,7 @@ fn interrupts(place: &Place) -> Result<Members, Error> {
     }
 }
 
-/// All on one processor, as the paper's machines had it, or one after the other over all.
+/// Proposes one processor for all interrupts, as on the paper's machines, or all processors in turn.
 fn propose(view: &View) -> Vec<Proposal> {
     let one_core = view.receiver.cpus < 2;
     let reason = "one processor takes every interrupt";

@@ -1,4 +1,4 @@
-//! Which processor works on a packet: files of the device's queues, and of its interrupts.
+//! Steering: which processor works on a packet, in files of the device's queues and of its interrupts.
 
 mod interrupt;
 mod queue;
@@ -18,7 +18,7 @@ const STEERING: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// "0-3" for a host of four.
+/// Returns the list of all processors: "0-3" for a host with four.
 fn all_cpus(cpus: u32) -> String {
     match cpus {
         0 | 1 => "0".into(),
@@ -26,7 +26,7 @@ fn all_cpus(cpus: u32) -> String {
     }
 }
 
-/// One processor a member, in turn: "0;1;0;1".
+/// Returns one processor per member, in turn: "0;1;0;1".
 fn spread(members: u32, cpus: u32) -> String {
     (0..members).map(|n| (n % cpus.max(1)).to_string()).collect::<Vec<_>>().join(";")
 }

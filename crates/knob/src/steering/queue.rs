@@ -50,7 +50,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// A file of each queue of one side, in the queues' order.
+/// Returns a file of each queue of one side, in the queues' order.
 fn queues(place: &Place, side: &str, file: &str) -> Result<Members, Error> {
     let sysfs = Sysfs::open()?;
     let folder = format!("class/net/{}/queues", name(place)?);
@@ -62,8 +62,8 @@ fn queues(place: &Place, side: &str, file: &str) -> Result<Members, Error> {
     }
 }
 
-/// Whether the receiver's accounting would not see the work that is handed to another processor: what
-/// runs there is charged for it, or nobody is.
+/// Returns true if the receiver's accounting misses work that is handed to another processor: it is charged to the
+/// task that runs there, or to none.
 fn unseen(view: &View) -> bool {
     view.receiver.cpu_accounting == CpuAccounting::Tasks
 }
@@ -71,7 +71,7 @@ fn unseen(view: &View) -> bool {
 const UNSEEN: &str =
     "this kernel does not account for the work that is handed over, so it would look cheaper than it is";
 
-/// A queue a processor, so that no two contend for one.
+/// Proposes one processor per queue, so that no two contend for one.
 fn transmit(view: &View) -> Vec<Proposal> {
     if view.members < 2 {
         let one = Proposal::new(all_cpus(view.sender.cpus), 168);

@@ -1,4 +1,4 @@
-//! How TCP reacts to the path: congestion control, loss recovery, acknowledgement.
+//! Sysctls for how TCP reacts to the path: congestion control, loss recovery, acknowledgement.
 
 use super::NAMESPACED;
 use crate::file::Files;
@@ -6,7 +6,7 @@ use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_units::Nanos;
 
-/// From this round trip on, the growth of the window decides (feng-2003 table 1).
+/// RTT from which the growth of the window dominates (feng-2003 table 1).
 const LONG: Nanos = Nanos::millis(10);
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -118,7 +118,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |_| each(&["0"], 775)),
 ];
 
-/// Why a namespace may not default to an algorithm; a socket of root's may still ask for it.
+/// The reason why a namespace may not use an algorithm by default. A socket of root may still request it.
 const RESTRICTED: &str = "restricted: only the machine's first network namespace may default to it; \
                           socket-congestion asks for it";
 
@@ -127,7 +127,7 @@ fn defaults(view: &View) -> Vec<Proposal> {
     others.map(|(default, proposal)| proposal.pointless_if(!default, RESTRICTED)).collect()
 }
 
-/// Pacing ratios matter only where something paces by the window: the fq qdisc, with a congestion control
+/// Proposes a pacing ratio. It matters only if something paces by the window: the fq qdisc, with a congestion control
 /// that does not set its own rate.
 fn paced(view: &View, value: &str, rank: u32) -> Vec<Proposal> {
     let own_rate = view.stands("congestion-control", "bbr");

@@ -1,11 +1,11 @@
-//! How segments are cut, gathered and queued.
+//! Sysctls for how segments are cut, gathered and queued.
 
 use super::NAMESPACED;
 use crate::file::Files;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{each, flip, next_to, unless};
 
-/// An int in the kernel.
+/// Greatest value of an int in the kernel.
 const INT: u64 = i32::MAX as u64;
 
 pub(super) const KNOBS: &[Knob] = &[

@@ -5,7 +5,7 @@ use crate::file::Files;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{NO_QUEUE, each, unless};
 
-/// An int in the kernel.
+/// Greatest value of an int in the kernel.
 const INT: u64 = i32::MAX as u64;
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -100,7 +100,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// RFS needs the global table and the queues' own; alone each does nothing.
+/// Proposes RFS. It needs both the global table and the queues' own tables; neither has an effect alone.
 fn steering(view: &View) -> Vec<Proposal> {
     if view.current != "0" {
         return Vec::new();
@@ -117,7 +117,7 @@ fn polled(view: &View, rank: u32) -> Vec<Proposal> {
     unless(view.driver("veth"), NO_QUEUE, each(&["50"], rank))
 }
 
-/// Twice what stands, which the kernel took from the memory that was free at boot.
+/// Proposes twice the current value. The kernel derives the default from the memory that is free at boot.
 fn memory(view: &View) -> Vec<Proposal> {
     let pages: Option<Vec<u64>> = view.current.split(' ').map(|n| n.parse().ok()).collect();
     let twice = pages.unwrap_or_default().iter().map(|n| n.saturating_mul(2).to_string()).collect::<Vec<_>>();

@@ -1,11 +1,11 @@
 //! Settings under /proc/sys/net.
 //!
-//! /proc/sys/net shows the network namespace of the thread that opens it, whatever mount it is reached by,
-//! so these need no mount of their own.
+//! /proc/sys/net shows the network namespace of the thread that opens it, whatever the mount, so these settings need
+//! no private mount.
 
 use crate::{Factor, Knob, Scope};
 
-/// A knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
+/// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
 macro_rules! sysctl {
     (
         $base:ident, $name:literal, $path:literal, $text:ident,
@@ -31,13 +31,14 @@ mod windows;
 
 pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail::KNOBS, host::KNOBS];
 
-/// What rows of a namespace's sysctls have in common. New connections take the value: nothing to settle.
+/// Common fields of a network namespace's sysctls. New connections use a value immediately, so no time to settle is
+/// needed.
 const NAMESPACED: Factor = Factor { source: "Documentation/networking/ip-sysctl.rst", ..Factor::KNOB };
 
 const MACHINE: Factor =
     Factor { scope: Scope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
 
-/// The protocol that a sysctl is of: "ipv4/tcp_rmem" of TCP, over IPv6 too.
+/// Returns the protocol that a sysctl concerns: "tcp" for "ipv4/tcp_rmem", which also applies over IPv6.
 const fn protocol(path: &str) -> &'static str {
     let (path, prefix) = (path.as_bytes(), b"ipv4/tcp_");
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! How large a window may grow.
+//! Sysctls for how large a window may grow.
 
 use landspeed_units::Bytes;
 
@@ -7,9 +7,9 @@ use crate::file::Files;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{at_least, flip, switch_on, unless};
 
-/// Memory limits of a socket are an int in the kernel.
+/// Greatest memory limit of a socket in bytes, an int in the kernel.
 const LARGEST: u64 = i32::MAX as u64;
-/// The kernel's own autotuning maxima where memory is no concern (tcp_init, net/ipv4/tcp.c, since 6.16).
+/// The kernel's own limits of autotuning in bytes with ample memory (tcp_init, net/ipv4/tcp.c, since 6.16).
 const RECEIVE_MAX: u64 = 32 << 20;
 const SEND_MAX: u64 = 4 << 20;
 
@@ -59,20 +59,21 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |view| flip(view, 720)),
 ];
 
-/// The third number of "least initial greatest".
+/// Returns the third number of "least initial greatest".
 fn greatest(value: &str) -> u64 {
     value.split(' ').next_back().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// Room for `times` the bandwidth-delay product, at least `floor`, at most a sixteenth of the memory.
+/// Returns `times` the BDP in bytes, rounded up to a power of two: at least `floor`, at most a sixteenth of the
+/// memory.
 fn room(view: &View, times: u64, floor: u64, memory: Bytes) -> u64 {
     let product = view.bdp().0.saturating_mul(times).min(LARGEST / 2).next_power_of_two();
     let ceiling = if memory.0 == 0 { LARGEST } else { (memory.0 / 16).max(floor) };
     product.clamp(floor, ceiling.min(LARGEST))
 }
 
-/// Windows that autotuning can grow to twice the bandwidth-delay product, at both ends as one step: the
-/// smaller of the two buffers binds. Half of a receive buffer is window, hence the factor of four.
+/// Proposes windows that autotuning can grow to twice the BDP. The step changes both ends, because the smaller of the
+/// two buffers limits the flow. Half of a receive buffer is window, hence the factor of four.
 fn receive(view: &View) -> Vec<Proposal> {
     let receive = room(view, 4, RECEIVE_MAX, view.receiver.memory_bytes);
     let send = room(view, 4, SEND_MAX, view.sender.memory_bytes);
@@ -91,7 +92,7 @@ fn receive(view: &View) -> Vec<Proposal> {
         let auto = if send > standing { auto.with("tcp-wmem", format!("4096 16384 {send}")) } else { auto };
         proposals.push(tuned(scaled(auto)));
     }
-    // The paper's own step, a fixed 256 KB window: 512 KB of buffer, for half of it is window.
+    // The paper's own step is a fixed 256 KB window, which takes 512 KB of buffer, because half of it is window.
     proposals.push(
         scaled(Proposal::new("4096 524288 524288", 125).with("tcp-wmem", "4096 524288 524288"))
             .pointless_if(view.bdp().0 > 256 << 10, "256 KB windows are less than the path holds"),

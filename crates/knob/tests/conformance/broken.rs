@@ -1,4 +1,4 @@
-//! A sysctl with one promise broken at a time. (tcp_base_mss, as a variable that lives in a namespace.)
+//! A sysctl that breaks one promise at a time. It is tcp_base_mss, because that variable belongs to a namespace.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place, System};
 const FILE: &str = "/proc/sys/net/ipv4/tcp_base_mss";
 const OTHER: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
 
-/// What is wrong.
+/// The promise that is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     SticksInPart,
 }
 
-/// Each with the promise that it breaks.
+/// The faults, each with the promise that it breaks.
 pub(crate) static FAULTS: &[(Fault, &str)] = &[
     (Fault::SaysNothing, "all is said of it"),
     (Fault::DoesNotLast, "all is said of it"),
@@ -38,7 +38,7 @@ pub(crate) static FAULTS: &[(Fault, &str)] = &[
     (Fault::SticksInPart, "it goes back exactly"),
 ];
 
-/// The sysctl with one promise broken.
+/// Returns the sysctl with one promise broken.
 pub(crate) fn broken(fault: Fault) -> Knob {
     let factor = Factor {
         name: "base-mss",
@@ -61,7 +61,7 @@ fn read(path: &str) -> u64 {
     fs::read_to_string(path).unwrap().trim().parse().unwrap()
 }
 
-/// Another number each time.
+/// Returns another number each time.
 fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(100);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,11 +1,11 @@
-//! What is peculiar to some rows.
+//! Tests of behaviour that only some rows have.
 
 use landspeed_knob::{Place, Scope, all, find, probe};
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::namespace::in_namespace;
 
-/// Turns a knob by name; the value read back.
+/// Writes a knob by name and returns the value that it then reads.
 fn turn(place: &Place, name: &str, value: &str) -> String {
     landspeed_knob::check(name, value).unwrap();
     let turn = find(name).unwrap().setting;

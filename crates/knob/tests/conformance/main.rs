@@ -1,5 +1,5 @@
-//! The table against the running kernel, in a namespace with a pair of veths of the test's own: what every knob promises,
-//! checked of each row that can be turned there; and that each check notices a knob that breaks its promise.
+//! Tests of the table against the running kernel, in a private namespace with a veth pair. They check every promise
+//! for each row that can be written there, and that each check notices a knob that breaks its promise.
 //!
 //! ```text
 //! thread's namespace: [ v0 ===== v1 ]     (v0: 4 queues; nothing else sees either)
@@ -18,7 +18,7 @@ use broken::{FAULTS, Fault, broken};
 use namespace::in_namespace;
 use promises::PROMISES;
 
-/// The promises that a row breaks.
+/// Returns the promises that a row breaks.
 fn breaks(knob: &Knob, place: &Place) -> Vec<String> {
     let broken = PROMISES.iter().filter_map(|(promise, keeps)| Some((promise, keeps(knob, place).err()?)));
     broken.map(|(promise, why)| format!("{}: {promise}: {why}", knob.factor.name)).collect()

@@ -1,4 +1,4 @@
-//! A namespace of the test's own, and all that can be seen of its settings.
+//! A private namespace for a test, and everything that can be read of its settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use landspeed_knob::{Place, all};
 use landspeed_netlink::{Address, Ethtool, Link, LinkChange, Rtnl, VethEnd};
 
-/// Runs `test` on a thread in a namespace of its own, which is gone with the thread, failed or not.
+/// Runs `test` on a thread in a new namespace, which ends with the thread even if the test fails.
 pub(crate) fn in_namespace(test: fn(&Place)) {
     if !rustix::process::geteuid().is_root() {
         println!("SKIP: not root");
@@ -16,14 +16,15 @@ pub(crate) fn in_namespace(test: fn(&Place)) {
         // SAFETY: the new network namespace is this thread's alone, and the call touches no memory.
         assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "a namespace of the test's own");
         let rtnl = Rtnl::open().unwrap();
-        // Addresses that are still being tried for duplicates bring routes later. A host without IPv6 has none.
+        // Addresses that are still being checked for duplicates bring routes later. A host without IPv6 has no such
+        // file.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
         let end = |name, queues| VethEnd { name, mac: None, netns: None, queues };
         rtnl.create_veth(&end("v0", 4), &end("v1", 4)).unwrap();
         for device in ["v0", "v1"] {
             rtnl.set_link(device, LinkChange::Up(true)).unwrap();
         }
-        // The kernel gives a link its own address once it runs, a moment later.
+        // The kernel gives a link its link-local address a moment after the link runs.
         let is_whole = |device| {
             let link = rtnl.link(device).unwrap();
             link.flags & libc::IFF_RUNNING as u32 != 0 && !rtnl.addresses(link.index).unwrap().is_empty()
@@ -39,7 +40,7 @@ pub(crate) fn in_namespace(test: fn(&Place)) {
     std::thread::spawn(alone).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
-/// What can be seen of a namespace's settings, by name: "/proc/sys/net/...", "features of v0", "tso".
+/// The settings of a namespace by name: "/proc/sys/net/...", "features of v0", "tso".
 pub(crate) type Seen = BTreeMap<String, String>;
 
 pub(crate) fn look(place: &Place) -> Seen {
@@ -50,7 +51,7 @@ pub(crate) fn look(place: &Place) -> Seen {
         let about = |what: &str| format!("{what} of {}", link.name);
         seen.insert(about("qdiscs"), format!("{:?}", rtnl.qdiscs(link.index).unwrap()));
         seen.insert(about("features"), format!("{:?}", ethtool.features(&link.name).ok()));
-        // Detection of duplicates and lifetimes move by themselves.
+        // Duplicate address detection and lifetimes change by themselves.
         let addresses = rtnl.addresses(link.index).unwrap();
         let addresses: Vec<_> = addresses.iter().map(|a| (a.address, a.prefix_len)).collect();
         seen.insert(about("addresses"), format!("{addresses:?}"));
@@ -64,10 +65,10 @@ pub(crate) fn look(place: &Place) -> Seen {
     seen
 }
 
-/// What congestion controls there are is the machine's, and others may load one at any time.
+/// Files that list congestion controls, which belong to the machine: another program may load one at any time.
 const OF_MACHINE: [&str; 2] = ["tcp_allowed_congestion_control", "tcp_available_congestion_control"];
 
-/// Every file that can be read below a folder.
+/// Reads every readable file below a folder.
 fn files(folder: &Path, seen: &mut Seen) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {

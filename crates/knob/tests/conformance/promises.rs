@@ -1,4 +1,4 @@
-//! The promises, and how each is checked.
+//! The promises of every knob, and their checks.
 
 use landspeed_knob::{Disturbs, Factor, Knob, Place, Scope, System};
 
@@ -7,7 +7,7 @@ use crate::namespace::{Seen, look};
 
 type Keeps = fn(&Knob, &Place) -> Result<(), String>;
 
-/// What every knob promises.
+/// The promises of every knob.
 pub(crate) static PROMISES: &[(&str, Keeps)] = &[
     ("all is said of it", is_whole),
     ("a probe has its value or a reason", is_probed),
@@ -41,7 +41,7 @@ fn is_only_probed(knob: &Knob, place: &Place) -> Result<(), String> {
     same(&before, &look(place), |_| false)
 }
 
-/// No knob has one of these values.
+/// Values that no knob has.
 const SENSELESS: [&str; 5] = ["", "-f", "\u{1b}[31m", "1; reboot", "99999999999999999999999"];
 
 fn refuses(knob: &Knob, _: &Place) -> Result<(), String> {
@@ -52,7 +52,7 @@ fn refuses(knob: &Knob, _: &Place) -> Result<(), String> {
     Ok(())
 }
 
-/// A value that stands, and another, where the row can be turned here.
+/// Returns the current value and another one, if the row can be written here.
 fn values(knob: &Knob, place: &Place) -> Option<(String, String)> {
     let state = knob.probe(place);
     let now = state.value.filter(|_| state.skip.is_none())?;
@@ -83,7 +83,7 @@ fn takes_its_own(knob: &Knob, place: &Place) -> Result<(), String> {
 fn goes_back(knob: &Knob, place: &Place) -> Result<(), String> {
     let Some((now, other)) = values(knob, place) else { return Ok(()) };
     let before = look(place);
-    // What is refused changes nothing either.
+    // A refused write changes nothing either.
     let _ = knob.setting.write(place, &other);
     knob.setting.write(place, &now).map_err(text)?;
     same(&before, &look(place), |what| {
@@ -91,7 +91,7 @@ fn goes_back(knob: &Knob, place: &Place) -> Result<(), String> {
     })
 }
 
-/// Whether what is seen under a name is among what a turn disturbs.
+/// Returns true if a setting with this name is among those that a write disturbs.
 fn covers(disturbs: Disturbs, what: &str, place: &Place) -> bool {
     let of_device = |kind: &str| what == format!("{kind} of {}", place.device);
     match disturbs {
@@ -103,13 +103,13 @@ fn covers(disturbs: Disturbs, what: &str, place: &Place) -> bool {
         Disturbs::Features => of_device("features"),
         Disturbs::Queues => ["rps", "xps", "rfs"].contains(&what),
         Disturbs::Qdisc => of_device("qdiscs") || what == "qdisc",
-        // No device of that test's is related to another.
+        // No device of this test is related to another.
         Disturbs::Related => false,
         Disturbs::Sysctl(name) => what == format!("/proc/sys/{}", name.replace('.', "/")),
     }
 }
 
-/// An error that names what differs, but for what may.
+/// Returns an error that names what differs, except for what may differ.
 fn same(before: &Seen, after: &Seen, may_differ: impl Fn(&str) -> bool) -> Result<(), String> {
     let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
     let differ = names.filter(|name| before.get(*name) != after.get(*name) && !may_differ(name));
@@ -126,7 +126,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// An error unless `holds`.
+/// Returns an error unless `holds`.
 fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why.into()) }
 }

@@ -1,8 +1,8 @@
-//! Values to turn a knob to.
+//! Other values for knobs.
 
 use landspeed_knob::Domain;
 
-/// Another value of the domain than `now`, where one is easily told.
+/// Returns a value of the domain other than `now`, if one is easy to choose.
 pub(crate) fn another(domain: &Domain, now: &str) -> Option<String> {
     let first = now.split(';').next()?;
     match domain {
@@ -23,7 +23,7 @@ pub(crate) fn another(domain: &Domain, now: &str) -> Option<String> {
         Domain::Name => Some(if first == "reno" { "cubic" } else { "reno" }.into()),
         Domain::CpuList => Some(if first == "0" { "none" } else { "0" }.into()),
         Domain::Each(inner) => another(inner, first),
-        // Of flows and workloads.
+        // Domains of flows and workloads.
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody else changes while landspeed tunes is theirs: it stays, and is said.
+//! Tests that what another program changes during a run is kept and reported.
 
 use std::fs;
 
@@ -46,7 +46,8 @@ fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
 #[test]
 fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     let Some((host, _, mut agent)) = started(60_000) else { return };
-    // IPv6 goes, with its addresses and routes; somebody gives up one that is left, and sets what is left.
+    // IPv6 goes, with its addresses and routes. Another program removes a remaining address and sets a remaining
+    // sysctl.
     assert_eq!(agent.ask("turn mtu 1200").unwrap(), "3000 -> 1200");
     host.inside(|| {
         ip("addr del 198.18.0.9/24 dev v0");
@@ -64,8 +65,8 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     }
 }
 
-/// The kernel leaves the route to the prefix of an IPv6 address with a lifetime where it is when somebody removes the
-/// address: what our write then takes away is no part of that.
+/// If another program removes an IPv6 address with a lifetime, the kernel keeps the route to its prefix. That our
+/// write then removes this route has nothing to do with the address.
 #[test]
 fn a_route_that_outlived_its_address_comes_back() {
     let Some((host, _, mut agent)) = started(60_000) else { return };
@@ -80,7 +81,7 @@ fn a_route_that_outlived_its_address_comes_back() {
     assert!(!host.picture().contains("fd00:3::1/64") && host.journals().is_empty());
 }
 
-/// HTB counts in its options the packets that no class took.
+/// HTB counts, in its options, the packets that no class took.
 #[test]
 fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {
     let Some(host) = Host::try_new() else { return };
@@ -94,7 +95,7 @@ fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {
     let before = shown();
     host.inside(|| {
         let socket = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
-        // Nobody answers there: the requests for its hardware address are what passes.
+        // No host answers at that address; the packets that pass are requests for its hardware address.
         for _ in 0..20 {
             let _ = socket.send_to(b"x", "198.18.0.77:9");
             std::thread::sleep(std::time::Duration::from_millis(100));

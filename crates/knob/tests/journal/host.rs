@@ -1,5 +1,5 @@
-//! A host that landspeed did not make: a network namespace with a veth pair, addresses, static routes and
-//! settings of its own, and agents that run in it as processes which can be killed.
+//! A host that landspeed did not make: a network namespace with a veth pair, addresses, static routes and other
+//! settings, and agents that run in it as processes which can be killed.
 //!
 //! ```text
 //!   namespace:  v0 ======== v1     (both ends in it; v0 carries the settings)
@@ -16,13 +16,13 @@ use landspeed_knob::journal::{JournalError, Lookup, Undo, UndoReport};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// Says which part of the test program a child of it plays.
+/// Environment variable with the role that a child of the test program plays.
 pub(crate) const ROLE: &str = "LANDSPEED_TEST_ROLE";
 
-/// Says which knob table agent and guardian use: "tests" or "real".
+/// Environment variable with the knob table of agent and guardian: "tests" or "real".
 pub(crate) const TABLE: &str = "LANDSPEED_TEST_TABLE";
 
-/// Whether tests of real namespaces can run here.
+/// Returns true if tests with real namespaces can run here.
 pub(crate) fn can_run() -> bool {
     let root = rustix::process::geteuid().is_root();
     let ip = Command::new("ip").arg("-V").output().is_ok();
@@ -32,14 +32,15 @@ pub(crate) fn can_run() -> bool {
     root && ip
 }
 
-/// A host, a picture of it, and an agent that may turn its knobs; `None` where tests of real namespaces cannot run.
+/// Returns a host, its picture, and an agent that may change its knobs; `None` if tests with real namespaces cannot
+/// run.
 pub(crate) fn started(lease_ms: u64) -> Option<(Host, String, Agent)> {
     let host = Host::try_new()?;
     let (before, agent) = (host.picture(), host.started(lease_ms));
     Some((host, before, agent))
 }
 
-/// A namespace with its own state folder; both vanish with it.
+/// A namespace with a state folder. Both end with this.
 pub(crate) struct Host {
     netns: OwnedFd,
     cookie: u64,
@@ -85,12 +86,13 @@ impl Host {
         Self::with(SETUP)
     }
 
-    /// `None`, and a word of it, where tests of real namespaces cannot run.
+    /// Returns a host, or prints why not and returns `None` if tests with real namespaces cannot run.
     pub(crate) fn try_new() -> Option<Host> {
         can_run().then(Self::new)
     }
 
-    /// As [`Host::new`], with hardware addresses that are alike on all: what the kernel derives from them is.
+    /// Returns a host like [`Host::new`], whose hardware addresses, and what the kernel derives from them, are the
+    /// same each time.
     pub(crate) fn alike() -> Host {
         let with_address = |name: &str, nth| format!("{name} address 02:00:00:00:00:0{nth}");
         let setup = SETUP.replacen("link add v0", &with_address("link add v0", 1), 1);
@@ -129,30 +131,30 @@ impl Host {
         entries.map(|e| e.unwrap().path()).collect()
     }
 
-    /// The second copies of its journals.
+    /// Returns the second copies of the host's journals.
     pub(crate) fn copies(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir("/run/landspeed/journal").into_iter().flatten().flatten();
         let own = format!("-net-{}.jsonl", self.cookie);
         entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(&own)).collect()
     }
 
-    /// A handle of the namespace that outlives this.
+    /// Returns a handle of the namespace that outlives this.
     pub(crate) fn netns(&self) -> &OwnedFd {
         &self.netns
     }
 
-    /// Runs `work` in the namespace, with its own /sys.
+    /// Runs `work` in the namespace, with a private /sys.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         inside(&self.netns, work)
     }
 
-    /// Everything that can be seen of the host's settings, as text; lifetimes and states of duplicate
-    /// address detection left out, which move by themselves.
+    /// Returns everything that can be seen of the host's settings, as text, without lifetimes and states of duplicate
+    /// address detection, which change by themselves.
     pub(crate) fn picture(&self) -> String {
         self.inside(|| {
             let mut picture: String =
                 ["addr show", "route show table all", "-6 route show table all"].map(ip).concat();
-            // The order of equal routes over different links is nobody's setting.
+            // The order of equal routes over different links is not a setting.
             let mut lines: Vec<&str> = picture.lines().filter(|l| !l.contains("valid_lft")).collect();
             lines.sort_unstable();
             picture = lines.join("\n") + "\n";
@@ -171,13 +173,13 @@ impl Host {
         })
     }
 
-    /// Waits until the processes that are left have restored, and compares.
+    /// Waits until the remaining processes have restored, and compares.
     pub(crate) fn comes_back(&self, before: &str) {
         wait_until_no_journal(self);
         assert_same(&self.picture(), before, "afterwards");
     }
 
-    /// What undo does in the namespace, with the tests' own knobs.
+    /// Runs undo in the namespace, with the tests' own knobs.
     pub(crate) fn undo(&self) -> UndoReport {
         self.inside(|| undo_with(false, &self.state(), super::knobs::lookup)).unwrap()
     }
@@ -187,14 +189,14 @@ impl Host {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string())])
     }
 
-    /// As [`Host::agent`], one that may turn knobs.
+    /// Starts an agent that may change knobs.
     pub(crate) fn started(&self, lease_ms: u64) -> Agent {
         let mut agent = self.agent(lease_ms);
         assert_eq!(agent.ask("start").unwrap(), "ok");
         agent
     }
 
-    /// As [`Host::agent`], with another state folder.
+    /// Starts an agent with another state folder.
     pub(crate) fn agent_with_state(&self, state: &Path) -> Agent {
         self.start(&[
             ("LANDSPEED_TEST_LEASE_MS", "60000"),
@@ -202,12 +204,12 @@ impl Host {
         ])
     }
 
-    /// As [`Host::agent`], with another place for what is gone with the boot.
+    /// Starts an agent with another folder for files that do not outlive the boot.
     pub(crate) fn agent_with_run_dir(&self, run_dir: &str) -> Agent {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", "60000"), ("LANDSPEED_RUN_DIR", run_dir)])
     }
 
-    /// As [`Host::agent`], one that gives a guardian up which does not answer for so long.
+    /// Starts an agent that gives up a guardian which does not answer for `answer_ms`.
     pub(crate) fn impatient_agent(&self, answer_ms: u64) -> Agent {
         self.start(&[
             ("LANDSPEED_TEST_LEASE_MS", "60000"),
@@ -215,7 +217,7 @@ impl Host {
         ])
     }
 
-    /// As [`Host::agent`], with the real knobs.
+    /// Starts an agent with the real knobs.
     pub(crate) fn agent_with_table(&self, lease_ms: u64) -> Agent {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string()), (TABLE, "real")])
     }
@@ -251,7 +253,7 @@ pub(crate) fn empty_netns() -> OwnedFd {
     std::thread::spawn(make).join().unwrap()
 }
 
-/// Runs `work` in a network namespace, with its own /sys.
+/// Runs `work` in a network namespace, with a private /sys.
 pub(crate) fn inside<T: Send>(netns: &OwnedFd, work: impl FnOnce() -> T + Send) -> T {
     let enter = || {
         // SAFETY: this thread leaves the mount namespace that it shared and does nothing but `work`.
@@ -264,7 +266,7 @@ pub(crate) fn inside<T: Send>(netns: &OwnedFd, work: impl FnOnce() -> T + Send) 
     std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|e| std::panic::resume_unwind(e))
 }
 
-/// Seconds that run down are not settings.
+/// Removes seconds that run down, because they are not settings.
 fn without_ages(text: &str) -> String {
     let is_age = |word: &str| word.strip_suffix("sec").is_some_and(|n| n.parse::<u64>().is_ok());
     let line = |l: &str| l.split(' ').filter(|w| !is_age(w)).collect::<Vec<_>>().join(" ") + "\n";
@@ -299,7 +301,7 @@ pub(crate) fn tc(arguments: &str) -> String {
     program("tc", arguments)
 }
 
-/// Runs `ip` in this thread's namespace; whether it did what it was told.
+/// Runs `ip` in this thread's namespace and returns true if it succeeded.
 pub(crate) fn can_ip(arguments: &str) -> bool {
     Command::new("ip").args(arguments.split_whitespace()).output().unwrap().status.success()
 }
@@ -310,7 +312,7 @@ fn program(name: &str, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A name for a namespace, as `ip netns` gives them; taken back when dropped.
+/// A name for a namespace, as `ip netns` gives it; removed when dropped.
 pub(crate) struct Named(PathBuf);
 
 impl Named {
@@ -341,7 +343,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Says a line and waits for the answer; `None` where the agent is dead.
+    /// Sends a line and waits for the answer. Returns `None` if the agent is dead.
     pub(crate) fn ask(&mut self, line: &str) -> Option<String> {
         self.tell(line);
         loop {
@@ -349,17 +351,17 @@ impl Agent {
             if self.stdout.read_line(&mut answer).ok()? == 0 {
                 return None;
             }
-            // The test harness has its own things to say.
+            // The test harness prints lines too.
             if let Some((_, answer)) = answer.trim_end().split_once('@') {
                 return Some(answer.to_owned());
             }
         }
     }
 
-    /// Says a line and does not wait.
+    /// Sends a line and does not wait.
     pub(crate) fn tell(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
-            // A dead agent hears nothing; what the test asks next will show it.
+            // A dead agent receives nothing, which the test's next question shows.
             let _ = writeln!(stdin, "{line}");
         }
     }
@@ -375,7 +377,7 @@ impl Agent {
         self.kill();
     }
 
-    /// Kills it as nothing can be caught, and waits for its end.
+    /// Kills the agent with a signal that it cannot catch, and waits for its end.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
     }
@@ -383,7 +385,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // The end of its input is the end of an agent that lives.
+        // An agent that lives ends with its input.
         self.stdin = None;
         let _ = self.child.wait();
     }

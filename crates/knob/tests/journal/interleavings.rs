@@ -1,8 +1,8 @@
-//! Turns and other people's writes in any order, on two hosts that are alike: on one of them landspeed is at
-//! work too, and ends by restoring, by death or by two. Afterwards both are alike again.
+//! Tests with our writes and those of other programs in any order, on two hosts that are alike. Landspeed works on
+//! one of them, and ends by restoring, by one death or by two. Afterwards both are alike again.
 //!
-//! `LANDSPEED_UNDO_RUNS` says how many (default 3; `make undo` runs 200), `LANDSPEED_UNDO_SEED` from which seed on.
-//! `make test` plays the same three each time: what it finds is then the change's doing.
+//! `LANDSPEED_UNDO_RUNS` is the number of runs (default 3; `make undo` makes 200), `LANDSPEED_UNDO_SEED` the first
+//! seed. `make test` plays the same three each time, so that a failure comes from the change under test.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use super::host::{Agent, Host, assert_same, can_ip, can_run, undo_with};
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
 use super::knobs::lookup;
 
-/// Knuth's MMIX generator: any spread of choices and moments will do.
+/// Knuth's MMIX generator. Any distribution of choices and moments suffices.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// What we turn: with the tests' knobs IPv6 goes and comes, with the real ones all that veth has.
+/// Our writes: with the tests' knobs IPv6 goes and comes, with the real ones everything that veth has.
 const TURNS: [&[&str]; 2] = [
     &["mtu 1200", "mtu 9000", "mtu 3000", "down on", "down off", "sack 0", "sack 1"],
     &[
@@ -49,7 +49,7 @@ const TURNS: [&[&str]; 2] = [
     ],
 ];
 
-/// What somebody else does, with numbers for N that nothing else sets.
+/// What another program does, with numbers for N that nothing else sets.
 const FOREIGN: &[&str] = &[
     "addr del 198.18.0.9/24 dev v0",
     "addr del fd00:1::2/64 dev v0",
@@ -68,7 +68,7 @@ const FOREIGN: &[&str] = &[
 
 const FILES: &[&str] = &["ipv4/conf/v0/rp_filter", "ipv6/neigh/v0/gc_stale_time", "ipv6/conf/v0/hop_limit"];
 
-/// Does it on ours, and where it did something on the other.
+/// Does something as another program on our host and, if it had an effect, on the other.
 fn foreign(ours: &Host, other: &Host, what: &str, n: usize) {
     if let Some(file) = FILES.iter().find(|file| file.ends_with(what)) {
         let value = if what == "rp_filter" { n % 2 } else { 100 + n };
@@ -127,7 +127,7 @@ fn one_run(seed: u64) {
     for _ in 0..4 + random.below(7) {
         if random.below(2) == 0 {
             let turn = random.of(TURNS[is_real]);
-            // The guardian turns no knob that somebody else has set.
+            // The guardian allows no write of a knob that another program has set.
             if !(queue_is_foreign && turn.starts_with("txqueuelen")) {
                 story.push(format!("{turn}: {}", agent.ask(&format!("turn {turn}")).unwrap()));
             }
@@ -145,7 +145,7 @@ fn one_run(seed: u64) {
     assert_same(&ours.picture(), &other.picture(), &format!("seed {seed}: {}", story.join("; ")));
 }
 
-/// Turns of which one moves another: offloads with those that need them, and what the table says of the rest.
+/// Writes that change other knobs: offloads and those that need them, and what the table names for the rest.
 const SIBLINGS: &[&str] = &[
     "rx-checksum off",
     "rx-checksum on",
@@ -197,7 +197,7 @@ fn alone(seed: u64) {
     assert_same(&host.picture(), &before, &format!("seed {seed}: {}", story.join("; ")));
 }
 
-/// `LANDSPEED_OWN_RUNS` says how many (default 3; `make undo` runs 50).
+/// `LANDSPEED_OWN_RUNS` is the number of runs (default 3; `make undo` makes 50).
 #[test]
 fn what_our_turns_move_is_ours() {
     if !can_run() {

@@ -1,11 +1,11 @@
-//! Deaths: of the agent, of its guardian, of both, and leases that end.
+//! Tests of deaths: of the agent, of its guardian, of both, and of leases that end.
 
 use std::time::{Duration, Instant};
 
 use super::host::{Host, assert_same, started};
 use super::interleavings::Random;
 
-/// A journal's header, to learn who the guardian is.
+/// Returns the guardian's process id, from the journal's header.
 pub(crate) fn guardian_pid(host: &Host) -> Option<u32> {
     let text = std::fs::read_to_string(host.journals().first()?).ok()?;
     let header: serde_json::Value = serde_json::from_str(text.lines().next()?).ok()?;
@@ -14,13 +14,13 @@ pub(crate) fn guardian_pid(host: &Host) -> Option<u32> {
 
 pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-    // It may be dead already.
+    // The process may be dead already.
     let _ = rustix::process::kill_process(pid, signal);
 }
 
 pub(crate) const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
 
-/// Waits, as long as a slow machine may need, for guardian or agent to be done.
+/// Waits, as long as a slow machine may need, until guardian or agent is done.
 pub(crate) fn wait_until_no_journal(host: &Host) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !host.journals().is_empty() {
@@ -29,7 +29,7 @@ pub(crate) fn wait_until_no_journal(host: &Host) {
     }
 }
 
-/// A signal takes its time to reach every thread.
+/// Waits until every thread of a process is stopped, because a signal takes time to reach them all.
 pub(crate) fn wait_until_stopped(pid: u32) {
     let stopped = |task: std::fs::DirEntry| {
         let stat = std::fs::read_to_string(task.path().join("stat"));
@@ -41,8 +41,8 @@ pub(crate) fn wait_until_stopped(pid: u32) {
     }
 }
 
-/// The session of a process: 0 where its leader lives outside this PID namespace, as in a container,
-/// which `getsid` of rustix does not take for an answer.
+/// Returns the session of a process: 0 if its leader lives outside this PID namespace, as in a container, which
+/// `getsid` of rustix does not accept as an answer.
 fn session_of(pid: u32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, after_name) = stat.rsplit_once(") ").unwrap();
@@ -61,8 +61,8 @@ fn the_guardian_is_deaf_to_what_ends_sessions() {
     }
     assert_ne!(session_of(guardian), session_of(agent.pid()));
     let state = host.state();
-    // Nothing of its agent's: its own socket and one that hears of devices, one of files, journal and folder twice,
-    // the journal's copy, locks, a pidfd.
+    // It holds nothing of its agent's, only its own socket, one for messages about devices, one for files, journal
+    // and folder twice, the journal's copy, locks, and a pidfd.
     for fd in std::fs::read_dir(format!("/proc/{guardian}/fd")).unwrap() {
         let target = std::fs::read_link(fd.unwrap().path()).unwrap();
         let own = [
@@ -163,7 +163,7 @@ fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_ba
 #[test]
 fn a_write_that_takes_as_long_as_its_row_says_is_never_cut() {
     let Some((host, before, mut agent)) = started(300) else { return };
-    // No heartbeat comes: the lease ends while the knob is written, and the grace with it if the row did not count.
+    // No heartbeat comes. The lease ends while the knob is written, and so would the grace if the row did not count.
     assert_eq!(agent.ask("turn steady 9").as_deref(), Some("8 -> 9"));
     host.comes_back(&before);
     assert!(agent.ask("lost").expect("the agent lives").contains("stopped answering"));
@@ -183,7 +183,7 @@ fn a_value_left_half_way_is_ours_for_undo_too() {
     assert_same(&host.picture(), &before, "afterwards");
 }
 
-/// Random moments, random victims; the seed is printed, the choice is the machine's own jitter besides.
+/// Kills random victims at random moments. The seed is printed; the machine's own jitter adds to the choice.
 #[test]
 fn kills_at_random_moments_leave_the_host_as_found() {
     let Some(host) = Host::try_new() else { return };
@@ -192,12 +192,12 @@ fn kills_at_random_moments_leave_the_host_as_found() {
     println!("seed {seed}");
     let mut random = Random(seed);
     let rounds = std::env::var("LANDSPEED_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(20);
-    // Half of the moments lie in the beginning, where journal and lock come to be.
+    // Half of the moments are at the beginning, when journal and lock are created.
     for round in 0..rounds {
         let longest_us = if round % 2 == 0 { 15_000 } else { 150_000 };
         let mut agent = host.agent(5000);
         agent.tell("start");
-        // More than there is time for: each of these waits until what it set off has settled.
+        // More writes than there is time for: each waits until its effects have settled.
         for n in 0..10 {
             agent.tell(
                 ["turn mtu 1200", "turn sack 0", "turn down on", "turn mtu 9000", "turn down off"][n % 5],
@@ -220,7 +220,7 @@ fn kills_at_random_moments_leave_the_host_as_found() {
     }
 }
 
-/// Waits for the survivor to restore, then undoes what two deaths at once left.
+/// Waits for the survivor to restore, then undoes what two simultaneous deaths left.
 fn restore_after(host: &Host, both: bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !both && !host.journals().is_empty() {
@@ -232,7 +232,7 @@ fn restore_after(host: &Host, both: bool) {
     }
     let report = host.undo();
     assert!(report.clean, "{report:?}");
-    // A guardian that its agent started as it died has a journal of nothing until it sees that the agent is gone.
+    // A guardian whose agent died while starting it has an empty journal until it notices that the agent is gone.
     while !host.journals().is_empty() {
         assert!(Instant::now() < deadline, "a journal is left: {:?}", host.journals());
         std::thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! A knob table of the tests' own: an MTU that may fall below what IPv6 needs, a sysctl, and knobs that lie.
+//! The tests' own knob table: an MTU that may fall below what IPv6 needs, a sysctl, and knobs that lie.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,12 +41,12 @@ const fn knob(
     Knob { factor, setting }
 }
 
-/// The knob with this time for a toggle.
+/// Returns the knob with this time for a toggle.
 const fn slower(toggle: Nanos, knob: Knob) -> Knob {
     Knob { factor: Factor { toggle, ..knob.factor }, ..knob }
 }
 
-/// A setting by what reads and what writes it.
+/// A setting, given by a function that reads it and one that writes it.
 struct Setting {
     read: fn(&Place) -> Result<String, Error>,
     write: fn(&Place, &str) -> Result<(), Error>,
@@ -66,14 +66,14 @@ const MTU: Setting = Setting {
     read: |place| Ok(Rtnl::open()?.link(&place.device)?.mtu.to_string()),
     write: |place, value| change(place, LinkChange::Mtu(value.parse().expect("in the domain"))),
 };
-/// Takes the link down: static routes and IPv6 addresses go.
+/// Takes the link down, which loses static routes and IPv6 addresses.
 const DOWN: Setting = Setting {
     read: |place| Ok(if Rtnl::open()?.link(&place.device)?.up { "off" } else { "on" }.into()),
     write: |place, value| change(place, LinkChange::Up(value == "off")),
 };
 const RMEM: Setting =
     Setting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
-/// Disturbs another sysctl beside its own.
+/// Also changes another sysctl.
 const SACK: Setting = Setting {
     read: |_| read_file("tcp_sack"),
     write: |_, value| {
@@ -83,12 +83,13 @@ const SACK: Setting = Setting {
 };
 const DSACK: Setting =
     Setting { read: |_| read_file("tcp_dsack"), write: |_, value| write_file("tcp_dsack", value) };
-/// Takes 13 for 600 and everything else as it is. (tcp_base_mss, as a variable that lives in a namespace.)
+/// Writes 600 for 13 and every other value as it is. It uses tcp_base_mss, because that variable belongs to a
+/// namespace.
 const LIAR: Setting = Setting {
     read: |_| read_file("tcp_base_mss"),
     write: |_, value| write_file("tcp_base_mss", if value == "13" { "600" } else { value }),
 };
-/// The first write in a process goes half the way (to 7), waits, and goes on.
+/// The first write in a process goes halfway (to 7), waits, and continues.
 const SLOW: Setting = Setting {
     read: |_| read_file("tcp_probe_threshold"),
     write: |_, value| {
@@ -99,7 +100,7 @@ const SLOW: Setting = Setting {
         write_file("tcp_probe_threshold", value)
     },
 };
-/// Its first write in a process takes some times what its row says.
+/// Its first write in a process takes several times as long as its row says.
 const STEADY: Setting = Setting {
     write: |_, value| {
         if IS_FIRST.swap(false, Ordering::SeqCst) && value == "9" {

@@ -1,4 +1,4 @@
-//! What a later run or `undo` makes of what it finds, friendly or not.
+//! Tests of what a later run or `undo` does with leftovers, friendly or hostile.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -9,7 +9,7 @@ use landspeed_knob::journal::Undo;
 use super::host::{Host, Named, assert_same, undo_with};
 use super::knobs::lookup;
 
-/// Puts a journal there for this host, as some other program might.
+/// Writes a journal for this host, as another program might.
 fn plant(host: &Host, lines: &str) -> PathBuf {
     let folder = host.state().join("journal");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
@@ -150,7 +150,7 @@ fn a_journal_that_lost_its_header_is_kept() {
         assert!(report.lines.iter().any(|line| line.contains("does not add up")), "{report:?}");
         fs::remove_file(path).unwrap();
     }
-    // One that never got its name is nothing to keep.
+    // A journal that never got its name is not worth keeping.
     let draft = plant(&host, HEADER);
     fs::rename(&draft, draft.with_extension("jsonl.new")).unwrap();
     let report = host.undo();
@@ -179,7 +179,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     {
         let _named = Named::new(host.netns());
         let report = from_here(true);
-        // What the write of a restore drags along goes back too.
+        // What the write of a restore changes along with its knob is restored too.
         let lines = ["sack: 1 -> 0", "net.ipv4.tcp_dsack: 0 -> 1"].map(str::to_owned);
         assert_eq!((report.clean, report.lines), (true, lines.into()));
     }
@@ -219,7 +219,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     assert!(shown.contains(&"  sack is 1, was 0".to_owned()), "{shown:?}");
     assert!(shown.iter().any(|line| line.contains("line 4 is not understood")), "{shown:?}");
     assert_same(&host.picture(), &before, "nothing is changed");
-    // Undo puts back what it can, for ever stays with what it cannot, and says what is left to do.
+    // However often it runs, undo restores what it can, keeps the rest in the journal, and says what is left to do.
     for _ in 0..2 {
         let report = host.undo();
         assert!(!report.clean && report.lines.last().unwrap().contains("undo --forget"), "{report:?}");
@@ -234,7 +234,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     let (refused, shown) = asked(true);
     assert!(refused.lines[0].contains("a run is in progress") && shown.is_empty(), "{refused:?}");
     assert_eq!(host.journals().len(), 1);
-    // Nothing is wrong with that one, and nothing is to be forgotten.
+    // Nothing is wrong with this journal, so undo does not advise to forget it.
     let report = host.undo();
     assert!(!report.clean && !report.lines.iter().any(|line| line.contains("--forget")), "{report:?}");
 }
@@ -251,7 +251,7 @@ fn a_journal_of_another_version_is_named_and_not_misread() {
     let report = host.undo();
     assert!(!report.clean && report.lines[0].contains("another version of landspeed"), "{report:?}");
     assert_same(&host.picture(), &before, "afterwards");
-    // After the next boot there is nothing left of it.
+    // After the next boot its settings no longer exist.
     plant(&host, &old.replace("BOOT", "01234567-0123-0123-0123-0123456789ab"));
     let report = host.undo();
     assert!(report.clean && report.lines[0].contains("earlier boot"), "{report:?}");

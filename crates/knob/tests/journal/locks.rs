@@ -1,4 +1,4 @@
-//! One run at a time in a network namespace, and guardians that hang.
+//! Tests that one run at a time works in a network namespace, and tests with guardians that hang.
 
 use std::os::fd::OwnedFd;
 
@@ -16,7 +16,7 @@ fn a_namespace_has_one_lock_whatever_the_state_folder() {
     let other = elsewhere.path().join("state");
     let mut first = host.started(60_000);
     assert_eq!(first.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
-    // Every agent of these tests has a mount namespace of its own, too.
+    // Every agent of these tests also has a separate mount namespace.
     let mut second = host.agent_with_state(&other);
     let refused = second.ask("start").unwrap();
     assert!(refused.contains(&format!("another run is tuning here (pid {})", first.pid())), "{refused}");
@@ -27,7 +27,7 @@ fn a_namespace_has_one_lock_whatever_the_state_folder() {
     assert_eq!(second.ask("start").unwrap(), "ok");
     drop(second);
 
-    // Whoever else holds it, here this test, is named.
+    // The error names any other holder, here this test.
     let held: OwnedFd = host.inside(|| std::fs::File::open("/proc/thread-self/ns/net").unwrap().into());
     flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
     let refused = host.agent(60_000).ask("start").unwrap();
@@ -61,7 +61,7 @@ fn undo_of_another_state_folder_waits_for_the_run() {
     assert!(report.clean && report.lines.contains(&"mtu of v0: 9000 -> 3000".to_owned()), "{report:?}");
 }
 
-/// The guardian that a journal names.
+/// Returns the process id of the guardian in a journal.
 fn guardian_of(state: &std::path::Path, cookie: u64) -> u32 {
     let text = std::fs::read_to_string(state.join(format!("journal/net-{cookie}.jsonl"))).unwrap();
     let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
@@ -108,7 +108,7 @@ fn a_guardian_that_hangs_does_not_hang_its_agent() {
     let guardian = guardian_pid(&host).unwrap();
     signal(guardian, Signal::STOP);
     wait_until_stopped(guardian);
-    // More than the socket between the two holds.
+    // More messages than the socket between the two can hold.
     for _ in 0..3000 {
         assert_eq!(agent.ask("beat").unwrap(), "ok");
     }

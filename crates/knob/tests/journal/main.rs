@@ -1,5 +1,5 @@
-//! The journal against real namespaces and real deaths. Each test makes a host of its own; agents and
-//! guardians are processes of this very program (see `role.rs`).
+//! Tests of the journal with real namespaces and real deaths. Each test makes a separate host; agents and guardians
+//! are processes of this same program (see `role.rs`).
 
 mod another;
 mod foreign;
@@ -18,7 +18,7 @@ mod table;
 mod taken;
 mod turns;
 
-/// Not a test: how this program becomes an agent or a guardian.
+/// Not a test: it makes this program an agent or a guardian.
 #[test]
 fn role() {
     role::play();

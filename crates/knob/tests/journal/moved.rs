@@ -1,4 +1,4 @@
-//! Devices that leave the namespace in which they were turned.
+//! Tests with devices that leave the namespace in which their knobs were changed.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,7 +23,7 @@ fn a_device_that_moved_is_put_back_where_it_is_now() {
     let Some(host) = Host::try_new() else { return };
     let other = empty_netns();
     let _reachable = Named::new(&other);
-    // Another device has its number there.
+    // Another device has its index there.
     inside(&other, || ip("link add x1 type veth peer name x2"));
     let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
@@ -70,7 +70,7 @@ fn a_device_that_was_deleted_or_ended_with_another_namespace_is_gone() {
         } else {
             moved(&host, &other);
             drop(other);
-            // The kernel takes a namespace down in its own time; the other end goes with the device.
+            // The kernel removes a namespace some time later; the other end goes with the device.
             host.inside(|| {
                 while Rtnl::open().unwrap().link("v1").is_ok() {
                     std::thread::sleep(std::time::Duration::from_millis(5));
@@ -83,7 +83,7 @@ fn a_device_that_was_deleted_or_ended_with_another_namespace_is_gone() {
     }
 }
 
-/// A lab's devices ended with it, whatever the next lab has: hosts of all labs are alike.
+/// A lab's devices ended with it, even if the next lab has similar ones: the hosts of all labs are alike.
 #[test]
 fn a_device_of_a_lab_that_was_taken_down_is_gone_though_another_looks_alike() {
     if !can_run() {

@@ -1,7 +1,8 @@
-//! A real journal, changed in many ways: undo on a real host writes nothing that no run wrote, and removes no journal
-//! while a setting of it is left.
+//! Tests with a real journal that is changed in many ways: undo on a real host writes nothing that no run wrote, and
+//! removes no journal while one of its settings is not restored.
 //!
-//! `LANDSPEED_HOST_MUTATIONS` says how many (default 16; `make undo` makes 500), `LANDSPEED_UNDO_SEED` from which seed on.
+//! `LANDSPEED_HOST_MUTATIONS` is the number of changes (default 16; `make undo` makes 500), `LANDSPEED_UNDO_SEED` the
+//! first seed.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,7 @@ fn values(host: &Host) -> Vec<String> {
     host.inside(|| TURNS.iter().map(read).collect())
 }
 
-/// As the run left it.
+/// Sets the host as the run left it.
 fn turn_again(host: &Host) {
     let place = Place { device: "v0".into() };
     host.inside(|| {

@@ -1,9 +1,9 @@
-//! What the guardian asks of the host before each write: whether the knob can be written here, and whether the
-//! value is still the original or ours. `tc` and `ip` are the witnesses.
+//! Tests of what the guardian checks on the host before each write: whether the knob can be written here, and whether
+//! the value is still the original or ours. `tc` and `ip` show the result.
 
 use super::host::{Host, assert_same, ip, started, tc};
 
-/// Classes and filters as an administrator sets them up.
+/// Classes and filters as an administrator would set them up.
 const CLASSFUL: &[&str] = &[
     "qdisc replace dev v0 root handle 1: htb default 10",
     "class add dev v0 parent 1: classid 1:10 htb rate 100mbit quantum 1500",
@@ -18,7 +18,7 @@ fn make_classful(host: &Host) -> String {
     classes
 }
 
-/// Qdiscs, classes and filters, without counters of packets.
+/// Returns qdiscs, classes and filters, without counters of packets.
 fn classes(host: &Host) -> String {
     let text =
         host.inside(|| ["qdisc", "class", "filter"].map(|what| tc(&format!("{what} show dev v0"))).concat());
@@ -41,7 +41,7 @@ fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
     assert!(agent.ask("restore").unwrap().starts_with("true"));
     assert_same(&classes(&host), &before, "afterwards");
 
-    // One that comes between two toggles is no more ours.
+    // A classful root that appears between two toggles is not ours either.
     host.inside(|| drop(tc("qdisc del dev v0 root")));
     assert_eq!(agent.ask("start").unwrap(), "ok");
     for toggle in ["pfifo", "default", "pfifo"] {
@@ -67,7 +67,7 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
     let now = || host.inside(|| ip("link show v0"));
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     assert_eq!(agent.ask("turn mtu 8000").unwrap(), "9000 -> 8000");
-    // A new value, and one that this run wrote earlier: neither is what it left.
+    // Neither a new value nor one that this run wrote earlier is what the run left.
     for theirs in ["7000", "9000"] {
         their_mtu(theirs);
         let refused = agent.ask("turn mtu 6000").unwrap();
@@ -75,7 +75,7 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
         assert!(refused.contains(&line), "{refused}");
         assert!(now().contains(&format!("mtu {theirs} ")), "{}", now());
     }
-    // The original and the last one written may be toggled on.
+    // Toggling may continue from the original value and from the last one written.
     their_mtu("3000");
     assert_eq!(agent.ask("turn mtu 8000").unwrap(), "3000 -> 8000");
     assert_eq!(agent.ask("turn mtu 3000").unwrap(), "8000 -> 3000");
@@ -88,11 +88,11 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
 #[test]
 fn what_an_own_write_left_may_be_turned_on() {
     let Some((host, before, mut agent)) = started(60_000) else { return };
-    // A write that was taken back leaves the value before it.
+    // A reverted write leaves the value before it.
     assert!(agent.ask("turn liar 700").unwrap().ends_with("-> 700"));
     assert!(agent.ask("turn liar 13").unwrap().contains("reads back '600'"));
     assert_eq!(agent.ask("turn liar 800").unwrap(), "700 -> 800");
-    // Turning one knob sets another: still this run's doing, and only that.
+    // Writing one knob sets another. That value is still this run's, and only that one.
     assert_eq!(agent.ask("turn dsack 5").unwrap(), "1 -> 5");
     assert_eq!(agent.ask("turn sack 0").unwrap(), "1 -> 0");
     assert_eq!(agent.ask("turn dsack 7").unwrap(), "0 -> 7");

@@ -1,9 +1,9 @@
-//! Devices that the kernel changes along with the one that is turned: they come back too.
+//! Tests that devices which the kernel changes along with the tuned one are restored too.
 
 use super::host::{Host, Named, assert_same, can_ip, empty_netns, inside, ip, undo_with};
 use super::interleavings::table;
 
-/// A port of a bridge with a device on it, and a device beside it of which one stands on the other.
+/// A bridge with a macvlan on it, and a veth pair beside it. A test makes v0 a port of the bridge.
 const STACK: &str = "
 link add br0 type bridge
 link set br0 up
@@ -14,7 +14,7 @@ link set p0 mtu 3000 up
 link set p1 mtu 3000 up
 ";
 
-/// The MTUs by which one sees whether all is back.
+/// Returns the MTUs, which show whether everything is restored.
 fn mtus() -> String {
     let name_and_mtu = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -24,7 +24,8 @@ fn mtus() -> String {
     ip("-o link show").lines().map(name_and_mtu).collect::<Vec<_>>().join("\n")
 }
 
-/// A host on which v0 has a macvlan, which has another one on it, and another in a namespace of its own.
+/// Returns a host on which v0 has a macvlan, which has another one on it, and another macvlan in a separate
+/// namespace.
 fn with_children() -> Option<(Host, std::os::fd::OwnedFd)> {
     let host = Host::try_new()?;
     let other = empty_netns();
@@ -48,7 +49,7 @@ fn with_children() -> Option<(Host, std::os::fd::OwnedFd)> {
 #[test]
 fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
     let Some((host, other)) = with_children() else { return };
-    // One that no name and no process leads to could not be found.
+    // A namespace without a name and without a process could not be found.
     let _named = Named::new(&other);
     let away = || inside(&other, mtus);
     let ipv6 = || host.inside(|| std::fs::read_to_string("/proc/sys/net/ipv6/conf/child/mtu").unwrap());
@@ -89,7 +90,7 @@ fn a_bridge_follows_its_port_and_what_stands_on_it_comes_back() {
     let said = agent.ask("restore").unwrap();
     assert!(said.starts_with("true"), "{said}");
     assert_eq!(host.inside(mtus), before);
-    // Nothing has set the bridge's own MTU: it still follows.
+    // The bridge's own MTU was never set, so it still follows.
     host.inside(|| ip("link set v0 mtu 2000"));
     assert!(host.inside(mtus).contains("br0: 2000"));
 }
@@ -104,7 +105,7 @@ fn what_another_program_did_to_such_a_device_stays() {
     let said = agent.ask("restore").unwrap();
     assert!(said.starts_with("false") && said.contains("another program changed it since"), "{said}");
     assert!(host.inside(mtus).contains("child@v0: 1333"));
-    // One that is gone took its settings along.
+    // A device that is gone has taken its settings along.
     let mut agent = host.agent_with_table(60_000);
     assert_eq!(agent.ask("start").unwrap(), "ok");
     assert_eq!(agent.ask("turn mtu 1300").unwrap(), "3000 -> 1300");

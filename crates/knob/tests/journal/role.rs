@@ -1,5 +1,5 @@
-//! What the test program does when it is started by itself: an agent that obeys lines on its standard
-//! input, or the guardian of one.
+//! The roles of the test program when it is started as a child: an agent that obeys lines on its standard input, or
+//! the guardian of one.
 
 use std::io::{BufRead, Write};
 
@@ -10,7 +10,7 @@ use landspeed_units::Nanos;
 use super::host::{ROLE, TABLE};
 use super::knobs;
 
-/// Plays the role that the environment names, and never returns then.
+/// Plays the role in the environment variable and then does not return.
 pub(crate) fn play() {
     match std::env::var(ROLE).as_deref() {
         Ok("guardian") => {
@@ -86,7 +86,7 @@ fn agent() {
             }
             _ => "what?".into(),
         };
-        // Whoever asked may be gone.
+        // The asking test may be gone.
         let _ = writeln!(std::io::stdout(), "@{answer}");
     }
 }

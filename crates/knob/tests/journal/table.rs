@@ -1,4 +1,4 @@
-//! Every knob of the real table that this host has, turned at once, and then the agent dies.
+//! A test that changes every knob of the real table that this host has, and then kills the agent or the guardian.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! A journal that another program takes away, replaces or leaves no room for while a run writes it, and everything
-//! killed a moment later: all is put back, or the journal is there and says what is not.
+//! Tests in which another program removes, replaces or leaves no room for a journal during a run, and everything is
+//! killed a moment later. Afterwards everything is restored, or the journal exists and says what is not.
 //!
-//! `LANDSPEED_TAKEN` says how many (default 4; `make undo` makes 50).
+//! `LANDSPEED_TAKEN` is the number of rounds (default 4; `make undo` makes 50).
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -64,7 +64,7 @@ fn wait_for_end(pid: u32) {
     }
 }
 
-/// Turns more than there is time for, and takes the journal away meanwhile.
+/// Starts more writes than there is time for, and takes the journal away during them.
 fn harmed(host: &Host, harm: fn(&Path), random: &mut Random) -> Option<(Agent, u32)> {
     let mut agent = host.agent(5000);
     agent.tell("start");
@@ -127,7 +127,7 @@ fn a_journal_that_is_taken_away_before_everything_dies_loses_nothing() {
             assert_same(&host.picture(), &before, &when);
             continue;
         }
-        // What it said is lost; that something is, is said.
+        // The journal's content is lost, but undo reports that something is missing.
         assert!(!journals(&host.state()).is_empty(), "{when}");
         println!("kept: {when}");
         (disk, host) = fresh();

@@ -1,4 +1,4 @@
-//! Turns that end well, and those that the knob or somebody else spoils.
+//! Tests of changes that end well, and of those that the knob or another program spoils.
 
 use super::host::{Host, assert_same, ip, started};
 
@@ -33,7 +33,8 @@ fn dropping_the_agent_restores_too() {
 fn a_thousand_toggles_do_not_grow_the_journal() {
     let Some(host) = Host::try_new() else { return };
     let mut agent = host.started(60_000);
-    // What is seen before a write is written down once: the kernel has lowered a route's MTU by now.
+    // A snapshot is written only once. After these writes the kernel has lowered a route's MTU, and nothing new
+    // follows.
     for value in ["9000", "3000", "1500", "9000", "1500", "9000"] {
         agent.ask(&format!("turn mtu {value}"));
     }
@@ -53,7 +54,7 @@ fn a_value_that_does_not_read_back_is_taken_back_at_once() {
     let refused = agent.ask("turn liar 13").unwrap();
     assert!(refused.contains("asked for '13', reads back '600'"), "{refused}");
     assert_same(&host.picture(), &before, "afterwards");
-    // What the kernel refuses is no different.
+    // A value that the kernel refuses is handled alike.
     let refused = agent.ask("turn rmem 0 0 0").unwrap();
     assert!(!refused.contains(" -> "), "{refused}");
     assert!(agent.ask("restore").unwrap().starts_with("true"));

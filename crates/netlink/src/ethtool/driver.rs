@@ -1,4 +1,4 @@
-//! Which driver serves a device.
+//! The driver of a device.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,19 +9,19 @@ use super::Ethtool;
 use crate::error::{During, Error, Failure};
 use crate::rtnl::check_name;
 
-/// linux/ethtool.h.
+/// From linux/ethtool.h.
 const ETHTOOL_GDRVINFO: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DriverInfo {
-    /// "veth", "ixgbe", "virtio_net".
+    /// Name of the driver: "veth", "ixgbe", "virtio_net".
     pub driver: String,
-    /// Bus address ("0000:01:00.0"), empty where there is none.
+    /// Bus address ("0000:01:00.0"); empty if there is none.
     pub bus: String,
 }
 
-/// struct ethtool_drvinfo: the command, five texts of 32 bytes (driver, version, firmware, bus, expansion ROM), 12 bytes
-/// reserved and five counts.
+/// struct ethtool_drvinfo: the command, five texts of 32 bytes (driver, version, firmware, bus, expansion ROM), 12
+/// reserved bytes and five counts.
 #[repr(C)]
 struct Raw {
     cmd: u32,
@@ -43,15 +43,15 @@ fn ask(device: &str) -> io::Result<Raw> {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = (&raw mut raw).cast();
-    // SAFETY: SIOCETHTOOL with ETHTOOL_GDRVINFO writes one struct ethtool_drvinfo where ifru_data points;
-    // `raw` has that layout and outlives the call. The name was checked to leave room for its NUL.
+    // SAFETY: SIOCETHTOOL with ETHTOOL_GDRVINFO writes one struct ethtool_drvinfo to the address in ifru_data. `raw`
+    // has that layout and outlives the call. The caller has checked that the name leaves room for its NUL.
     let rc = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if rc == 0 { Ok(raw) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Ethtool {
-    /// Which driver serves a device of this thread's network namespace. (Netlink does not tell; this is
-    /// the one thing asked by ioctl.)
+    /// Returns the driver of a device in this thread's network namespace. This is the one request by ioctl, because
+    /// netlink does not offer it.
     pub fn driver(device: &str) -> Result<DriverInfo, Error> {
         let raw = ask(check_name(device)?).map_err(|e| match e.raw_os_error() {
             Some(errno) => Failure::Kernel { errno, detail: None },

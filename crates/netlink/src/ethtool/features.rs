@@ -18,15 +18,15 @@ const BITS_BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
 const BIT_VALUE: u16 = 3;
 
-/// The features of a device, by the kernel's names ("tx-tcp-segmentation").
+/// The features of a device, under the kernel's names ("tx-tcp-segmentation").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Features {
-    /// Those that can be switched on this device.
+    /// Features that can be switched on this device.
     pub hw: BTreeSet<String>,
     pub wanted: BTreeSet<String>,
-    /// Those that are on: wanted, and what they depend on is on too.
+    /// Features that are on: they are wanted, and the features that they depend on are on too.
     pub active: BTreeSet<String>,
-    /// Those that can never be switched.
+    /// Features that can never be switched.
     pub nochange: BTreeSet<String>,
 }
 
@@ -40,7 +40,7 @@ impl Features {
     }
 }
 
-/// What `ethtool -K` has called groups of features since before they had names (ethtool.c, off_flag_def).
+/// Short names of `ethtool -K` for groups of features, from before features had names (ethtool.c, off_flag_def).
 const LEGACY: &[(&str, &str)] = &[
     ("rx", "rx-checksum"),
     ("tx", "tx-checksum-*"),
@@ -55,14 +55,14 @@ const LEGACY: &[(&str, &str)] = &[
     ("rxhash", "rx-hashing"),
 ];
 
-/// The features among `all` that `name` stands for: those of `ethtool -K`'s short name ("tso"), or the
-/// feature of that very name.
+/// Returns the features of `all` that `name` means: those of a short name of `ethtool -K` ("tso"), or the feature
+/// with exactly this name.
 pub fn features_called<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let pattern = LEGACY.iter().find(|(short, _)| *short == name).map_or(name, |(_, pattern)| pattern);
     all.into_iter().filter(|feature| matches(pattern, feature)).collect()
 }
 
-/// Whether `name` fits a pattern with at most one '*'.
+/// Returns true if `name` matches a pattern with at most one '*'.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -72,8 +72,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The names of the bits that are set in a verbose bitset: a plain list holds no others, one with a mask
-/// (what a device can switch) lists every bit and marks those.
+/// Returns the names of the bits that are set in a verbose bitset. A plain list contains only these; one with a mask
+/// (the features that a device can switch) lists every bit and marks those that are set.
 fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
     let Some(set) = bitset else { return BTreeSet::new() };
     let plain = set.get(BITSET_NOMASK).is_some();
@@ -95,8 +95,8 @@ impl Ethtool {
         })
     }
 
-    /// Asks for features to be on or off, all in one step. The kernel says yes also where a dependency
-    /// (TSO on checksum and scatter-gather) keeps one off: what is returned is what became of it.
+    /// Switches features on or off, all in one request, and returns the resulting features. The kernel reports
+    /// success even if a dependency (of TSO on checksum and scatter-gather) keeps a feature off.
     pub fn set_features<'a>(
         &self,
         device: &str,

@@ -1,4 +1,4 @@
-//! Driver settings over ethtool's netlink interface (Linux 5.6; settings one by one up to 5.8).
+//! Driver settings over ethtool's netlink interface (Linux 5.6; some settings came later, up to 5.8).
 //!
 //! Message and attribute numbers: linux/ethtool_netlink.h and
 //! <https://docs.kernel.org/networking/ethtool-netlink.html>.
@@ -16,15 +16,15 @@ use crate::error::{During, Error};
 use crate::genl::{Genl, command};
 use crate::rtnl::check_name;
 
-/// Every message's first attribute: which device.
+/// The first attribute of every message, which names the device.
 const A_HEADER: u16 = 1;
 const A_HEADER_DEV_NAME: u16 = 2;
 const MSG_LINKMODES_GET: u8 = 4;
 const A_LINKMODES_SPEED: u16 = 5;
 
-/// The `ethtool` family, in the network namespace of the thread that opened it.
+/// A socket of the `ethtool` family in the network namespace of the thread that opened it.
 ///
-/// A driver that has no such setting at all answers [`Error::Unsupported`].
+/// A request fails with [`Error::Unsupported`] if the driver does not have such settings at all.
 pub struct Ethtool {
     genl: Genl,
 }
@@ -34,12 +34,12 @@ impl Ethtool {
         Genl::open("ethtool").map(|genl| Ethtool { genl })
     }
 
-    /// What a link claims to run at, in Mb/s; `None` where unknown (no carrier). Virtual devices claim 10000 Mb/s
-    /// without meaning it.
+    /// Returns the speed that a link claims, in Mb/s, or `None` if it is unknown (no carrier). Virtual devices claim
+    /// 10000 Mb/s, which means nothing.
     pub fn speed_mbps(&self, device: &str) -> Result<Option<u32>, Error> {
         let answer = self.genl.get(&about(MSG_LINKMODES_GET, device)?);
         let answer = answer.during(|| format!("get speed of {device}"))?;
-        // SPEED_UNKNOWN is -1; some drivers say 0.
+        // SPEED_UNKNOWN is -1; some drivers report 0.
         Ok(answer.attrs().u32(A_LINKMODES_SPEED).filter(|mbps| *mbps != 0 && *mbps != u32::MAX))
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::{Ethtool, about};
 use crate::error::{During, Error};
 
-/// Settings by the name that the ethtool program prints. Switches are 0 or 1. Only what the driver
-/// supports is there.
+/// Settings by the names that the ethtool program prints, without those that the driver does not support. Switches
+/// are 0 or 1.
 pub type Settings = BTreeMap<&'static str, u32>;
 
-/// How wide an attribute is on the wire.
+/// Width of an attribute in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Width {
     U8,
@@ -17,14 +17,14 @@ enum Width {
 }
 use Width::{U8, U32};
 
-/// Settings that one message gets and one sets.
+/// Settings that one message reads and another sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingGroup {
     /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
     Coalesce,
     /// Ring sizes in descriptors: "rx", "tx", "rx-max", "tx-max", ...
     Rings,
-    /// Queues in use: "rx", "tx", "combined", and "...-max" for how many there can be.
+    /// Number of queues in use: "rx", "tx", "combined"; and the most there can be, "...-max".
     Channels,
     /// Pause frames (IEEE 802.3x): "autoneg", "rx", "tx".
     Pause,
@@ -41,7 +41,7 @@ impl SettingGroup {
     }
 }
 
-/// One get and one set message over the same attributes.
+/// The get and set messages of one group of attributes.
 struct Group {
     name: &'static str,
     get: u8,
@@ -50,7 +50,7 @@ struct Group {
     attributes: &'static [(&'static str, Width)],
 }
 
-/// First attribute after the header.
+/// Number of the first attribute after the header.
 const FIRST: u16 = 2;
 
 const COALESCE: Group = Group {
@@ -148,7 +148,7 @@ impl Ethtool {
         Ok((FIRST..).zip(group.attributes).filter_map(read).collect())
     }
 
-    /// Changes these settings and leaves the others. Most drivers reset the link for rings and channels.
+    /// Changes these settings only. Most drivers reset the link for rings and channels.
     pub fn set_settings(
         &self,
         group: SettingGroup,
@@ -176,7 +176,7 @@ impl Ethtool {
 mod tests {
     use super::*;
 
-    /// The numbers are the kernel's; a name lost from the middle of a list would shift them.
+    /// The numbers are the kernel's; a name missing in the middle of a list would shift them.
     #[test]
     fn attribute_numbers_are_those_of_ethtool_netlink_h() {
         let number = |group: &Group, name| {

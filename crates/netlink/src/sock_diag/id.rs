@@ -1,24 +1,24 @@
-//! Which socket: struct inet_diag_sockid.
+//! The identity of a socket: struct inet_diag_sockid.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// struct inet_diag_sockid: ports, addresses, interface, cookie.
+/// Size in bytes of struct inet_diag_sockid: ports, addresses, interface, cookie.
 pub(super) const SIZE: usize = 48;
-/// INET_DIAG_NOCOOKIE in both words: whichever socket has these addresses.
+/// INET_DIAG_NOCOOKIE in both words, which matches any socket with these addresses.
 const ANY_COOKIE: u64 = u64::MAX;
 
-/// A socket of this boot. Ends are as the socket has them: an IPv6 socket that talks IPv4 has v4-mapped
-/// addresses (RFC 4291, 2.5.5.2).
+/// The identity of a socket, unique within this boot. Addresses are as the socket has them: those of an IPv6 socket
+/// that talks IPv4 are v4-mapped (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SocketId {
-    /// Own end; unspecified where it is bound to none.
+    /// Local address and port; unspecified if the socket is not bound.
     pub local: SocketAddr,
-    /// The peer's end; unspecified with port 0 where it is not connected.
+    /// Address and port of the peer; unspecified with port 0 if the socket is not connected.
     pub remote: SocketAddr,
-    /// Index of the link that it is bound to; 0 for none.
+    /// Index of the link that the socket is bound to; 0 for none.
     pub interface: u32,
-    /// The kernel's number for the socket (SO_COOKIE), never used again.
+    /// The kernel's number of the socket (SO_COOKIE), never used again.
     pub cookie: u64,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for SocketId {
     }
 }
 
-/// The id of a request that is limited to ports alone.
+/// Returns the id for a request that selects by ports alone.
 pub(super) fn of_ports(local: u16, remote: u16) -> [u8; SIZE] {
     let mut bytes = [0; SIZE];
     bytes[0..2].copy_from_slice(&local.to_be_bytes());
@@ -57,7 +57,7 @@ impl SocketId {
         bytes
     }
 
-    /// `None` for a family that has no addresses of this kind.
+    /// Decodes an id. Returns `None` for a family other than IPv4 and IPv6.
     pub(super) fn decode(family: u8, bytes: &[u8; SIZE]) -> Option<Self> {
         let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let interface = word(36);
@@ -75,7 +75,7 @@ fn address(family: u8, ip: &[u8; 16], port: u16, interface: u32) -> Option<Socke
         libc::AF_INET => Some((Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3]), port).into()),
         libc::AF_INET6 => {
             let ip = Ipv6Addr::from(*ip);
-            // Only there does the link belong to the address (RFC 4007).
+            // Only a link-local address includes the link (RFC 4007).
             let scope = if ip.is_unicast_link_local() { interface } else { 0 };
             Some(SocketAddrV6::new(ip, port, 0, scope).into())
         }

@@ -1,7 +1,6 @@
-//! Sockets of a network namespace, whoever holds them: sock_diag(7), the interface behind `ss`.
+//! All sockets of a network namespace: sock_diag(7), the interface behind `ss`.
 //!
-//! Any user sees every socket of the namespace; whose process it is, this interface does not tell, but the
-//! inode leads there.
+//! Any user sees every socket of the namespace. The interface does not name the process, but the inode leads to it.
 
 mod id;
 mod socket;
@@ -18,9 +17,9 @@ use crate::attr::Body;
 use crate::channel::Channel;
 use crate::error::{During, Error, Failure};
 
-/// linux/sock_diag.h.
+/// From linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// States of include/net/tcp_states.h as bits of `idiag_states`.
+/// States of include/net/tcp_states.h, as bits of `idiag_states`.
 mod state {
     pub(super) const ESTABLISHED: u32 = 1 << 1;
     pub(super) const SYN_SENT: u32 = 1 << 2;
@@ -33,23 +32,24 @@ mod state {
     pub(super) const CLOSING: u32 = 1 << 11;
 }
 
-/// Which sockets are listed. The kernel leaves the others out, so a list of listeners is cheap on a host
-/// with a hundred thousand connections.
+/// The kind of sockets to list. The kernel leaves out all others, so a list of listeners is cheap on a host with a
+/// hundred thousand connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
-    /// TCP connections from SYN to last acknowledgement; neither listeners nor those in TIME_WAIT.
+    /// TCP connections from SYN to the last acknowledgement, without listeners and connections in TIME_WAIT.
     TcpFlow,
     TcpListener,
     /// UDP sockets, connected or not.
     Udp,
 }
 
-/// How a kind is asked for.
+/// The request parameters for one kind.
 struct Question {
     name: &'static str,
     protocol: u8,
     states: u32,
-    /// A listener's TCP_INFO says nothing that the queues do not.
+    /// Extensions to request, as bits. TCP_INFO is not requested for listeners, because it adds nothing to their
+    /// queues.
     extensions: u8,
 }
 
@@ -70,26 +70,26 @@ impl SocketKind {
             SocketKind::Udp => Question {
                 name: "UDP",
                 protocol: libc::IPPROTO_UDP as u8,
-                // What the kernel calls a connected UDP socket, and one that is not.
+                // The kernel's states of connected and of unconnected UDP sockets.
                 states: ESTABLISHED | CLOSE,
                 extensions: socket::MEMORY,
             },
         }
     }
 
-    /// Not what is left of a connection that no process has any more: such a stub keeps addresses, cookie and,
-    /// in FIN_WAIT2, even the state, but no TCP_INFO (`inet_twsk_diag_fill`).
+    /// Returns false for the stub that is left of a connection once no process holds it. A stub keeps addresses,
+    /// cookie and, in FIN_WAIT2, even the state, but has no TCP_INFO (`inet_twsk_diag_fill`).
     fn is_whole(self, socket: &InetSocket) -> bool {
         self != SocketKind::TcpFlow || !socket.tcp_info.is_empty()
     }
 }
 
-/// Ports that a list is limited to, by the kernel; 0 is any.
+/// Ports by which the kernel filters a list; 0 is any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ports {
-    /// Own end.
+    /// Local port.
     pub local: u16,
-    /// The peer's end; no listener and no unconnected socket has one.
+    /// Port of the peer. Listeners and unconnected sockets have none.
     pub remote: u16,
 }
 
@@ -104,18 +104,21 @@ impl SockDiag {
         channel.map_err(Failure::from).during(|| "open sock_diag".into()).map(|channel| SockDiag { channel })
     }
 
-    /// One that another process has opened in its network namespace and handed over, and uses no more: it tells of the sockets there.
+    /// Takes over a socket that another process has opened in its network namespace, handed over, and no longer uses.
+    /// It lists the sockets of that namespace.
     ///
-    /// `None` for a descriptor of anything else.
+    /// Returns `None` if the descriptor is not a sock_diag socket.
     pub fn of(fd: OwnedFd) -> Option<Self> {
         let is_one = socket_domain(&fd) == Ok(AddressFamily::NETLINK)
             && socket_protocol(&fd) == Ok(Some(netlink::SOCK_DIAG));
         is_one.then(|| SockDiag { channel: Channel::of(fd) })
     }
 
-    /// All sockets of this kind, IPv4 and IPv6. The kernel walks its whole table for it, a millisecond on a small
-    /// host, and each socket that it tells costs some 5 us (measured with 10,000 connections, Linux 6.18).
-    /// [`Error::is_absent`] where the kernel lacks the protocol's part of sock_diag.
+    /// Returns all sockets of this kind, IPv4 and IPv6. The kernel walks its whole table, which takes a millisecond
+    /// on a small host, and each socket listed costs about 5 us (measured with 10,000 connections, Linux 6.18).
+    ///
+    /// # Errors
+    /// Returns an error with [`Error::is_absent`] if the kernel lacks the protocol's part of sock_diag.
     pub fn list(&self, kind: SocketKind, ports: Ports) -> Result<Vec<InetSocket>, Error> {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -129,8 +132,8 @@ impl SockDiag {
         Ok(found)
     }
 
-    /// One TCP connection by the id that a list gave it: a look-up in a hash table, however many sockets there are.
-    /// `None` where it is no more.
+    /// Returns the TCP connection with an id from a list, or `None` if it no longer exists. The kernel looks it up in
+    /// a hash table, so the cost does not depend on the number of sockets.
     pub fn tcp_flow(&self, id: &SocketId) -> Result<Option<InetSocket>, Error> {
         let body = request(SocketKind::TcpFlow, id.family(), &id.encode());
         match self.channel.request_one(SOCK_DIAG_BY_FAMILY, &body) {
@@ -138,7 +141,7 @@ impl SockDiag {
                 let socket = InetSocket::parse(&answer).during(|| format!("look up {id}"))?;
                 Ok(Some(socket).filter(|socket| SocketKind::TcpFlow.is_whole(socket)))
             }
-            // ESTALE: the addresses are another socket's by now.
+            // ESTALE: another socket has these addresses now.
             Err(Failure::Kernel { errno: libc::ENOENT | libc::ESTALE, .. }) => Ok(None),
             Err(failure) => Err(failure).during(|| format!("look up {id}")),
         }
@@ -151,7 +154,7 @@ impl AsFd for SockDiag {
     }
 }
 
-/// struct inet_diag_req_v2: family, protocol, extensions, padding, states, socket id.
+/// Returns struct inet_diag_req_v2: family, protocol, extensions, padding, states, socket id.
 fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> Body {
     let mut header = [0u8; 8 + id::SIZE];
     header[0] = family;
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(diag.tcp_flow(&found.id).unwrap().map(|again| again.id), Some(found.id));
         let stranger = SocketId { cookie: found.id.cookie ^ 1, ..found.id };
         assert_eq!(diag.tcp_flow(&stranger).unwrap(), None, "another socket of the same ends");
-        // The server's end goes first: its stub in FIN_WAIT2 or TIME_WAIT is no connection.
+        // The server's end closes first; its stub in FIN_WAIT2 or TIME_WAIT is not a connection.
         drop(server);
         drop(client);
         let listed = diag.list(SocketKind::TcpFlow, to).unwrap();

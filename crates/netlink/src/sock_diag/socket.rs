@@ -1,12 +1,12 @@
-//! What sock_diag tells of a socket: struct inet_diag_msg and its attributes.
+//! The description of a socket by sock_diag: struct inet_diag_msg and its attributes.
 
 use super::id::{self, SocketId};
 use crate::attr::{Attrs, u32_at};
 use crate::error::Failure;
 
-/// struct inet_diag_msg.
+/// Size of struct inet_diag_msg in bytes.
 const HEADER: usize = 72;
-/// Where struct inet_diag_sockid lies in it.
+/// Offset of struct inet_diag_sockid in it.
 const ID_AT: usize = 4;
 
 /// `INET_DIAG_*` of linux/inet_diag.h.
@@ -24,46 +24,46 @@ pub(super) const MEMORY: u8 = bit(INET_DIAG_SKMEMINFO);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InetSocket {
     pub id: SocketId,
-    /// As include/net/tcp_states.h numbers them: 1 established, 10 listening; UDP has 1 connected and 7 not.
+    /// State, numbered as in include/net/tcp_states.h: 1 established, 10 listening; for UDP 1 connected and 7
+    /// unconnected.
     pub state: u8,
-    /// TCP: bytes that were not read yet. Listening: connections that wait to be accepted. UDP: memory in
-    /// bytes of the datagrams that were not read yet.
+    /// TCP: bytes not read yet. Listening: connections that wait to be accepted. UDP: memory in bytes of the
+    /// datagrams not read yet.
     pub receive_queue: u32,
-    /// TCP: bytes that are not acknowledged. Listening: connections that may wait. UDP: memory in bytes of
-    /// what was not sent yet.
+    /// TCP: bytes not acknowledged yet. Listening: the limit of waiting connections. UDP: memory in bytes of the
+    /// datagrams not sent yet.
     pub send_queue: u32,
-    /// Who made it.
+    /// User id of the owner.
     pub uid: u32,
-    /// Inode number, "socket:[N]" in /proc/PID/fd; 0 where no process holds it any more.
+    /// Inode number, shown as "socket:[N]" in /proc/PID/fd; 0 if no process holds the socket any more.
     pub inode: u32,
     pub memory: Option<SocketMemory>,
-    /// Congestion control; TCP connections only.
+    /// Name of the congestion control; TCP connections only.
     pub congestion: Option<String>,
-    /// struct tcp_info as this kernel has it, longer or shorter than another's; empty for all but TCP
-    /// connections.
+    /// struct tcp_info, whose length depends on the kernel; empty except for TCP connections.
     pub tcp_info: Vec<u8>,
 }
 
-/// SK_MEMINFO_* of linux/sock_diag.h, in bytes with the kernel's overhead.
+/// Memory use of a socket in bytes, including the kernel's overhead (SK_MEMINFO_* of linux/sock_diag.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SocketMemory {
-    /// In use for receiving.
+    /// Memory in use for receiving.
     pub receive: u32,
-    /// Limit of that (SO_RCVBUF).
+    /// Limit for receiving (SO_RCVBUF).
     pub receive_limit: u32,
-    /// Handed down and not sent by the link yet.
+    /// Memory of packets handed down and not sent by the link yet.
     pub in_transmission: u32,
-    /// Limit of sending (SO_SNDBUF).
+    /// Limit for sending (SO_SNDBUF).
     pub send_limit: u32,
-    /// In the send queue, which is what TCP holds against the limit.
+    /// Memory of the send queue, which TCP compares with the limit.
     pub send_queued: u32,
-    /// Packets that were dropped for want of room; zero before Linux 4.7.
+    /// Number of packets dropped for lack of space; zero before Linux 4.7.
     pub drops: u32,
 }
 
 impl SocketMemory {
-    /// RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, FWD_ALLOC, WMEM_QUEUED, OPTMEM, BACKLOG, DROPS; an old kernel
-    /// tells fewer.
+    /// Parses RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, FWD_ALLOC, WMEM_QUEUED, OPTMEM, BACKLOG, DROPS. An old kernel
+    /// sends fewer.
     fn parse(bytes: &[u8]) -> Self {
         let at = |n: usize| u32_at(bytes, n * 4).unwrap_or(0);
         SocketMemory {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::attr::Body;
 
-    /// A connection as the kernel would tell it.
+    /// Returns a message that describes a connection.
     fn message() -> Vec<u8> {
         let mut header = [0u8; HEADER];
         (header[0], header[1]) = (libc::AF_INET as u8, 1);

@@ -1,4 +1,4 @@
-//! Addresses of a device.
+//! Addresses of a device: reading and restoring them.
 
 use landspeed_netlink::{Address, AddressFlags, Rtnl};
 
@@ -6,7 +6,7 @@ use super::item::{AddressKey, Held};
 use super::{Key, Value};
 use crate::Error;
 
-/// `IFAPROT_*`: made by the kernel from what a router announced, and its own link-local address.
+/// `IFAPROT_KERNEL_RA`: the kernel made the address from a router advertisement.
 const KERNEL_RA: u8 = 2;
 
 pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(Key, Value)>, Error> {
@@ -20,13 +20,13 @@ pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(Key, Value)>, Error> 
 }
 
 impl Held {
-    /// Whether it passes by itself, or only the kernel can make it again.
+    /// Returns true if the address goes by itself, or if only the kernel can make it again.
     pub(super) fn is_the_kernels_own(&self) -> bool {
         self.address.is_temporary() || self.address.proto == Some(KERNEL_RA)
     }
 
-    /// The address with what is left of its life; `None` where it would be over, and for temporary
-    /// addresses, which only the kernel can make.
+    /// Returns the address with its remaining lifetime, or `None` if that is over or the address is temporary,
+    /// because only the kernel can make such an address.
     pub(super) fn aged(&self, now_s: u64) -> Option<Address> {
         let address = &self.address;
         if address.is_temporary() {
@@ -41,7 +41,7 @@ impl Held {
         Some(Address { valid_s, preferred_s, ..address.clone() })
     }
 
-    /// Whether its life ends when the other's does, a second or three of rounding aside.
+    /// Returns true if both lifetimes end at the same time, within three seconds for rounding.
     pub(super) fn ends_with(&self, other: &Held) -> bool {
         let end = |held: &Held| held.address.valid_s.map(|s| held.at_s + u64::from(s));
         match (end(self), end(other)) {
@@ -51,8 +51,8 @@ impl Held {
     }
 }
 
-/// Removes what was not there and adds what was, or gives what is there its former flags. What the kernel
-/// refuses comes back with its reason.
+/// Removes addresses that did not exist and adds those that did, or restores their flags. Returns what the kernel
+/// refused, with the reason.
 pub(super) fn put(
     was: &[(&AddressKey, Option<&Value>)],
     now: &[(Key, Value)],
@@ -87,15 +87,15 @@ pub(super) fn put(
     Ok(refused)
 }
 
-/// The order in which adding gives the kernel's own order again: IPv4 keeps the order of arrival (the first
-/// of a prefix is its primary address), IPv6 puts the newest of a scope first.
+/// Sort key by which adding addresses results in the kernel's earlier order. IPv4 keeps the order of arrival (the
+/// first of a prefix is its primary address), IPv6 puts the newest of a scope first.
 fn rank(held: &Held) -> (bool, usize) {
     let ipv6 = held.address.address.is_ipv6();
     (ipv6, if ipv6 { usize::MAX - held.nth } else { held.nth })
 }
 
-/// Adds an address that was in use a moment ago. It is not checked for duplicates again, or the routes
-/// that prefer it could not be put back for a second or two; the flag that says so is then taken back.
+/// Adds an address that was in use a moment ago. It is not checked for duplicates again, because the routes that
+/// prefer it could not be restored for a second or two; the flag for that is then removed.
 fn put_one(rtnl: &Rtnl, address: &Address) -> Result<(), landspeed_netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);

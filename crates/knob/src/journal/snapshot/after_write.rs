@@ -1,4 +1,4 @@
-//! When what a write set off has come to rest.
+//! Waiting until the effects of a write have settled.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,14 +8,15 @@ use landspeed_netlink::{AddressFlags, Link, Rtnl};
 use super::{Seen, Slot};
 use crate::{Disturbs, Error};
 
-/// A link that trains again, and duplicate address detection: up to a second until it starts and one more
-/// until it ends (RFC 4862, sections 5.1 and 5.4.2).
+/// Longest wait. It covers a link that trains again, and duplicate address detection, which takes up to a second to
+/// start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The kernel makes some routes a moment after the address or link they belong to, from a work queue.
+/// Time in which nothing may change. The kernel makes some routes a moment after their address or link, from a work
+/// queue.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Whether a knob that disturbs `kinds` sets off anything that takes its time.
+/// Returns true if writing a knob that disturbs `kinds` has effects that take time.
 pub(super) fn matters(kinds: &[Disturbs]) -> bool {
     kinds.iter().any(|kind| matches!(kind, Disturbs::Addresses | Disturbs::Routes))
 }
@@ -24,9 +25,9 @@ pub(super) fn is_running(link: &Link) -> bool {
     link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
-/// As [`Seen::look`], once the link runs again that ran before and the kernel has checked the addresses of
-/// the device for duplicates, or its patience is over. A write after which every address and route is where it
-/// was has set off nothing that could take its time.
+/// Takes a snapshot like [`Seen::look`], once a link that ran before runs again and the kernel has checked the
+/// addresses of the device for duplicates, or after the longest wait. A write after which every address and route is
+/// in its place has no effects that could take time.
 pub(in crate::journal) fn look_after_write(
     kinds: &[Disturbs],
     device: &str,

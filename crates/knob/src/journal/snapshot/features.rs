@@ -1,17 +1,17 @@
-//! Offload features of a device.
+//! Offload features of a device: reading and restoring them.
 
 use landspeed_netlink::Ethtool;
 
 use super::{Key, Value};
 use crate::Error;
 
-/// Every feature that is asked for. Which of them are on follows from others, of this device and below it.
+/// Returns every wanted feature. Which of them are on depends on others, of this device and of devices below it.
 pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let features = Ethtool::open()?.features(device)?;
     Ok(features.wanted.into_iter().map(|name| (Key::Feature(name), Value::On)).collect())
 }
 
-/// Asks again for what was asked for; what follows from it follows.
+/// Sets the wanted features as they were. Which of them are on depends on others.
 pub(super) fn put(device: &str, was: &[(&str, Option<&Value>)]) -> Result<(), Error> {
     let ethtool = Ethtool::open()?;
     let now = ethtool.features(device)?;

@@ -1,4 +1,4 @@
-//! One setting that a write can disturb, and what it can be set to.
+//! A setting that a write can disturb, and its value.
 
 use std::net::IpAddr;
 
@@ -9,18 +9,18 @@ use super::related::RelatedKey;
 use super::{qdisc, queues, routes, sysctls, text};
 use crate::Disturbs;
 
-/// Which setting. The order is the one in which settings are put back: features and sysctls first, then the
-/// addresses that need them, then the routes that need these.
+/// The identity of a setting. The order is that of restoring: features and sysctls first, then the addresses that
+/// need them, then the routes that need these.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::journal) enum Key {
-    /// An offload feature by the kernel's name.
+    /// An offload feature, by the kernel's name.
     Feature(String),
-    /// "ipv6/conf/accept_ra" of the device.
+    /// A sysctl of the device: "ipv6/conf/accept_ra".
     DeviceSysctl(String),
-    /// "net.ipv4.tcp_wmem".
+    /// A sysctl of the namespace: "net.ipv4.tcp_wmem".
     Sysctl(String),
-    /// "rx-0/rps_cpus".
+    /// A setting of a queue: "rx-0/rps_cpus".
     Queue(String),
     /// The root qdisc.
     Qdisc,
@@ -28,11 +28,11 @@ pub(in crate::journal) enum Key {
     Related(RelatedKey),
     /// An address of the device.
     Address(AddressKey),
-    /// The routes in one place of a routing table.
+    /// The routes in one slot of a routing table.
     Route(Slot),
 }
 
-/// What makes two addresses of a device one for the kernel.
+/// The properties by which the kernel identifies an address of a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct AddressKey {
@@ -41,8 +41,8 @@ pub(in crate::journal) struct AddressKey {
     pub(super) peer: Option<IpAddr>,
 }
 
-/// Where a route is in a routing table: routes with the same slot replace each other, or share the load. A
-/// route that the kernel makes itself has a slot of its own on each device.
+/// The place of a route in a routing table. Routes with the same slot replace each other, or share the load. A route
+/// that the kernel makes itself has a separate slot for each device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct Slot {
@@ -55,11 +55,11 @@ pub(in crate::journal) struct Slot {
     pub(super) automatic: Option<(u8, u8, Vec<u32>)>,
 }
 
-/// What a setting is set to. A setting that is not there has no value.
+/// The value of a setting. A setting that does not exist has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::journal) enum Value {
-    /// Of a feature: asked for. Whether it is on then follows from those that it needs.
+    /// A feature is wanted. Whether it is on depends on those that it needs.
     On,
     /// The text of a file.
     Text(String),
@@ -67,30 +67,30 @@ pub(in crate::journal) enum Value {
     Address(Held),
     /// All routes of the slot.
     Routes(Vec<Route>),
-    /// Of a device that is related, and what it was called.
+    /// The value of a related device's setting, with the device's name.
     Of {
         device: String,
         value: String,
     },
 }
 
-/// An address, when it was seen, and its place among the device's addresses.
+/// An address, the time at which it was read, and its position among the device's addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct Held {
     pub(in crate::journal) address: Address,
-    /// Seconds since boot: lifetimes run from here.
+    /// Seconds since boot at that time, from which lifetimes run.
     pub(in crate::journal) at_s: u64,
     pub(in crate::journal) nth: usize,
 }
 
 impl Key {
-    /// Whether it belongs to the network namespace and not to a device.
+    /// Returns true if the setting belongs to the network namespace and not to a device.
     pub(in crate::journal) fn is_of_namespace(&self) -> bool {
         matches!(self, Key::Sysctl(_))
     }
 
-    /// Settings of one stage are put back together, before those of the next.
+    /// Returns the stage of restoring. Settings of one stage are restored together, before those of the next.
     pub(in crate::journal) fn stage(&self) -> u8 {
         match self {
             Key::Address(_) => 1,
@@ -106,7 +106,7 @@ impl Key {
         }
     }
 
-    /// The kind as [`super::Seen`] notes it down.
+    /// Returns the name that [`super::Seen`] has for the setting's kind.
     pub(super) fn word(&self) -> Option<String> {
         match self {
             Key::Sysctl(name) => Some(name.clone()),
@@ -127,8 +127,8 @@ impl Key {
         }
     }
 
-    /// Whether a journal may hold this key with this value for the device numbered `index`: nothing of
-    /// another device, no name that could lead elsewhere.
+    /// Returns true if a journal may contain this key with this value for the device with index `index`: no setting
+    /// of another device, and no name that could lead elsewhere.
     pub(in crate::journal) fn is_sound(&self, value: Option<&Value>, index: Option<u32>) -> bool {
         let here = |other: u32| Some(other) == index;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
@@ -150,8 +150,8 @@ impl Key {
         }
     }
 
-    /// Whether it can be given this value by anybody: a file of /proc/sys or /sys comes and goes with what it
-    /// belongs to, and a life that is over does not begin again.
+    /// Returns true if the setting can be given this value at all. A file of /proc/sys or /sys comes and goes with
+    /// its object, and a lifetime that is over does not begin again.
     pub(in crate::journal) fn can_be(&self, value: Option<&Value>, now_s: u64) -> bool {
         match (self, value) {
             (Key::DeviceSysctl(_) | Key::Sysctl(_) | Key::Queue(_) | Key::Related(_), None) => false,
@@ -160,12 +160,12 @@ impl Key {
         }
     }
 
-    /// Whether it went with a device of which it was: its settings went along.
+    /// Returns true if the setting has gone with its device.
     pub(in crate::journal) fn is_gone(&self, now: Option<&Value>) -> bool {
         matches!(self, Key::Related(_)) && now.is_none()
     }
 
-    /// What people call it.
+    /// Returns the name as people know it.
     pub(in crate::journal) fn shown(&self, device: &str) -> String {
         match self {
             Key::Feature(name) => format!("feature {name} of {device}"),
@@ -211,23 +211,23 @@ impl Slot {
         }
     }
 
-    /// Whether the kernel makes what is in it.
+    /// Returns true if the kernel makes the routes in this slot.
     pub(in crate::journal) fn is_automatic(&self) -> bool {
         self.automatic.is_some()
     }
 
-    /// Whether the kernel made it to lead to the prefix of an IPv6 address.
+    /// Returns true if the kernel made the route for the prefix of an IPv6 address.
     pub(super) fn is_ipv6_prefix(&self) -> bool {
         let is_unicast = |&(_, kind, _): &(u8, u8, _)| kind == libc::RTN_UNICAST;
         self.ipv6 && self.automatic.as_ref().is_some_and(is_unicast)
     }
 
-    /// Whether it leads to the prefix of this address.
+    /// Returns true if the route leads to the prefix of this address.
     pub(super) fn is_prefix_of(&self, key: &AddressKey) -> bool {
         self.to.contains(key.peer.unwrap_or(key.address))
     }
 
-    /// Whether the kernel made the one in place of the other: to the same destination with another metric.
+    /// Returns true if the kernel made one in place of the other: to the same destination with another metric.
     pub(in crate::journal) fn is_variant_of(&self, other: &Slot) -> bool {
         let key = |slot: &Slot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
         key(self) == key(other) && self.metric != other.metric
@@ -235,7 +235,7 @@ impl Slot {
 }
 
 impl Value {
-    /// Whether both say the same, but for what moves by itself: lifetimes, counters.
+    /// Returns true if both are equal except for what changes by itself: lifetimes, counters.
     pub(in crate::journal) fn same(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Qdisc(a), Value::Qdisc(b)) => qdisc::same(a, b),
@@ -257,19 +257,19 @@ impl Value {
         }
     }
 
-    /// Whether the kernel keeps it up by itself, as it does what routers announce.
+    /// Returns true if the kernel itself maintains the setting, as it does with what routers announce.
     pub(in crate::journal) fn is_the_kernels_own(&self) -> bool {
         match self {
             Value::Address(held) => held.is_the_kernels_own(),
             Value::Routes(routes) => routes.iter().all(routes::is_the_kernels_own),
-            // Another device's: it is nobody's concern here but where we changed it.
+            // A setting of another device matters only if we changed it.
             Value::Of { .. } => true,
             _ => false,
         }
     }
 }
 
-/// Whether two settings read alike; two that are not there do.
+/// Returns true if two settings have the same value, or if both have none.
 pub(in crate::journal) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.same(b),
@@ -277,7 +277,7 @@ pub(in crate::journal) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// "9000", "missing".
+/// Returns a value as text: "9000", "missing".
 pub(in crate::journal) fn shown(value: Option<&Value>) -> String {
     value.map_or_else(|| "missing".into(), Value::shown)
 }

@@ -1,9 +1,10 @@
-//! What a turn can disturb beside its own value: looked at right before the write and once more when what
-//! the write set off has settled; what differs is the write's doing.
+//! Snapshots of the settings that writing a knob can disturb besides that knob: addresses, routes, sysctls, offload
+//! features, queue settings, the qdisc, and settings of related devices. One is taken right before each write and
+//! another once its effects have settled. What differs is attributed to the write, so that restoring can undo it too.
 //!
-//! Traps that this is for: an MTU below 1280 takes every IPv6 address and route of the device with it and
-//! resets accept_ra; taking a link down loses static routes; `tx off` switches eight features; another
-//! number of queues forgets RPS and XPS.
+//! Side effects that this is for: an MTU below 1280 removes every IPv6 address and route of the device and resets
+//! accept_ra; taking a link down loses static routes; `tx off` switches eight features; another number of queues
+//! loses the settings of RPS and XPS.
 
 mod addresses;
 mod after_write;
@@ -33,30 +34,31 @@ pub(super) use put::put;
 #[cfg(test)]
 pub(super) use related::RelatedKey;
 
-/// Settings as they were at one moment, of the kinds that were asked for.
+/// A snapshot: the settings of the requested kinds, as they were at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Seen {
-    /// The kinds that were asked for, as [`word`] names them.
+    /// The requested kinds, as [`word`] names them.
     kinds: BTreeSet<String>,
-    /// Whether the link was running (IFF_RUNNING), and so is expected to run again.
+    /// True if the link was running (IFF_RUNNING), so that it is expected to run again.
     running: bool,
-    /// What other knobs read, by their intents, where that was ours: an offload goes with the one that it needs.
+    /// What other knobs read, by their intents, if that was their original value or ours. An offload goes off with
+    /// the one that it needs.
     pub(super) own: Vec<(u32, String)>,
     #[serde(with = "pairs")]
     items: BTreeMap<Key, Value>,
 }
 
-/// A file under /proc/sys or /sys that the kernel refuses to `operation`.
+/// Returns the error for a file under /proc/sys or /sys on which the kernel refuses `operation`.
 fn cannot(operation: &str, path: &Path, source: io::Error) -> Error {
     Error::Unavailable(format!("cannot {operation} {}: {source}", path.display()))
 }
 
 impl Seen {
-    /// Looks at what `kinds` name, on `device` in this thread's network namespace, and at the slots `also`.
+    /// Reads the settings of `kinds` on `device`, in this thread's network namespace, and the extra slots `also`.
     ///
     /// # Errors
-    /// What cannot be read could not be put back either.
+    /// Returns an error if a setting cannot be read, because it could not be restored either.
     pub(super) fn look(
         kinds: &[Disturbs],
         device: &str,
@@ -88,7 +90,7 @@ impl Seen {
         Seen { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
-    /// With what other knobs read at that moment.
+    /// Adds what other knobs read at that moment.
     pub(super) fn beside(self, own: Vec<(u32, String)>) -> Seen {
         Seen { own, ..self }
     }
@@ -97,7 +99,7 @@ impl Seen {
         self.kinds.contains(&word(kind))
     }
 
-    /// Whether this key's kind was looked at.
+    /// Returns true if the snapshot has this key's kind.
     pub(super) fn is_about(&self, key: &Key) -> bool {
         key.word().is_some_and(|word| self.kinds.contains(&word))
     }
@@ -114,7 +116,8 @@ impl Seen {
         self.items.keys()
     }
 
-    /// Whether it is the route to an IPv6 address's prefix, and no address of the device is in that.
+    /// Returns true if the key is the route to the prefix of an IPv6 address, and no address of the device is in that
+    /// prefix.
     pub(super) fn lacks_address_of(&self, key: &Key) -> bool {
         let Key::Route(slot) = key else { return false };
         let is_in_it = |key: &Key| matches!(key, Key::Address(address) if slot.is_prefix_of(address));
@@ -132,7 +135,7 @@ impl Seen {
             .collect()
     }
 
-    /// The places in routing tables that were occupied.
+    /// Returns the slots of routing tables that were occupied.
     pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
         self.keys().filter_map(|key| match key {
             Key::Route(slot) => Some(slot),
@@ -140,7 +143,7 @@ impl Seen {
         })
     }
 
-    /// Whether the link runs as before, with the same addresses and the same places in routing tables.
+    /// Returns true if the link runs as in `other`, with the same addresses and the same slots of routing tables.
     fn has_all_of(&self, other: &Seen) -> bool {
         let places = |seen: &Seen| -> Vec<Key> {
             seen.keys().filter(|key| matches!(key, Key::Address(_) | Key::Route(_))).cloned().collect()
@@ -148,7 +151,7 @@ impl Seen {
         self.running == other.running && places(self) == places(other)
     }
 
-    /// Whether both say the same, lifetimes of addresses included.
+    /// Returns true if both are equal, including the lifetimes of addresses.
     pub(super) fn same(&self, other: &Seen) -> bool {
         self.kinds == other.kinds
             && self.own == other.own
@@ -177,7 +180,7 @@ fn word(kind: &Disturbs) -> String {
     }
 }
 
-/// A map whose keys are no strings, as a list of pairs.
+/// Serialises a map whose keys are not strings as a list of pairs.
 pub(super) mod pairs {
     use super::BTreeMap;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,12 +1,12 @@
-//! Putting settings back.
+//! Restoring settings of every kind.
 
 use std::collections::BTreeMap;
 
 use super::{Key, Value, addresses, features, qdisc, queues, related, routes, sysctls};
 use crate::Error;
 
-/// Sets each key to its value, or removes it where it has none; all keys are of one stage. What cannot be
-/// set comes back with its reason; whether it lasted is for the next look to see.
+/// Sets each key to its value, or removes it if it has none; all keys are of one stage. Returns what cannot be set,
+/// with the reason. The next snapshot shows whether a value lasted.
 pub(in crate::journal) fn put(
     device: &str,
     todo: &[(&Key, Option<&Value>)],
@@ -41,7 +41,7 @@ pub(in crate::journal) fn put(
             (Key::Address(address), value) => addresses.push((address, *value)),
             (Key::Route(slot), Some(Value::Routes(was))) => routes.push((slot, was.as_slice())),
             (Key::Route(slot), _) => routes.push((slot, [].as_slice())),
-            // A file of /proc/sys or /sys comes and goes with what it belongs to.
+            // A file of /proc/sys or /sys comes and goes with its object.
             _ => {}
         }
     }

@@ -1,18 +1,18 @@
-//! The root queueing discipline of a device.
+//! The root queueing discipline of a device: reading and restoring it.
 
 use landspeed_netlink::{Qdisc, Rtnl};
 
 use super::{Key, Value};
 use crate::Error;
 
-/// Kinds whose options are settings and nothing else, by their `dump` functions in net/sched (Linux 6.12).
-/// Others count there: htb direct_packets_stat, sfq and gred what they marked and dropped, cake with
-/// autorate the rate that it found. Of those kind and handle are compared.
+/// Kinds whose options are only settings, according to their `dump` functions in net/sched (Linux 6.12). The options
+/// of others contain more: htb direct_packets_stat, sfq and gred what they marked and dropped, cake with autorate the
+/// rate that it measured. Of those, only kind, handle and parent are compared.
 const PLAIN: [&str; 8] =
     ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "fq", "fq_codel", "codel", "tbf"];
 
-/// Kind, handle and options of the root. Below it, a multi-queue root has one child a queue, made by the
-/// kernel; the handle of a default qdisc is the kernel's business too.
+/// Returns kind, handle and options of the root. Its children are left out: a multi-queue root has one per queue,
+/// made by the kernel. The handle of a default qdisc is the kernel's choice too.
 pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);

@@ -1,4 +1,5 @@
-//! Settings of a device's queues: who serves them (RPS, XPS) and how much they may hold (BQL).
+//! Settings of a device's queues, reading and restoring them: the processors that serve them (RPS, XPS) and how much
+//! they may hold (BQL).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,7 @@ use landspeed_netlink::Rtnl;
 use super::{Key, Value, cannot, text};
 use crate::Error;
 
-/// Settings of a receive and of a transmit queue; what BQL finds out by itself is not among them.
+/// Settings of a receive and of a transmit queue, without those that BQL computes itself.
 const RX: [&str; 2] = ["rps_cpus", "rps_flow_cnt"];
 const TX: [&str; 6] = [
     "xps_cpus",
@@ -20,7 +21,7 @@ const TX: [&str; 6] = [
     "byte_queue_limits/hold_time",
 ];
 
-/// The queues' folder of a device, once it is sure that /sys speaks of this network namespace's device.
+/// Returns the queues' folder of a device, after checking that /sys shows this network namespace's device.
 fn folder(device: &str) -> Result<PathBuf, Error> {
     let device_folder = Path::new("/sys/class/net").join(device);
     let index = Rtnl::open()?.index_of(device)?;
@@ -33,7 +34,7 @@ fn folder(device: &str) -> Result<PathBuf, Error> {
     }
 }
 
-/// Every queue setting that can be read: "rx-0/rps_cpus".
+/// Returns every queue setting that can be read: "rx-0/rps_cpus".
 pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let folder = folder(device)?;
     let mut all = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     Ok(all)
 }
 
-/// Whether a journal's "rx-0/rps_cpus" is a queue setting.
+/// Returns true if a name in a journal, such as "rx-0/rps_cpus", is that of a queue setting.
 pub(super) fn is_name(name: &str) -> bool {
     let Some((queue, setting)) = name.split_once('/') else { return false };
     let numbered =
@@ -58,7 +59,7 @@ pub(super) fn is_name(name: &str) -> bool {
     (numbered("rx-") && RX.contains(&setting)) || (numbered("tx-") && TX.contains(&setting))
 }
 
-/// Puts back the settings of the queues that there are; what the kernel refuses comes back.
+/// Restores the settings of the queues that exist. Returns what the kernel refused.
 pub(super) fn put(device: &str, was: &BTreeMap<&str, &str>) -> Result<Vec<(String, String)>, Error> {
     Ok(text::put(&folder(device)?, was))
 }

@@ -1,7 +1,8 @@
-//! Devices that the kernel changes along with another: those that stand on it (VLAN, macvlan, ipvlan), the bridge or bond
-//! that it belongs to and what stands on that, and the ports of a bridge or bond. A lower MTU is passed on to them, and
-//! a greater one is not (macvlan_device_event, vlan_device_event and ipvlan_device_event of drivers/net and net/8021q,
-//! Linux 6.12); a bond passes its own on to its ports (bond_change_mtu).
+//! Related devices, which the kernel changes along with another: those that are stacked on it (VLAN, macvlan,
+//! ipvlan), the bridge or bond that it belongs to and the devices on that, and the ports of a bridge or bond. The
+//! kernel passes a lower MTU on to them, and not a greater one (macvlan_device_event, vlan_device_event and
+//! ipvlan_device_event of drivers/net and net/8021q, Linux 6.12); a bond passes its own on to its ports
+//! (bond_change_mtu).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,20 +16,20 @@ use super::{Key, Value, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
-/// The feature that goes off below a device on which it goes off (NETIF_F_UPPER_DISABLES).
+/// The feature that the kernel switches off on lower devices when it goes off on a device (NETIF_F_UPPER_DISABLES).
 const LRO: &str = "rx-lro";
 
 /// A setting of a related device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct RelatedKey {
-    /// The cookie of its network namespace, where that is another one.
+    /// Cookie of the device's network namespace, if that is another one.
     netns: Option<u64>,
     index: u32,
     what: What,
 }
 
-/// In the order in which they are put back.
+/// The setting, in the order of restoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum What {
@@ -45,7 +46,7 @@ impl RelatedKey {
         RelatedKey { netns: None, index, what: What::Mtu }
     }
 
-    /// What people call it.
+    /// Returns the name as people know it.
     pub(super) fn shown(&self) -> &'static str {
         match self.what {
             What::Mtu => "mtu",
@@ -54,7 +55,7 @@ impl RelatedKey {
         }
     }
 
-    /// Whether a journal may hold this value for it.
+    /// Returns true if a journal may contain this value for this key.
     pub(super) fn takes(&self, name: &str, value: &str) -> bool {
         let fits = match self.what {
             What::Lro => ["on", "off"].contains(&value),
@@ -64,7 +65,7 @@ impl RelatedKey {
     }
 }
 
-/// The settings of all that are related to the device, in every network namespace that can be reached.
+/// Returns the settings of all devices that are related to `device`, in every network namespace that can be reached.
 pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let (index, links) = (rtnl.index_of(device)?, rtnl.links()?);
@@ -73,7 +74,7 @@ pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let lower: BTreeSet<u32> = related.into_iter().chain([index]).collect();
     let ours = own_netns()?;
     for (cookie, netns) in elsewhere() {
-        // What cannot be looked at could not be put back either, and is no reason to turn nothing here.
+        // What cannot be read could not be restored either, and is no reason to refuse a write here.
         let there = namespaces::inside(&netns, || items_elsewhere(cookie, &ours, &lower));
         all.extend(there.ok().and_then(Result::ok).unwrap_or_default());
     }
@@ -85,12 +86,14 @@ fn own_netns() -> Result<OwnedFd, Error> {
     Ok(fs::File::open(path).map_err(|e| cannot("open", path, e))?.into())
 }
 
-/// Whether a write to the lower device reaches it: the two ends of a veth pair do not stand on one another.
+/// Returns true if a write to the lower device reaches `link`. The two ends of a veth pair are not stacked on one
+/// another.
 fn stands_on(link: &Link, lower: u32) -> bool {
     link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
 }
 
-/// By their numbers: upwards from the device all that stands on it and on its masters, downwards its own ports.
+/// Returns the indexes of related devices: upwards all that are stacked on the device and on its masters, downwards
+/// its own ports.
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {
@@ -111,7 +114,7 @@ fn closure(from: u32, next: &dyn Fn(u32) -> Vec<u32>) -> BTreeSet<u32> {
     found
 }
 
-/// The other network namespaces that can be reached, by their cookies.
+/// Returns the other network namespaces that can be reached, by their cookies.
 fn elsewhere() -> BTreeMap<u64, OwnedFd> {
     let own = netns_cookie().ok();
     let cookie = |netns: &OwnedFd| namespaces::inside(netns, || netns_cookie().ok()).ok().flatten();
@@ -119,7 +122,8 @@ fn elsewhere() -> BTreeMap<u64, OwnedFd> {
     all.filter(|(cookie, _)| Some(*cookie) != own).collect()
 }
 
-/// Settings of what stands there on one of these devices of this thread's parent, whose namespace is `ours`.
+/// Returns settings of the devices in this thread's namespace that are stacked on the devices `lower` of the
+/// namespace `ours`, and of those related to them.
 fn items_elsewhere(cookie: u64, ours: &OwnedFd, lower: &BTreeSet<u32>) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let Some(nsid) = rtnl.nsid_of(ours.as_fd())? else { return Ok(Vec::new()) };
@@ -162,13 +166,13 @@ fn ipv6_mtu(device: &str) -> PathBuf {
     PathBuf::from(format!("/proc/sys/net/ipv6/conf/{device}/mtu"))
 }
 
-/// Puts back what is still related to the device; what the kernel refuses comes back with its reason.
+/// Restores the settings of devices that are still related. Returns what the kernel refused, with the reason.
 pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(Key, String)>, Error> {
     let now: BTreeMap<Key, Value> = take(device)?.into_iter().collect();
     let mut refused = Vec::new();
     for (key, value) in was {
         let full = Key::Related((*key).clone());
-        // By its own number; the name is the one that it has now.
+        // The key has the device's index; the name is its current one.
         let Some(Value::Of { device, value: is }) = now.get(&full) else { continue };
         let write = || if is == value { Ok(()) } else { write(device, key.what, value) };
         let written = match key.netns.map(namespaces::find) {
@@ -219,7 +223,7 @@ mod tests {
             link(9, "vrf", None, None),
         ];
         let of = |index| related(&links, index).into_iter().collect::<Vec<_>>();
-        // A port of a bridge: the bridge, and what stands on that; not the other ports.
+        // A port of a bridge: the bridge and the devices on it, not the other ports.
         assert_eq!(of(2), [4, 5, 6, 9]);
         assert_eq!(of(5), [6]);
         assert_eq!(of(6), Vec::<u32>::new());

@@ -1,4 +1,4 @@
-//! Routes over a device, in every table.
+//! Routes over a device, in every table: reading and restoring them.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use super::item::Slot;
 use super::{Key, Value};
 use crate::Error;
 
-/// `RTPROT_RA`: what a router announced.
+/// `RTPROT_RA`: the route comes from a router advertisement.
 const ROUTER_ANNOUNCED: u8 = 9;
 
-/// The slots that lead over the device, and those of `also`, each with all of its routes, so that a route
-/// which a daemon moved to another device is seen too.
+/// Returns the slots with routes over the device and the slots `also`, each with all of its routes, so that a route
+/// which a daemon moved to another device is included.
 pub(super) fn take(device: &str, also: &BTreeSet<Slot>) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let index = rtnl.index_of(device)?;
@@ -37,14 +37,14 @@ fn holds(routes: &[Route], route: &Route) -> bool {
     routes.iter().any(|r| r.same_as(route))
 }
 
-/// Whether it comes and goes by itself, with addresses, links and routers.
+/// Returns true if the route comes and goes by itself, with addresses, links and routers.
 pub(super) fn is_the_kernels_own(route: &Route) -> bool {
     route.is_automatic() || route.protocol() == ROUTER_ANNOUNCED
 }
 
-/// Removes from each slot what was not in it, then adds what was. The kernel makes some routes itself from
-/// addresses, if a moment later, and better than it takes them: it gives a local IPv6 route that is added
-/// another metric. They are added only as the last resort.
+/// Removes from each slot the routes that were not in it, then adds those that were. Some routes the kernel makes
+/// itself from addresses, a moment later and more exactly: a local IPv6 route that is added gets another metric.
+/// These are added only as the last resort.
 pub(super) fn put(
     was: &[(&Slot, &[Route])],
     now: &[(Key, Value)],

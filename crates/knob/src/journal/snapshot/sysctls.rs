@@ -1,4 +1,4 @@
-//! Sysctls: those of one device, and single ones that are coupled to a knob.
+//! Sysctls, reading and restoring them: those of one device, and single ones that are coupled to a knob.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use super::{Key, Value, cannot, text};
 use crate::{Disturbs, Error};
 
 const NET: &str = "/proc/sys/net";
-/// The folders with one folder a device.
+/// The folders with one folder per device.
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
-/// Every sysctl of the device that has a value: "ipv6/conf/accept_ra".
+/// Returns every sysctl of the device that has a value: "ipv6/conf/accept_ra".
 pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let mut all = Vec::new();
     for folder in FOLDERS {
@@ -33,7 +33,7 @@ pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     Ok(all)
 }
 
-/// Whether a journal's "ipv6/conf/accept_ra" is a sysctl of a device.
+/// Returns true if a name in a journal, such as "ipv6/conf/accept_ra", is that of a device's sysctl.
 pub(super) fn is_of_device(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     name.rsplit_once('/').is_some_and(|(folder, leaf)| {
@@ -41,7 +41,7 @@ pub(super) fn is_of_device(name: &str) -> bool {
     })
 }
 
-/// Puts back the device's sysctls; what the kernel refuses comes back with its reason.
+/// Restores the device's sysctls. Returns what the kernel refused, with the reason.
 pub(super) fn put_of_device(device: &str, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
     let mut refused = Vec::new();
     for folder in FOLDERS {
@@ -54,12 +54,12 @@ pub(super) fn put_of_device(device: &str, was: &BTreeMap<&str, &str>) -> Vec<(St
     refused
 }
 
-/// "net.ipv4.tcp_wmem" as a path below /proc/sys.
+/// Returns the path of a sysctl like "net.ipv4.tcp_wmem" below /proc/sys.
 fn path_of(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name.replace('.', "/"))
 }
 
-/// The value of a sysctl of the knob table; `None` where this kernel has none.
+/// Returns the value of a sysctl of the knob table, or `None` if this kernel lacks it.
 pub(super) fn take(name: &str) -> Result<Option<String>, Error> {
     let path = path_of(name);
     match fs::exists(&path) {
@@ -72,7 +72,7 @@ pub(super) fn take(name: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// Whether a journal's sysctl is one that the knob's row names.
+/// Returns true if a sysctl in a journal is one that the knob's row names.
 pub(super) fn is_among(name: &str, kinds: &[Disturbs]) -> bool {
     kinds.iter().any(|kind| matches!(kind, Disturbs::Sysctl(listed) if *listed == name))
 }

@@ -7,31 +7,32 @@ use std::path::Path;
 use super::cannot;
 use crate::Error;
 
-/// Longest value: one page, as the kernel's own.
+/// Longest value in bytes: one page, as the kernel's own.
 const MAX_VALUE: usize = 4096;
-/// Settings can depend on one another (two names of one value, limits); this many rounds settle any order.
+/// Number of rounds. Settings can depend on one another (two names of one value, limits); this many rounds settle any
+/// order.
 const ROUNDS: usize = 3;
 
-/// Whether a value of a journal is one line of plain text.
+/// Returns true if a value in a journal is one line of plain text.
 pub(super) fn is_value(value: &str) -> bool {
     value.len() <= MAX_VALUE && value.bytes().all(|b| b == b'\t' || (0x20..0x7f).contains(&b))
 }
 
-/// A setting's value; `None` where it has none that could be written again: absent, write-only, unset.
+/// Returns a setting's value, or `None` if it has none that could be written again: absent, write-only, unset.
 pub(super) fn read(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     is_value(value).then(|| value.to_owned())
 }
 
-/// Writes back what differs below `root`; what the kernel refuses comes back with its reason.
+/// Restores the values below `root` that differ. Returns what the kernel refused, with the reason.
 pub(super) fn put(root: &Path, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
     let differing = || was.iter().filter(|(name, value)| read(&root.join(name)).as_deref() != Some(**value));
     let mut refused: BTreeMap<&str, Error> = BTreeMap::new();
     for _ in 0..ROUNDS {
         for (name, value) in differing() {
             let path = root.join(name);
-            // One write, as the kernel wants it; never creating anything.
+            // One write call, as the kernel requires, which never creates a file.
             let written = fs::OpenOptions::new().write(true).open(&path).and_then(|f| write_once(&f, value));
             if let Err(e) = written {
                 refused.insert(name, cannot("write", &path, e));
