@@ -1,4 +1,5 @@
-//! What all who load BPF programs need: whether this process may, and why the kernel would not.
+//! What every loader of BPF programs needs: a check whether this process may load them, and the reason why the kernel
+//! rejected one.
 
 mod allowed;
 mod complaint;
