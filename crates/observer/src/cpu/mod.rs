@@ -9,7 +9,7 @@
 //! | helpers: the process's other threads, including ended ones | its CPU clock, minus the known threads | exact, ns |
 //! | processes that this one started | their CPU clocks, RUSAGE_CHILDREN | ns, up to one tick late while they run |
 //! | ksoftirqd/N, napi/* | their CPU clocks | ns, up to one tick late while they run |
-//! | idle | /proc/stat; with NO_HZ the kernel records when a core goes idle and wakes | exact, shown in USER_HZ (10 ms) |
+//! | idle | /proc/stat; with NO_HZ the kernel notes when a core goes idle and wakes | exact, shown in USER_HZ (10 ms) |
 //! | user, system, irq, softirq, steal | /proc/stat | see below |
 //!
 //! # Why the kernel's accounting matters
