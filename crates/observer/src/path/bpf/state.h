@@ -13,9 +13,10 @@ struct config {
 	__u32 stride;
 	/* UDP: one datagram in this many is followed. */
 	__u32 one_in;
-	/* The number of the observer's window; entries of `followed` from earlier windows are ignored. */
+	/* The number of the observer's window; entries of path_followed from earlier ones are ignored. */
 	__u32 epoch;
-	/* True if only the flows in `flows` count, and true if fragments without ports may be theirs. */
+	/* `only_flows`: true if only the flows in path_flows count. `fragments`: true if fragments, which
+	 * have no ports, may be theirs. */
 	__u32 only_flows;
 	__u32 fragments;
 	/* The keys of one of those flows, as sent and as received: usually it is the only one, and needs no
@@ -83,7 +84,7 @@ struct counts {
 	__u64 of[COUNTS];
 };
 
-/* What one processor is working on. Keys are addresses or `followed` keys; 0 means none. */
+/* What one processor is working on: addresses, or keys of path_followed; 0 means none. */
 struct here {
 	__u64 queued;
 	__u64 queued_key;
