@@ -1,5 +1,4 @@
-//! What every loader of BPF programs needs: a check whether this process may load them, and the reason why the kernel
-//! rejected one.
+//! Checks whether this process may load BPF programs, and keeps the reason why the kernel rejected one.
 
 mod allowed;
 mod complaint;

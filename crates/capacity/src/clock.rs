@@ -8,8 +8,8 @@ use crate::{Budget, Error, Files};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// How long a core is kept busy before its clock is read: a governor raises the clock of a busy core within a few of
-/// its sampling periods.
+/// The time for which a core is kept busy before its clock is read: a governor raises the clock of a busy core within
+/// a few of its sampling periods.
 const BUSY: Duration = Duration::from_millis(30);
 
 #[derive(Debug, Clone, PartialEq, Default)]

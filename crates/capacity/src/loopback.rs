@@ -10,7 +10,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use crate::cores::{on_core, pin};
 use crate::{Budget, Cores, Error};
 
-/// How long the flow runs before the window opens, so that the congestion window has grown.
+/// The time that the flow runs before the window opens, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
 
 /// The longest that a read or a write may block.

@@ -31,7 +31,7 @@ impl Lane {
     }
 }
 
-/// What the caller has to do with a frame.
+/// The caller's remaining task for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
     /// Nothing: the frame is under way, or was dropped.

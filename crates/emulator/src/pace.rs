@@ -11,7 +11,7 @@ use super::trace::{Follower, Trace};
 /// Nanoseconds in a second times bits in a byte: the time of one byte on a line of one bit a second.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// What waits in the queue, including the packet on the line.
+/// The contents of the queue, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Waiting {
     pub(super) packets: u64,

@@ -69,7 +69,7 @@ pub struct WanSpec {
     pub(super) pairs: u8,
 }
 
-/// How long segments are held back by default: over 80 segments of 1500 bytes at 1 Gb/s.
+/// The time for which segments are held back by default: over 80 segments of 1500 bytes at 1 Gb/s.
 const REORDER_DELAY: Nanos = Nanos::millis(1);
 pub(super) const SEED: u64 = 1;
 /// The least bytes of a queue in units of the bandwidth-delay product: one packet of a host with segmentation

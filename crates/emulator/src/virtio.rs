@@ -12,7 +12,7 @@ const GSO_UDP_L4: u8 = 5;
 /// A bit beside the type: CWR is for the first segment only.
 const GSO_ECN: u8 = 0x80;
 
-/// What is left to do on a frame.
+/// The work that is left to do on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Virtio {
     flags: u8,

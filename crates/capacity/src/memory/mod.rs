@@ -30,7 +30,7 @@ const REPETITIONS: u32 = 11;
 /// The fewest counted repetitions (those after the first) that make a figure.
 const LEAST: u32 = 3;
 
-/// One part in this many of the time is spent on touching memory, to learn how much of it the time allows.
+/// The reciprocal of the share of the time that is spent touching memory, to learn how much of it the time allows.
 const TOUCHING: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]

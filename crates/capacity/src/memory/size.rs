@@ -17,7 +17,7 @@ const LEAST: Bytes = Bytes(8_000_000);
 /// The size of each array if the host does not report its caches: four times 64 MiB.
 const UNKNOWN: Bytes = Bytes::mib(256);
 
-/// The three arrays together take at most one part in this many of the free memory.
+/// The reciprocal of the share of the free memory that the three arrays may take together.
 const PART: u64 = 4;
 
 /// Bytes of memory that are touched between two readings of the clock.

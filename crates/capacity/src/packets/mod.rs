@@ -36,7 +36,7 @@ pub(crate) struct Plan<'a> {
     pub core: u32,
     /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
     pub sizes: &'a [Bytes],
-    /// How long each figure is measured.
+    /// The duration of each measurement.
     pub time: Duration,
     /// True to repeat each figure beside a busy loop on the same core.
     pub loaded: bool,

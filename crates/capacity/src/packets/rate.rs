@@ -8,7 +8,7 @@ use super::{Handed, Plan, Source};
 use crate::cores::pin;
 use crate::{Budget, Error};
 
-/// How long a source runs before it is measured, so that caches and branch predictors are warm.
+/// The time that a source runs before it is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
 
 /// The least time of a measurement beside a load: the scheduler's turns, a few milliseconds each, must average out.

@@ -15,8 +15,8 @@ use super::usersyms::Programs;
 /// The most stacks that a profile keeps: over ten seconds at 1 kHz they hold at least nine of ten samples.
 const MOST_STACKS: usize = 400;
 
-/// What sampling costs the flows that it samples, as tests/path/cost.rs measured it: interleaved, with the samplers
-/// of both hosts of a lab on two shared processors.
+/// The cost of sampling for the flows that are sampled, as tests/path/cost.rs measured it: interleaved, with the
+/// samplers of both hosts of a lab on two shared processors.
 const OWN_COST: &str = "sampling costs something itself, in no class: bytes per CPU-second with it over without were \
                         0.93 [0.90, 0.96] in a lab without offloads, 0.98 [0.94, 1.01] with them";
 

@@ -12,7 +12,7 @@ const TEXT: &str = include_str!("classes.txt");
 pub(super) static RULES: LazyLock<Rules> =
     LazyLock::new(|| Rules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
 
-/// What a symbol means for the sample that contains it.
+/// The meaning of a symbol for the sample that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Rule {
     /// The sample belongs to this class.

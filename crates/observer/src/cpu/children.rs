@@ -9,7 +9,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::clock::Clock;
 use crate::procfile::{self, Stat};
 
-/// How often the times are read at most, until no child has ended between two readings.
+/// The most times that the run times are read, until no child has ended between two readings.
 const LOOKS: usize = 3;
 
 /// Returns the run time of all descendants until now. Living ones are up to a tick late, and ended ones count once

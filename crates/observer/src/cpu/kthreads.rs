@@ -13,7 +13,7 @@ const KTHREADD: u32 = 2;
 pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is visible from this PID namespace; \
      run the agent outside of the container";
 
-/// How a kernel thread processes packets.
+/// The way in which a kernel thread processes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carrier {
     /// ksoftirqd: runs deferred softirqs.

@@ -15,7 +15,7 @@ use crate::sockets::{Found, MOST_FLOWS, Owners, Wanted, inodes_of, select};
 use crate::window::OpenWindow;
 use crate::{Error, Scene};
 
-/// Listing all sockets of a host may take one part in this many of the time, however expensive it is on this host.
+/// The reciprocal of the share of the time that listing all sockets may take, however expensive it is on this host.
 const LIST_SHARE: u32 = 20;
 
 pub(super) struct Window {

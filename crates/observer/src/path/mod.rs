@@ -2,8 +2,9 @@
 //!
 //! BPF programs on the network stack's tracepoints follow a sample of the packets: from the send call through the
 //! qdisc and the driver, and from the device layer through the transport and the socket to the application. They
-//! count what happens to packets and keep histograms in the kernel. They are attached for only 30 ms in every second,
-//! because even an empty program costs some percent of a packet's processing time while it is attached.
+//! count what happens to packets and keep histograms in the kernel. They are attached for 30 ms at a time and at most
+//! 2 % of the time, because even an empty program costs some percent of a packet's processing time while it is
+//! attached.
 
 mod aim;
 mod load;

@@ -14,18 +14,18 @@ use super::tracer::Ask;
 use super::turn::Turn;
 use crate::Error;
 
-/// How long programs are attached at a time. Attaching and detaching them costs some four milliseconds of processor
-/// time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever seen.
+/// The time for which programs are attached each time. Attaching and detaching them costs some four milliseconds of
+/// processor time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever seen.
 const ATTACHED: Duration = Duration::from_millis(30);
-/// One part in this many of the time, programs may be attached on a machine. Attached all the time, they made a
-/// packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs), and
-/// attaching adds its milliseconds; with this share, about a percent remains.
+/// The reciprocal of the share of the time for which programs may be attached on a machine. Attached all the time,
+/// they made a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs),
+/// and attaching adds its milliseconds; with this share, about a percent remains.
 const SHARE: u32 = 50;
 /// The longest time for which a tracer that had the turn leaves it to others.
 const AFTER_YOU: Duration = Duration::from_millis(20);
-/// How long programs are first attached until the size of segments, and so which of them to follow, is known.
+/// The time after the first attachment at which the size of segments, and so which of them to follow, is known.
 const LEARN: Duration = Duration::from_millis(2);
-/// One packet of a flow in this many is followed.
+/// The sampling ratio: one packet of a flow in `ONE_IN` is followed.
 const ONE_IN: u32 = 16;
 /// Bytes of the headers of IPv6 and TCP with timestamps: a full segment's payload is the MTU minus this, or a little
 /// more.

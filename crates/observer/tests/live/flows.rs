@@ -1,4 +1,4 @@
-//! What the observers of flows see of real faults, over loopback in separate namespaces.
+//! Tests what the observers of flows report about real faults, over loopback in separate namespaces.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,4 @@
-//! What is seen without root: the own sockets fully, other users' without their process, which a note reports.
+//! Tests what is reported without root: the own sockets fully, other users' without their process, with a note.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;

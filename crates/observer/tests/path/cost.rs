@@ -18,7 +18,8 @@ use crate::lab::{Lab, Transfer};
 
 /// Enough blocks that an interval of two percent either way is likely on a shared machine.
 const BLOCKS: usize = 40;
-/// Of the order of the 10 s that `explain` watches for: opening a window costs the same, however long it is.
+/// The length of a trial. It is of the order of the 10 s that `explain` watches for, because opening a window costs
+/// the same however long it is.
 const TRIAL: Duration = Duration::from_secs(4);
 
 #[test]

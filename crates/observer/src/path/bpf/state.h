@@ -11,7 +11,7 @@ struct config {
 	/* TCP: the segment that holds a byte whose sequence number is a multiple of this is followed. It is
 	 * odd, so that it visits all offsets of the application's writes, which are often powers of two. */
 	__u32 stride;
-	/* UDP: one datagram in this many is followed. */
+	/* UDP: one datagram in `one_in` is followed. */
 	__u32 one_in;
 	/* The number of the observer's window; entries of path_followed from earlier ones are ignored. */
 	__u32 epoch;
