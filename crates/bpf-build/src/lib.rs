@@ -1,4 +1,4 @@
-//! //! Compiles BPF objects from C sources with clang, for build scripts.
+//! Compiles BPF objects from C sources with clang, for build scripts.
 //!
 //! It has no dependencies. libbpf-cargo would build forty more crates, and libbpf twice (docs/decisions/0008).
 
