@@ -73,7 +73,7 @@ pub(super) struct Path {
     reorder: (f64, Random),
     held_for: Nanos,
     duplicate: (f64, Random),
-    /// When the last segment that was not held back arrives.
+    /// The latest arrival so far, without the extra time of held segments.
     last: Nanos,
 }
 

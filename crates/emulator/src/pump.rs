@@ -57,7 +57,7 @@ impl Pump {
             let taken = self.take(&mut inbox, &mut arrivals)?;
             let given = self.release()?;
             if taken > 0 {
-                // The kernel drops frames only while others wait, so that checking here misses no drop.
+                // The kernel drops frames only while others wait, so checking here misses no drop.
                 count(&self.counters.missed, self.from.missed());
             }
             match (taken, given) {
