@@ -1,4 +1,4 @@
-//! For build scripts: a BPF object from a C source, by clang.
+//! Compiles BPF objects from C sources with clang, for build scripts.
 //!
 //! It has no dependencies. libbpf-cargo would build forty more crates, and libbpf twice (docs/decisions/0008).
 
@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles `source` into `OUT_DIR/NAME.bpf.o`, with more arguments for clang. The crate whose build script calls it depends on
-/// libbpf-rs, which says where libbpf's headers are.
+/// Compiles `source` into `OUT_DIR/NAME.bpf.o`, with the additional clang arguments `more`. The crate whose build
+/// script calls this must depend on libbpf-rs, which passes the path of libbpf's headers to build scripts.
 ///
 /// # Panics
-/// Where clang is missing or refuses the source, which ends the build with what it said.
+/// Panics if clang is missing or rejects the source, so that the build ends with clang's message.
 pub fn compile(source: &Path, name: &str, more: &[&str]) {
     let object = PathBuf::from(of("OUT_DIR")).join(format!("{name}.bpf.o"));
     let arch = match of("CARGO_CFG_TARGET_ARCH").to_string_lossy().as_ref() {
@@ -19,10 +19,10 @@ pub fn compile(source: &Path, name: &str, more: &[&str]) {
         "aarch64" => "arm64".to_owned(),
         other => other.to_owned(),
     };
-    // -g gives the types for maps and CO-RE; v3 has 32-bit jumps and arithmetic (Linux 5.1).
+    // -g emits the types that maps and CO-RE need; v3 has 32-bit jumps and arithmetic (Linux 5.1).
     let mut clang = Command::new("clang");
     clang.args(["--target=bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fno-stack-protector"]);
-    // Set by libbpf-sys: where it installed its own headers.
+    // libbpf-sys sets DEP_BPF_INCLUDE to the folder in which it installed its headers.
     clang.arg(format!("-D__TARGET_ARCH_{arch}")).arg("-I").arg(of("DEP_BPF_INCLUDE"));
     clang.args(more).arg("-c").arg(source).arg("-o").arg(object);
     match clang.status() {
@@ -33,7 +33,7 @@ pub fn compile(source: &Path, name: &str, more: &[&str]) {
     }
 }
 
-/// What cargo sets for a build script.
+/// Returns a variable that cargo sets for every build script.
 fn of(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
 }

@@ -1,17 +1,17 @@
-//! Whether this process may load BPF programs on this host; the reason and the remedy where not.
+//! Checks whether this process may load BPF programs on this host, and gives the reason and the remedy if not.
 
 use std::io;
 
 use libbpf_rs::{MapHandle, MapType, libbpf_sys};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// The kernel's own types, without which no program can be fitted to it.
+/// The kernel's own types. Without them no CO-RE program can be adapted to the running kernel.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Whether this thread holds `needed`, the kernel tells its types, and bpf() answers. Changes nothing, leaves nothing
-/// behind.
+/// Checks that this thread holds the capabilities `needed`, that the kernel exports its types, and that bpf() works.
+/// Changes nothing and leaves nothing behind.
 ///
 /// # Errors
-/// The reason, with the remedy.
+/// Returns the reason, with the remedy, if one of these does not hold.
 pub fn allowed(needed: CapabilitySet) -> Result<(), String> {
     let held =
         capabilities(None).map_err(|error| format!("cannot read this thread's capabilities: {error}"))?;
@@ -26,7 +26,7 @@ pub fn allowed(needed: CapabilitySet) -> Result<(), String> {
 }
 
 fn capable(held: CapabilitySet, needed: CapabilitySet) -> Result<(), String> {
-    // CAP_SYS_ADMIN held all the others before Linux 5.8, and still does.
+    // CAP_SYS_ADMIN included all the others before Linux 5.8, and still does.
     let missing =
         if held.contains(CapabilitySet::SYS_ADMIN) { CapabilitySet::empty() } else { needed - held };
     if missing.is_empty() {
@@ -36,7 +36,7 @@ fn capable(held: CapabilitySet, needed: CapabilitySet) -> Result<(), String> {
     Err(format!("{} is missing: run landspeed as root, or give it that capability", missing.join(" and ")))
 }
 
-/// Makes the smallest map there is, and lets it go.
+/// Creates the smallest possible map and closes it.
 fn try_bpf() -> io::Result<()> {
     let options = libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,

@@ -1,21 +1,22 @@
-//! What libbpf and the kernel's verifier say about programs that do not load.
+//! Keeps the messages of libbpf and of the kernel's verifier about programs that fail to load.
 
 use std::cell::RefCell;
 
 use libbpf_rs::PrintLevel;
 
 thread_local! {
-    /// libbpf speaks on the thread that calls it.
+    /// The first message on this thread since [`listen`]. libbpf prints on the thread that calls it.
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From now on libbpf says nothing on standard error; what it says of a failure is kept for [`take`].
+/// Stops libbpf from printing to standard error. From now on, this thread's first failure message is kept for
+/// [`take`].
 pub fn listen() {
     HEARD.take();
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
 }
 
-/// What it complained of first on this thread since [`listen`].
+/// Returns the first failure message on this thread since [`listen`].
 pub fn take() -> Option<String> {
     HEARD.take()
 }
@@ -26,13 +27,13 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// The program and the verifier's last word of a load log, which may be thousands of lines long. Of other
-/// messages, which are one line, that line.
+/// Extracts the essence of a message: from a verifier log, which may be thousands of lines long, the program's name
+/// and the verifier's last line; a message of one line, as it is.
 fn gist(text: &str) -> Option<String> {
     let lines: Vec<_> = text.trim().lines().collect();
     let first = lines.first()?.trim_start_matches("libbpf: ");
     let Some(end) = lines.iter().position(|line| line.starts_with("processed ")) else {
-        // "BPF program load failed" comes before the log that says why.
+        // The message "BPF program load failed" precedes the log that gives the reason.
         return (lines.len() == 1 && !first.contains("BPF program load failed")).then(|| first.to_owned());
     };
     let program = first.split(": --").next()?;

@@ -1,4 +1,4 @@
-//! What all who load BPF programs need: whether this process may, and why the kernel would not.
+//! Checks whether this process may load BPF programs, and keeps the reason why the kernel rejected one.
 
 mod allowed;
 mod complaint;

@@ -1,9 +1,9 @@
-//! How long a measurement may take.
+//! The time limit of a measurement.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A moment to be done by, and a question whether somebody wants an end before that.
+/// A deadline, and a callback that reports an earlier cancellation.
 #[derive(Clone, Copy)]
 pub(crate) struct Budget<'a> {
     until: Instant,
@@ -11,12 +11,12 @@ pub(crate) struct Budget<'a> {
 }
 
 impl<'a> Budget<'a> {
-    /// From now on for `time`; `cancelled` is asked every few milliseconds, from any thread.
+    /// Starts a budget of `time` from now. `cancelled` is called every few milliseconds, from any thread.
     pub(crate) fn new(time: Duration, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Budget { until: Instant::now() + time, cancelled }
     }
 
-    /// At most `time` of what is left.
+    /// Returns a budget of at most `time`, within what is left of this one.
     pub(crate) fn part(&self, time: Duration) -> Self {
         Budget { until: self.until.min(Instant::now() + time), ..*self }
     }

@@ -1,4 +1,4 @@
-//! The processor's clock.
+//! The processor's clock frequency.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -8,19 +8,20 @@ use crate::{Budget, Error, Files};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// A governor raises the clock of a busy core within a few of its sampling periods.
+/// The time for which a core is kept busy before its clock is read: a governor raises the clock of a busy core within
+/// a few of its sampling periods.
 const BUSY: Duration = Duration::from_millis(30);
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Clock {
-    /// Cycles per second as it stands.
+    /// The current frequency, in cycles per second.
     pub hz: Option<f64>,
     pub most_hz: Option<f64>,
-    /// cpufreq governor, empty where there is none.
+    /// The cpufreq governor; empty if there is none.
     pub governor: String,
 }
 
-/// The clock of a core that has been busy for 30 ms: an idle one's says nothing.
+/// Reads the clock of a core after keeping it busy for 30 ms, because the clock of an idle core means nothing.
 pub(crate) fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Error> {
     on_core(core, || {
         let until = Instant::now() + BUSY;
@@ -31,8 +32,8 @@ pub(crate) fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Cloc
     })
 }
 
-/// The clock as it stands: from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or /proc/cpuinfo where
-/// the kernel does not govern it, as in most virtual machines.
+/// Reads the current clock: from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or from /proc/cpuinfo where the
+/// kernel does not govern the clock, as in most virtual machines.
 pub(crate) fn read(files: &Files, core: u32) -> Clock {
     let of = |name: &str| format!("{CPU}/cpu{core}/cpufreq/{name}");
     let khz = |name: &str| files.number::<f64>(of(name)).map(|khz| khz * 1e3);
@@ -43,7 +44,7 @@ pub(crate) fn read(files: &Files, core: u32) -> Clock {
     }
 }
 
-/// "cpu MHz" of the processor with this number.
+/// Returns "cpu MHz" of processor `core`, in Hz.
 fn of_cpuinfo(text: &str, core: u32) -> Option<f64> {
     let mut mine = false;
     for line in text.lines() {

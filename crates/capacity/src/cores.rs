@@ -1,4 +1,4 @@
-//! Processors that this process may run on, their caches, and threads that stay on one of them.
+//! The processors that this process may run on, their caches, and threads that are pinned to one of them.
 
 use landspeed_units::cpu_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -9,17 +9,18 @@ const CPU: &str = "sys/devices/system/cpu";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cores {
-    /// One processor a physical core, lowest numbers first, of those that this process may use.
+    /// One processor per physical core among those that this process may use, in ascending order.
     pub all: Vec<u32>,
-    /// The one that single-core measurements run on.
+    /// The processor that single-core measurements run on.
     pub one: u32,
 }
 
 impl Cores {
-    /// Of this process; `one` is the first on NUMA node `node`, or the first at all.
+    /// Returns the cores that this process may use. `one` is the first of them on NUMA node `node`, or the first of
+    /// all.
     ///
     /// # Errors
-    /// Where the kernel does not tell this process's affinity.
+    /// Returns an error if the process's affinity cannot be read, or if it may use no core.
     pub(crate) fn allowed(files: &Files, node: Option<u32>) -> Result<Self, Error> {
         let set = sched_getaffinity(None)
             .map_err(|error| Error::io("read the affinity of", "this process", error))?;
@@ -34,20 +35,20 @@ impl Cores {
         Some(Cores { one: near.or(all.first().copied())?, all })
     }
 
-    /// Another core than `one`, where there is one.
+    /// Returns a core other than `one`, if there is one.
     pub(crate) fn other(&self) -> Option<u32> {
         self.all.iter().copied().find(|&core| core != self.one)
     }
 }
 
-/// Whether `cpu` is the lowest allowed one of its physical core's threads.
+/// Returns true if `cpu` is the lowest allowed hardware thread of its physical core.
 fn leads(files: &Files, cpu: u32, allowed: &[u32]) -> bool {
     let siblings = files.word(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
     let siblings = siblings.and_then(|list| cpu_list(&list)).unwrap_or_default();
     siblings.iter().filter(|other| allowed.contains(other)).all(|&other| cpu <= other)
 }
 
-/// NUMA node of a processor: its folder holds a link named after it.
+/// Returns the NUMA node of a processor. The processor's folder in sysfs holds a link that is named after the node.
 pub(crate) fn node_of(files: &Files, cpu: u32) -> Option<u32> {
     let names = files.names(format!("{CPU}/cpu{cpu}"));
     names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
@@ -60,7 +61,7 @@ pub(crate) struct Cache {
     shared: Vec<u32>,
 }
 
-/// Data and unified caches of one processor, nearest first.
+/// Returns the data and unified caches of one processor, nearest first.
 pub(crate) fn caches(files: &Files, cpu: u32) -> Vec<Cache> {
     let folder = format!("{CPU}/cpu{cpu}/cache");
     let mut caches: Vec<Cache> = files
@@ -85,7 +86,7 @@ fn cache(files: &Files, folder: &str, cpu: u32) -> Option<Cache> {
     })
 }
 
-/// "32768K", as sysfs prints it.
+/// Parses a cache size as sysfs prints it: "32768K".
 fn size_of_cache(text: &str) -> Option<u64> {
     let scale = |suffix, unit: u64| {
         text.strip_suffix(suffix).and_then(|n| n.parse::<u64>().ok()).and_then(|n| n.checked_mul(unit))
@@ -93,7 +94,8 @@ fn size_of_cache(text: &str) -> Option<u64> {
     scale('K', 1 << 10).or_else(|| scale('M', 1 << 20)).or_else(|| text.parse().ok())
 }
 
-/// Sum of the distinct last-level caches that `cores` use; `None` where the host does not tell.
+/// Returns the total size of the distinct last-level caches that `cores` use; `None` if the host does not report
+/// them.
 pub(crate) fn last_level_bytes(files: &Files, cores: &[u32]) -> Option<u64> {
     let mut seen: Vec<Cache> = Vec::new();
     for &core in cores {
@@ -105,7 +107,7 @@ pub(crate) fn last_level_bytes(files: &Files, cores: &[u32]) -> Option<u64> {
     (!seen.is_empty()).then(|| seen.iter().map(|cache| cache.bytes).sum())
 }
 
-/// Keeps the calling thread on one core.
+/// Pins the calling thread to one core.
 pub(crate) fn pin(core: u32) -> Result<(), Error> {
     let refused = |error: std::io::Error| Error::io("pin a thread to", format!("core {core}"), error);
     if core as usize >= CpuSet::MAX_CPU {
@@ -116,7 +118,7 @@ pub(crate) fn pin(core: u32) -> Result<(), Error> {
     sched_setaffinity(None, &set).map_err(|error| refused(error.into()))
 }
 
-/// Runs `work` in a thread of its own on `core`; a panic in it goes on here.
+/// Runs `work` in a new thread on `core`. A panic in it is propagated to the caller.
 pub(crate) fn on_core<T: Send>(
     core: u32,
     work: impl FnOnce() -> Result<T, Error> + Send,
@@ -132,7 +134,8 @@ mod tests {
     use super::*;
     use crate::files::tests::write;
 
-    /// Four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1, an L3 each.
+    /// Builds four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1, with one L3
+    /// each.
     fn two_sockets(root: &Path) {
         for cpu in 0..4 {
             let folder = format!("sys/devices/system/cpu/cpu{cpu}");
@@ -163,7 +166,7 @@ mod tests {
         let all = [0, 1, 2, 3];
         assert_eq!(Cores::of(&files, &all, None), Some(Cores { all: vec![0, 1], one: 0 }));
         assert_eq!(Cores::of(&files, &all, Some(1)), Some(Cores { all: vec![0, 1], one: 1 }));
-        // Where the lower sibling may not be used, the other stands for the core.
+        // If the lower sibling may not be used, the other one represents the core.
         assert_eq!(Cores::of(&files, &[2, 3], Some(7)), Some(Cores { all: vec![2, 3], one: 2 }));
         assert_eq!(Cores::of(&files, &[], None), None);
     }

@@ -2,25 +2,25 @@
 
 use std::io;
 
-/// A measurement that did not come about. It costs its own figures, never the others:
-/// [`measure`](crate::measure) turns it into a note.
+/// A measurement that failed. Only its own figures are missing then: [`measure`](crate::measure) turns the error into
+/// a note.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("cannot {operation} {object}: {source}")]
     Io {
-        /// "send to", "pin a thread to".
+        /// The operation: "send to", "pin a thread to".
         operation: &'static str,
         /// The device, core or file.
         object: String,
         source: io::Error,
     },
-    /// The kernel refused something about a link or an address.
+    /// The kernel refused a netlink request about a link or an address.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
     /// A condition of the measurement does not hold.
     #[error("{0}")]
     Unable(String),
-    /// The arrays of STREAM do not hold what the four kernels must have left there.
+    /// STREAM's arrays do not hold the values that the four kernels must leave in them.
     #[error(
         "STREAM's arrays are wrong after {repetitions} repetitions (relative error {error:.1e}): its rates \
          are void; check this host's memory"
@@ -28,10 +28,10 @@ pub(crate) enum Error {
     Wrong {
         /// How often the four kernels ran.
         repetitions: u32,
-        /// Largest relative error of the three arrays' means.
+        /// The largest relative error of the three arrays' means.
         error: f64,
     },
-    /// The time was over, or somebody asked for an end, before there was a figure.
+    /// The time was over, or the measurement was cancelled, before there was a figure.
     #[error("no time was left to {0}")]
     Late(&'static str),
 }

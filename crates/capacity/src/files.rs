@@ -1,13 +1,14 @@
-//! Small files of /proc and /sys, below a root that tests may choose.
+//! Small files of /proc and /sys, below a root that tests can choose.
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// No file that is read here comes near this; a longer one (a driver gone wrong) is cut.
+/// The most bytes that are read of one file. No expected file comes near this; a longer one (a faulty driver's) is
+/// cut.
 const LIMIT: u64 = 1 << 20;
 
-/// Where /proc and /sys are.
+/// A tree of files that contains /proc and /sys.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     root: PathBuf,
@@ -20,18 +21,17 @@ impl Default for Files {
 }
 
 impl Files {
-    /// A tree with `proc` and `sys` in it.
+    /// Returns the tree whose `proc` and `sys` are below `root`.
     pub(crate) fn below(root: impl Into<PathBuf>) -> Self {
         Files { root: root.into() }
     }
 
-    /// `path` ("sys/class/net") in this tree.
+    /// Returns the full path of `path` ("sys/class/net") in this tree.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root.join(path)
     }
 
-    /// The file without the white space around its contents; `None` where it is absent, unreadable or
-    /// empty.
+    /// Returns a file's contents without surrounding white space; `None` if it is absent, unreadable or empty.
     pub(crate) fn word(&self, path: impl AsRef<Path>) -> Option<String> {
         word(&self.path(path))
     }
@@ -40,7 +40,7 @@ impl Files {
         self.word(path)?.parse().ok()
     }
 
-    /// Names in a folder, sorted; none where there is no such folder.
+    /// Returns the names in a folder, sorted; none if the folder does not exist.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let entries = fs::read_dir(self.path(path)).into_iter().flatten();
         let mut names: Vec<String> =
@@ -50,7 +50,7 @@ impl Files {
     }
 }
 
-/// See [`Files::word`].
+/// Returns a file's contents without surrounding white space; `None` if it is absent, unreadable or empty.
 pub(crate) fn word(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(LIMIT).read_to_end(&mut bytes).ok()?;
@@ -63,7 +63,7 @@ pub(crate) fn word(path: &Path) -> Option<String> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Writes a file of a tree, and the folders above it.
+    /// Writes a file of a tree, and creates the folders above it.
     pub(crate) fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! TCP over loopback: what the stack itself carries between two cores, without driver and link.
+//! TCP over loopback: what the stack alone carries between two cores, without driver and link.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -10,18 +10,19 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use crate::cores::{on_core, pin};
 use crate::{Budget, Cores, Error};
 
-/// The window ramps up.
+/// The time that the flow runs before the window opens, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
 
-/// Longest that a call may block.
+/// The longest that a read or a write may block.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Bytes of each write and at most of each read.
+/// Bytes of each write; `READ` is the most bytes of each read.
 const WRITE: usize = 128 << 10;
 const READ: usize = 256 << 10;
 
-/// Goodput of one flow over 127.0.0.1 during `time`, sender on `cores.one`, receiver on another core where
-/// there is one, in the calling thread's network namespace. Loopback is not brought up if it is down.
+/// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The
+/// sender runs on `cores.one`, the receiver on another core if there is one. Loopback is not brought up if it is
+/// down.
 pub(crate) fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
     if !Rtnl::open()?.link("lo")?.up {
         return Err(Error::Unable(
@@ -37,9 +38,9 @@ pub(crate) fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<
     let other = cores.other().unwrap_or(cores.one);
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| pin(cores.one).and_then(|()| send(sender)));
-        // In a thread of its own: this one keeps its affinity.
+        // A separate thread, so that this one keeps its affinity.
         let received = on_core(other, || receive(&receiver, time, budget));
-        // Whatever happened, the sender gets an error and ends.
+        // On every outcome the sender gets an error and ends.
         let _ = receiver.shutdown(Shutdown::Both);
         drop(receiver);
         let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -56,7 +57,7 @@ fn pair() -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((sender, receiver))
 }
 
-/// The connection that was just made; others' are dropped, a few at most.
+/// Accepts the connection that `sender` made; a few connections of others are dropped.
 fn accept_from(listener: &TcpListener, sender: &TcpStream) -> std::io::Result<TcpStream> {
     for _ in 0..16 {
         let (stream, peer) = listener.accept()?;

@@ -1,4 +1,4 @@
-//! All parts, one after the other.
+//! Measures all parts of a host, one after the other.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use landspeed_record::HostLimits;
 
 use crate::{Budget, Cores, Error, Files, clock, link, loopback, memory, packets, passes};
 
-/// The whole may take this long; what does not fit becomes a note.
+/// The longest that the whole measurement may take; a part that does not fit becomes a note.
 pub const TIME: Duration = Duration::from_secs(9);
-/// The most that each part may take, so that one that is slow here leaves the others their time.
+/// The longest that each part may take, so that one that is slow on this host leaves the others their time.
 const MEMORY: Duration = Duration::from_millis(2000);
 const PASSES: Duration = Duration::from_millis(2000);
 const LOOPBACK: Duration = Duration::from_millis(1500);
 const PACKETS: Duration = Duration::from_millis(3000);
 
-/// Measures this host, in the calling thread's network namespace, with `link` as the link towards the
-/// peer. Takes 5 to 8 seconds on two cores, in threads of its own; the parts run in turn, since they would
-/// disturb each other, and nothing else should run meanwhile.
+/// Measures this host, in the calling thread's network namespace, with `link` as the link towards the peer. Takes 5
+/// to 8 seconds on two cores, in threads that it starts. The parts run one after the other because they would disturb
+/// each other; nothing else should run during this time.
 ///
-/// `cancelled` is asked every few milliseconds, from any of the threads.
+/// `cancelled` is called every few milliseconds, from any of the threads.
 pub fn measure(link: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
     let files = Files::default();
     let budget = Budget::new(TIME, cancelled);
@@ -64,7 +64,7 @@ impl Parts<'_> {
         }
     }
 
-    /// On one core, and on all where there are several.
+    /// Measures memory on one core, and on all if there are several.
     fn memory(&self, found: &mut HostLimits) {
         let one = [self.cores.one];
         let all = (self.cores.all.len() > 1).then_some(&self.cores.all[..]);
@@ -103,7 +103,7 @@ impl Parts<'_> {
     }
 }
 
-/// The figure, or a note that says why there is none.
+/// Returns the figure, or adds a note with the reason why there is none.
 fn noted<T>(figure: Result<T, Error>, what: &str, found: &mut HostLimits) -> Option<T> {
     figure.map_err(|error| found.notes.push(format!("{what}: {error}"))).ok()
 }

@@ -1,4 +1,4 @@
-//! Many frames in one system call.
+//! Receives and sends many frames in one system call.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,16 +7,16 @@ use super::ring::Due;
 use super::socket::{Socket, is_gone};
 use super::virtio::VIRTIO_LEN;
 
-/// Frames taken or given in one call.
+/// The most frames that are received or sent in one call.
 pub(super) const BATCH: usize = 32;
-/// The largest frame that a link can be told to make ("BIG TCP": GSO_MAX_SIZE, eight times 64 KiB), and
-/// its headers' room.
+/// Bytes of the largest frame that a link can be configured to produce ("BIG TCP": GSO_MAX_SIZE, eight times 64 KiB),
+/// with room for its headers.
 const LARGEST: usize = VIRTIO_LEN + 8 * 65_536 + 256;
 
-/// Control data of one message: a time, in words that are aligned as the kernel's header must be.
+/// Words of control data of one message: a time. Words, because the kernel's header must be aligned like one.
 const CONTROL_WORDS: usize = 8;
 
-/// Room for a batch of frames.
+/// Buffers for a batch of received frames.
 #[derive(Debug)]
 pub(super) struct Inbox {
     bytes: Box<[u8]>,
@@ -32,21 +32,21 @@ struct Arrival {
     unix_ns: Option<u64>,
 }
 
-/// A frame that came in.
+/// A received frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message<'a> {
-    /// Virtio header and frame.
+    /// The virtio header and the frame.
     pub(super) frame: &'a [u8],
-    /// When the kernel first saw it, in nanoseconds since 1970; `None` where the kernel did not say.
+    /// When the kernel first saw the frame, in nanoseconds since 1970; `None` if the kernel did not report it.
     pub(super) unix_ns: Option<u64>,
-    /// Larger than [`LARGEST`]: not all of it is there.
+    /// True if the frame is larger than [`LARGEST`], so that its end is missing.
     pub(super) truncated: bool,
 }
 
 impl Inbox {
     pub(super) fn new() -> Self {
         Inbox {
-            // Of zeros, which take memory only when they are used: few frames are that large.
+            // A vector of zeros takes memory only when it is used, and few frames are that large.
             bytes: vec![0; LARGEST * BATCH].into_boxed_slice(),
             control: [[0; CONTROL_WORDS]; BATCH],
             arrivals: [Arrival::default(); BATCH],
@@ -54,7 +54,8 @@ impl Inbox {
         }
     }
 
-    /// Takes what waits at the socket, up to a batch; does not block. The number of frames, 0 if none wait.
+    /// Receives the frames that wait at the socket, up to a batch, without blocking. Returns their number, 0 if none
+    /// wait.
     pub(super) fn fill(&mut self, socket: &Socket) -> io::Result<usize> {
         self.count = 0;
         // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
@@ -67,8 +68,8 @@ impl Inbox {
             header.msg_control = self.control[n].as_mut_ptr().cast();
             header.msg_controllen = size_of_val(&self.control[n]);
         }
-        // SAFETY: every header points to one part and one control buffer of the length it says, all alive
-        // and used by nobody else until the call returns.
+        // SAFETY: every header points to one part and one control buffer of the length it says. All of them live, and
+        // are not used otherwise, until the call returns.
         let taken = unsafe {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
@@ -90,7 +91,7 @@ impl Inbox {
         Ok(taken)
     }
 
-    /// What the last call took.
+    /// Returns the frames of the last call of `fill`.
     pub(super) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.bytes.chunks_exact(LARGEST).zip(&self.arrivals[..self.count]).map(|(bytes, arrival)| Message {
             frame: &bytes[..arrival.len],
@@ -125,16 +126,16 @@ fn arrival_time(header: &libc::msghdr) -> Option<u64> {
     None
 }
 
-/// What became of a batch that was given.
+/// The outcome of sending a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Given {
-    /// Frames that are dealt with.
+    /// Frames that were sent or refused, and need no further handling.
     pub(super) done: usize,
-    /// Whether the last of them was refused.
+    /// True if the last of them was refused.
     pub(super) refused: bool,
 }
 
-/// Gives frames to the socket, up to a batch, until one is refused. An error is the link's end.
+/// Sends frames to the socket, up to a batch, until one is refused. Returns an error only if the link is gone.
 pub(super) fn give<'a>(socket: &Socket, frames: impl Iterator<Item = Due<'a>>) -> io::Result<Given> {
     // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
     let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -146,8 +147,8 @@ pub(super) fn give<'a>(socket: &Socket, frames: impl Iterator<Item = Due<'a>>) -
         let header = &mut messages[n].msg_hdr;
         (header.msg_iov, header.msg_iovlen) = (&raw mut parts[n], 1);
     }
-    // SAFETY: the first `total` headers point to one part each, of the length it says, whose frame is
-    // borrowed for 'a and so alive until the call returns; the kernel only reads through them.
+    // SAFETY: the first `total` headers point to one part each, of the length it says, whose frame is borrowed for 'a
+    // and so alive until the call returns; the kernel only reads through them.
     let sent = unsafe {
         libc::sendmmsg(socket.as_fd().as_raw_fd(), messages.as_mut_ptr(), total as libc::c_uint, 0)
     };
@@ -158,7 +159,7 @@ pub(super) fn give<'a>(socket: &Socket, frames: impl Iterator<Item = Due<'a>>) -
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(Given::default()),
         _ if is_gone(&error) => Err(error),
-        // A full backlog (ENOBUFS), a frame that the link cannot take (EMSGSIZE, EINVAL).
+        // A full backlog (ENOBUFS), or a frame that the link cannot take (EMSGSIZE, EINVAL).
         _ => Ok(Given { done: 1, refused: true }),
     }
 }

@@ -1,4 +1,4 @@
-//! Time, and the threads' claim to it.
+//! The clocks that the link reads, and the real-time priority of its threads.
 
 use std::io;
 
@@ -11,13 +11,12 @@ fn read(clock: ClockId) -> Nanos {
     Nanos(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
-/// Now, on the clock that never goes back.
+/// Returns the time of the monotonic clock.
 pub(super) fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// Turns the kernel's times of arrival, which are of the clock that people set, into times of the one that
-/// never goes back.
+/// Converts the kernel's arrival times, which are on the wall clock, to times of the monotonic clock.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     now: Nanos,
@@ -28,7 +27,7 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// Reads both clocks; once a batch is enough.
     pub(super) fn look(&mut self) {
-        // In this order: a pause in between makes frames seem to come later, never earlier.
+        // In this order, so that a pause between the two readings makes frames seem to arrive later, never earlier.
         let unix_now = read(ClockId::Realtime);
         self.set(now(), unix_now);
     }
@@ -37,8 +36,8 @@ impl Arrivals {
         (self.now, self.unix_now) = (now, unix_now);
     }
 
-    /// When a frame came in: never before the one before it nor in the future, whatever was done to the
-    /// clock meanwhile.
+    /// Returns when a frame arrived: never before the previous frame and never in the future, even if the wall clock
+    /// was set.
     pub(super) fn at(&mut self, unix_ns: Option<u64>) -> Nanos {
         let age = unix_ns.map_or(Nanos(0), |then| self.unix_now - Nanos(then));
         self.last = (self.now - age).max(self.last);
@@ -46,7 +45,7 @@ impl Arrivals {
     }
 }
 
-/// Puts the calling thread before all ordinary ones. Without it the link's own lateness on a busy machine
+/// Gives the calling thread a priority above all ordinary threads. Without it the link's lateness on a busy machine
 /// is of the order of the path's delay.
 pub(super) fn become_real_time() -> io::Result<()> {
     // Above other ordinary users of real-time scheduling, below the kernel's own threads (50).

@@ -1,5 +1,4 @@
-//! Frames in, frames out, one direction: what [`Path`] decides is done to the bytes. Touches no socket and
-//! no clock.
+//! Carries frames in one direction: applies to their bytes what [`Path`] decides. Touches no socket and no clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +17,11 @@ use super::split::{piece_len, write_piece};
 use super::stats::{Counters, count};
 use super::virtio::VIRTIO_LEN;
 
-/// Which line a frame is in.
+/// The ring that a frame waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
     Main,
-    /// Frames that are held back; all for equally long, so that they too leave in order.
+    /// Frames that are held back, all for the same time, so that they too leave in order.
     Held,
 }
 
@@ -32,12 +31,12 @@ impl Lane {
     }
 }
 
-/// What to do with a frame.
+/// The caller's remaining task for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// Nothing more: it is under way, or gone.
+    /// Nothing: the frame is under way, or was dropped.
     Done,
-    /// It is no traffic of the path: pass it on now.
+    /// Pass the frame on now, because it is not traffic of the path.
     PassOn,
 }
 
@@ -49,25 +48,25 @@ pub(super) struct Direction {
     held: FrameRing,
     counters: Arc<Counters>,
     sampler: Sampler,
-    /// Number of the run that goes on ([`Counters::run`]).
+    /// The number of the current run ([`Counters::run`]).
     run: u64,
 }
 
 impl Direction {
-    /// Takes, and touches, all the memory that it will need.
+    /// Allocates, and touches, all the memory that the direction will need.
     pub(super) fn new(plan: &WayPlan, counters: Arc<Counters>) -> Self {
         let (main, held) = plan.memory();
         let (main, held) = (FrameRing::new(main), FrameRing::new(held));
         Direction { path: Path::new(plan), main, held, counters, sampler: Sampler::default(), run: 0 }
     }
 
-    /// Memory that a direction takes.
+    /// Returns the bytes of memory that a direction takes.
     pub(super) fn footprint(plan: &WayPlan) -> usize {
         let (main, held) = plan.memory();
         FrameRing::footprint(main).saturating_add(FrameRing::footprint(held))
     }
 
-    /// Takes a frame, virtio header first, that came in at this time. Times never go back.
+    /// Takes a frame that arrived at `at`, with its virtio header first. Times never decrease.
     pub(super) fn take(&mut self, at: Nanos, buffer: &[u8]) -> Taken {
         self.look_at_the_queue(at);
         match look(buffer) {
@@ -85,7 +84,8 @@ impl Direction {
         Taken::Done
     }
 
-    /// Samples of the queue that are due, before anything else happens; and the beginning of a run.
+    /// Starts new counts if a run began, and adds the samples of the queue that are due, before anything else
+    /// happens.
     fn look_at_the_queue(&mut self, at: Nanos) {
         let run = self.counters.run.load(Relaxed);
         if run != self.run {
@@ -103,7 +103,7 @@ impl Direction {
         count(&self.counters.refused, 1);
     }
 
-    /// One segment's fate, counted.
+    /// Decides the fate of one segment and counts it.
     fn admit(&mut self, at: Nanos, segment: Segment) -> Option<Arrival> {
         let fate = self.path.admit(at, segment);
         count(&self.counters.arrived, 1);
@@ -179,7 +179,7 @@ impl Direction {
         }
     }
 
-    /// Room in a line; counts the segments as overrun where there is none.
+    /// Returns room for a frame in one ring; counts the segments as overrun if there is none.
     fn room(&mut self, lane: Lane, leaves: Nanos, len: usize, segments: u32) -> Option<&mut [u8]> {
         let line = match lane {
             Lane::Main => &mut self.main,
@@ -192,12 +192,13 @@ impl Direction {
         room
     }
 
-    /// When the next frame leaves.
+    /// Returns when the next frame leaves.
     pub(super) fn next(&self) -> Option<Nanos> {
         [self.main.next(), self.held.next()].into_iter().flatten().min()
     }
 
-    /// The line that has the next frame to leave by `now`, and until when it is that line's turn.
+    /// Returns the ring with the next frame that leaves by `now`, and the time until which its frames leave before
+    /// those of the other ring.
     pub(super) fn turn(&self, now: Nanos) -> Option<(Lane, Nanos)> {
         let next = self.next().filter(|next| *next <= now)?;
         let (lane, other) = match self.main.next() == Some(next) {
@@ -207,12 +208,12 @@ impl Direction {
         Some((lane, other.map_or(now, |other| other.min(now))))
     }
 
-    /// The frames of a line that leave by `until`, first to last.
+    /// Returns the frames of one ring that leave by `until`, in order.
     pub(super) fn due(&self, lane: Lane, until: Nanos) -> impl Iterator<Item = Due<'_>> {
         self.line(lane).due(until)
     }
 
-    /// Lets go of what was given to the other side at `now`.
+    /// Removes the frames that were sent to the other link at `now`, and counts them.
     pub(super) fn given(&mut self, lane: Lane, given: Given, now: Nanos) {
         for (n, due) in self.line(lane).due(Nanos(u64::MAX)).take(given.done).enumerate() {
             if given.refused && n + 1 == given.done {

@@ -1,4 +1,4 @@
-//! Frames through one direction, without sockets and clocks.
+//! Tests of one direction, without sockets and clocks.
 
 use landspeed_record::DirectionStats;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use super::*;
 
 const HEADERS: usize = ETHERNET + 40;
 
-/// A TCP superpacket over IPv4 whose payload counts up from `from`; a plain packet if one segment holds it.
+/// Builds a TCP superpacket over IPv4 whose payload counts up from `from`; a plain packet if one segment holds it.
 fn tcp(from: u32, payload: usize, segment: u16) -> Vec<u8> {
     let mut frame = vec![0; HEADERS];
     frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
@@ -33,7 +33,7 @@ fn stats(direction: &Direction) -> DirectionStats {
     direction.counters.read().total()
 }
 
-/// Lets everything go that leaves by `now`: times, and payloads with their place in the stream.
+/// Releases all frames that leave by `now`; returns their times, and their payloads with the place in the stream.
 fn release(direction: &mut Direction, now: Nanos) -> Vec<(Nanos, u32, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some((lane, until)) = direction.turn(now) {
@@ -127,7 +127,7 @@ fn slow_lines_carry_segments_one_by_one() {
     slow.take(Nanos(0), &tcp(0, 14_400, 1440));
     let out = release(&mut slow, Nanos(u64::MAX));
     assert_eq!(out.len(), 10);
-    // 1480 bytes at 10 Mb/s, then a millisecond's way.
+    // 1480 bytes at 10 Mb/s, then a millisecond on the way.
     assert_eq!(out[0].0, Nanos(1_184_000 + 1_000_000));
     assert_eq!(out[9].0, Nanos(10 * 1_184_000 + 1_000_000));
 }
@@ -152,13 +152,13 @@ fn held_segments_are_overtaken_and_no_others() {
     let out = release(&mut direction, Nanos(u64::MAX));
     let held = stats(&direction).reordered_segments as usize;
     assert!((1..100).contains(&held), "{held}");
-    // 200 segments take 2.4 ms: those that are held come after all others, in their own order.
+    // 200 segments take 2.4 ms: the held ones come after all others, in their own order.
     let (main, late) = out.split_at(200 - held);
     assert!(main.is_sorted_by_key(|(_, sequence, _)| *sequence));
     assert!(late.is_sorted_by_key(|(_, sequence, _)| *sequence));
 }
 
-/// The same with an ECN field, and an IPv4 header that is whole.
+/// Builds the superpacket of `tcp` with an ECN field and a complete IPv4 header.
 fn ecn_tcp(from: u32, payload: usize, segment: u16, ecn: u8) -> Vec<u8> {
     let mut buffer = tcp(from, payload, segment);
     let frame = &mut buffer[VIRTIO_LEN..];
@@ -178,7 +178,8 @@ fn header_sum(frame: &[u8]) -> u16 {
     ((sum >> 16) + (sum & 0xffff)) as u16
 }
 
-/// Place in the stream, segments and ECN field of each piece that leaves; their headers' checksums are true.
+/// Returns the place in the stream, the number of segments and the ECN field of each piece that leaves, and checks
+/// the headers' checksums.
 fn pieces(direction: &mut Direction) -> Vec<(u32, usize, u8)> {
     let due = direction.due(Lane::Main, Nanos(u64::MAX)).map(|due| {
         let frame = &due.frame[VIRTIO_LEN..];
@@ -191,7 +192,7 @@ fn pieces(direction: &mut Direction) -> Vec<(u32, usize, u8)> {
 
 #[test]
 fn the_right_piece_of_a_superpacket_is_marked() {
-    // Ten segments of 1480 bytes come at once; the sixth to tenth find five or more before them.
+    // Ten segments of 1480 bytes arrive together; the sixth to tenth find five or more before them.
     let spec = "rate=10G,rtt=2ms,queue=1M,mark-above=7400";
     let mut marking = direction(spec);
     marking.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 2));
@@ -200,7 +201,7 @@ fn the_right_piece_of_a_superpacket_is_marked() {
     let mut deaf = direction(spec);
     deaf.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 0));
     assert_eq!((pieces(&mut deaf), stats(&deaf).marked_segments), (vec![(0, 10, 0)], 0));
-    // Where there is no queue to speak of, nothing is marked; where all of it waits, the whole is.
+    // With next to no queue nothing is marked; if all of it waits, the whole superpacket is marked.
     let mut all = direction("rate=10G,rtt=2ms,queue=1M,mark-above=1");
     all.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 1));
     assert_eq!(pieces(&mut all), [(0, 10, 3)]);
@@ -224,7 +225,7 @@ fn doubled_segments_come_right_behind_themselves() {
 #[test]
 fn listed_segments_are_lost_wherever_they_are_within_a_superpacket() {
     let mut direction = direction("rate=10G,rtt=2ms,queue=1M,drop-list=2+5+6");
-    // An acknowledgement is not counted: the superpacket's segments are 1 to 8.
+    // A pure acknowledgement is not counted: the superpacket's segments are 1 to 8.
     let mut bare = ecn_tcp(0, 1, 1440, 0);
     bare.pop();
     bare[VIRTIO_LEN + 16..VIRTIO_LEN + 18].copy_from_slice(&40_u16.to_be_bytes());
@@ -234,7 +235,7 @@ fn listed_segments_are_lost_wherever_they_are_within_a_superpacket() {
         release(&mut direction, Nanos(u64::MAX)).iter().map(|(_, at, bytes)| (*at, bytes.len())).collect();
     assert_eq!(lost, [(0, 0), (0, 1440), (2 * 1440, 2 * 1440), (6 * 1440, 2 * 1440)]);
     assert_eq!(stats(&direction).loss_drops, 3);
-    // A run begins: the second segment from now on is lost again.
+    // After a new run begins, the second segment is lost again.
     direction.counters.begin_run();
     direction.take(Nanos(0), &ecn_tcp(0, 2 * 1440, 1440, 0));
     assert_eq!(stats(&direction).loss_drops, 4);
@@ -243,7 +244,7 @@ fn listed_segments_are_lost_wherever_they_are_within_a_superpacket() {
 #[test]
 fn the_queue_over_time_is_known() {
     let mut direction = direction("rate=8M,rtt=2ms,queue=1M");
-    // 500 kB at a megabyte a second: half a second.
+    // 500 kB at one megabyte a second take half a second.
     for n in 0..500 {
         direction.take(Nanos::millis(1000), &tcp(n * 960, 960, 1440));
     }

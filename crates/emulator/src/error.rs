@@ -5,21 +5,21 @@ use std::io;
 /// Why there is no link.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Parameters that make no link.
+    /// The parameters do not describe a link.
     #[error(transparent)]
     Spec(#[from] WanSpecError),
-    /// This machine cannot have this link: the reason and the remedy.
+    /// This machine cannot run this link: the reason and the remedy.
     #[error("lab:wan cannot run here: {0}")]
     CannotRun(String),
-    /// The kernel refused.
+    /// The kernel refused a system call.
     #[error("{operation}: {source}")]
     Io { operation: String, source: io::Error },
-    /// A queue or a bridge could not be made.
+    /// The kernel refused to make a queue or a bridge.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
 }
 
-/// Names the operation that an I/O error belongs to.
+/// Adds the name of the operation to an I/O error.
 pub(crate) trait During<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
@@ -30,16 +30,16 @@ impl<T> During<T> for io::Result<T> {
     }
 }
 
-/// Parameters that make no link.
+/// An error in the parameters of a link.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WanSpecError {
     #[error("lab:wan: '{0}': expected KEY=VALUE")]
     NoValue(String),
-    /// No such parameter: what was given, shortened and escaped.
+    /// An unknown parameter: its name as given, shortened and escaped.
     #[error("lab:wan has no '{given}'{near} (it takes {known})")]
     NoSuch {
         given: String,
-        /// "; did you mean rate?", or nothing.
+        /// "; did you mean rate?", or empty.
         near: String,
         known: String,
     },
@@ -48,10 +48,10 @@ pub enum WanSpecError {
     /// A value that the parameter cannot have, shortened and escaped.
     #[error("lab:wan: {key}={given}: expected {expected}")]
     Value { key: &'static str, given: String, expected: &'static str },
-    /// Values that do not go together.
+    /// Values that contradict each other.
     #[error("lab:wan: {0}")]
     Together(String),
-    /// A file that a parameter names (shortened and escaped); why has the line.
+    /// An error in a file that a parameter names (shortened and escaped); `why` contains the line.
     #[error("lab:wan: {key}={file}: {why}")]
     File { key: &'static str, file: String, why: String },
 }

@@ -1,75 +1,75 @@
-//! What a frame is: one packet, or a superpacket of many segments that the sender's kernel left to be cut.
+//! Parses frames: each is one packet, or a superpacket of many segments that the sender's kernel left to be cut.
 
 use super::virtio::{Segments, VIRTIO_LEN, Virtio};
 
 pub(super) const ETHERNET: usize = 14;
-/// The largest frame that leaves: what an IP packet's length field can say.
+/// Bytes of the largest frame that leaves: the most that an IP packet's length field can express.
 pub(super) const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 pub(super) const IPV6_HEADER: usize = 40;
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 const ICMPV6: u8 = 58;
-/// Router solicitation to redirect (RFC 4861, section 4).
+/// The message types from router solicitation to redirect (RFC 4861, section 4).
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const IGMP: u8 = 2;
 /// Queries, reports and their ends (RFC 2710, section 3), and reports of version 2 (RFC 3810).
 const LISTENER_DISCOVERY: [u8; 4] = [130, 131, 132, 143];
 const UDP_HEADER: usize = 8;
-/// A hop-by-hop header that holds nothing but the jumbo payload option (RFC 2675): what Linux puts into
-/// IPv6 superpackets above 64 KiB ("BIG TCP"), and takes out again of their segments.
+/// Bytes of a hop-by-hop header that holds only the jumbo payload option (RFC 2675). Linux puts one into IPv6
+/// superpackets above 64 KiB ("BIG TCP"), and takes it out of their segments.
 const JUMBO: usize = 8;
 const JUMBO_OPTION: u8 = 0xc2;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// ARP, neighbour discovery, reports of who listens to which multicast group: the talk of a local
-    /// network, which no wide-area path carries. Routers would answer it at either end.
+    /// ARP, neighbour discovery, and reports of multicast group members: traffic of a local network that no wide-area
+    /// path carries, because the routers at either end would answer it.
     Neighbours,
-    /// One packet; length of its IP part.
+    /// One packet, with the length of its IP part in bytes.
     Packet(u32),
     /// Many segments in one.
     Super(Superpacket),
 }
 
-/// A superpacket's layout; offsets count from the start of the Ethernet header of its segments.
+/// The layout of a superpacket. Offsets count from the start of the Ethernet header of its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Superpacket {
     pub(super) virtio: Virtio,
     pub(super) segments: Segments,
     pub(super) v6: bool,
-    /// Where TCP or UDP starts.
+    /// The offset of the TCP or UDP header.
     pub(super) transport: usize,
-    /// Length of all headers.
+    /// The length of all headers.
     pub(super) headers: usize,
     /// Bytes behind the IPv6 header that the superpacket has and its segments do not.
     pub(super) jumbo: usize,
-    /// Payload bytes in all.
+    /// Bytes of payload in total.
     pub(super) payload: usize,
-    /// Payload bytes of a segment; the last may have fewer.
+    /// Bytes of payload of a segment; the last one may have fewer.
     pub(super) segment: usize,
 }
 
 impl Superpacket {
-    /// How many segments it is.
+    /// Returns the number of segments.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.payload.div_ceil(self.segment)).unwrap_or(u32::MAX)
     }
 
-    /// Payload of segment `n`, from 0.
+    /// Returns the range of the payload that segment `n` carries; the first is 0.
     pub(super) fn payload_of(&self, n: u32) -> std::ops::Range<usize> {
         let start = (n as usize * self.segment).min(self.payload);
         start..(start + self.segment).min(self.payload)
     }
 
-    /// Length of the IP packet that segment `n` will be.
+    /// Returns the length of the IP packet that segment `n` will be.
     pub(super) fn ip_len(&self, n: u32) -> u32 {
         u32::try_from(self.headers - ETHERNET + self.payload_of(n).len()).unwrap_or(u32::MAX)
     }
 }
 
-/// Looks at a frame with its virtio header in front; `None` where it is too short to be one.
+/// Parses a frame with its virtio header in front; `None` if it is too short.
 pub(super) fn look(buffer: &[u8]) -> Option<Frame> {
     let virtio = Virtio::read(buffer)?;
     let frame = buffer.get(VIRTIO_LEN..).filter(|frame| frame.len() >= ETHERNET)?;
@@ -95,7 +95,7 @@ fn is_neighbours(frame: &[u8]) -> bool {
 }
 
 fn is_neighbours_v6(frame: &[u8]) -> bool {
-    /// The shortest extension header, which is all that listener reports have (a router alert).
+    /// The length of the shortest extension header, and the only one that listener reports have (a router alert).
     const SHORT: usize = 8;
     const HOP_BY_HOP: u8 = 0;
     let byte = |at: usize| frame.get(ETHERNET + at).copied();
@@ -107,14 +107,15 @@ fn is_neighbours_v6(frame: &[u8]) -> bool {
     }
 }
 
-/// Length of the header that says that an IPv6 packet is above 64 KiB, where there is one.
+/// Returns the length of the header that marks an IPv6 packet above 64 KiB; 0 if there is none.
 fn jumbo(frame: &[u8]) -> usize {
     const HOP_BY_HOP: u8 = 0;
     let option = frame.get(ETHERNET + IPV6_HEADER..ETHERNET + IPV6_HEADER + JUMBO).map(|header| header[2]);
     if frame.get(ETHERNET + 6) == Some(&HOP_BY_HOP) && option == Some(JUMBO_OPTION) { JUMBO } else { 0 }
 }
 
-/// `None` where the headers cannot be followed, or there is but one segment: it then passes as one packet.
+/// Returns the layout of a superpacket; `None` if the headers cannot be parsed or there is only one segment, so that
+/// the frame passes as one packet.
 fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Superpacket> {
     let v6 = match ethertype(frame) {
         IPV4 => false,
@@ -147,7 +148,7 @@ fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Super
 mod tests {
     use super::*;
 
-    /// A frame of this kind whose IPv6 packet (or other bytes) starts so, virtio header first.
+    /// Builds a frame with this EtherType and these bytes of its packet, with the virtio header first.
     fn frame(ethertype: u16, bytes: &[(usize, u8)]) -> Vec<u8> {
         let mut frame = vec![0; VIRTIO_LEN + ETHERNET + 80];
         frame[VIRTIO_LEN + 12..VIRTIO_LEN + 14].copy_from_slice(&ethertype.to_be_bytes());

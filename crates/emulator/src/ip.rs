@@ -1,4 +1,4 @@
-//! What the link must know of a frame's IP packet: whether it carries payload, and its ECN field.
+//! Reads what the link needs from a frame's IP packet: whether it carries payload, and its ECN field.
 
 use super::frame::{ETHERNET, IPV6_HEADER};
 
@@ -6,7 +6,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Extension headers that are followed: a packet with more is none that a host of a lab sends.
+/// The most extension headers that are followed; no host of a lab sends a packet with more.
 const MOST_EXTENSIONS: usize = 8;
 /// Congestion experienced (RFC 3168, section 5).
 const CE: u8 = 0b11;
@@ -17,15 +17,15 @@ fn word(frame: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]))
 }
 
-/// What a packet carries.
+/// The content of an IP packet.
 struct Carried<'a> {
     protocol: u8,
     bytes: &'a [u8],
-    /// A fragment, and not the first: it has no transport header.
+    /// True for a fragment other than the first, which has no transport header.
     is_rest: bool,
 }
 
-/// Whether it carries bytes of a TCP stream or a UDP datagram.
+/// Returns true if the packet carries bytes of a TCP stream or a UDP datagram.
 pub(super) fn has_payload(frame: &[u8]) -> bool {
     let Some(carried) = carried(frame) else { return false };
     let header = match carried.protocol {
@@ -49,7 +49,7 @@ fn carried_v4(frame: &[u8]) -> Option<Carried<'_>> {
     const FRAGMENT_OFFSET: u16 = 0x1fff;
     let header = usize::from(frame.get(ETHERNET)? & 0x0f) * 4;
     let total = usize::from(word(frame, ETHERNET + 2)?);
-    // What is behind the packet is padding of the frame.
+    // Bytes after the packet are padding of the frame.
     let packet = frame[ETHERNET..].get(..total)?;
     let is_rest = word(frame, ETHERNET + 6)? & FRAGMENT_OFFSET != 0;
     Some(Carried { protocol: *frame.get(ETHERNET + 9)?, bytes: packet.get(header..)?, is_rest })
@@ -75,7 +75,7 @@ fn carried_v6(frame: &[u8]) -> Option<Carried<'_>> {
     Some(Carried { protocol, bytes, is_rest: false })
 }
 
-/// Whether its sender understands marks: ECT(0) or ECT(1).
+/// Returns true if the packet's sender understands marks: ECT(0) or ECT(1).
 pub(super) fn is_ect(frame: &[u8]) -> bool {
     let field = match word(frame, 12) {
         Some(IPV4) => frame.get(IPV4_TOS).copied(),
@@ -85,7 +85,7 @@ pub(super) fn is_ect(frame: &[u8]) -> bool {
     field.is_some_and(|field| matches!(field & CE, 0b01 | 0b10))
 }
 
-/// Marks an IP packet "congestion experienced", and mends an IPv4 header's checksum.
+/// Marks an IP packet "congestion experienced", and updates an IPv4 header's checksum.
 pub(super) fn mark_ce(frame: &mut [u8]) {
     match word(frame, 12) {
         Some(IPV6) if frame.len() > ETHERNET + 1 => frame[ETHERNET + 1] |= CE << 4,
@@ -100,7 +100,7 @@ pub(super) fn mark_ce(frame: &mut [u8]) {
     }
 }
 
-/// The checksum where a word of what it covers has changed (RFC 1624, equation 3).
+/// Returns the checksum after one word of the data that it covers changed (RFC 1624, equation 3).
 fn updated(sum: u16, old: u16, new: u16) -> u16 {
     let mut total = u32::from(!sum) + u32::from(!old) + u32::from(new);
     while total > 0xffff {
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// A frame with an IPv4 packet of this protocol, ECN field and transport part, and some padding.
+    /// Builds a frame with an IPv4 packet of this protocol, ECN field and transport part, and some padding.
     fn v4(protocol: u8, ecn: u8, transport: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; ETHERNET + 20];
         frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
@@ -145,7 +145,7 @@ mod tests {
         ((sum >> 16) + (sum & 0xffff)) as u16
     }
 
-    /// A TCP header of 32 bytes with so much payload.
+    /// Builds a TCP header of 32 bytes and `payload` bytes after it.
     fn tcp(payload: usize) -> Vec<u8> {
         let mut bytes = vec![0; 32 + payload];
         bytes[12] = 8 << 4;
@@ -158,7 +158,7 @@ mod tests {
         assert!(has_payload(&v6(TCP, 0, &tcp(1))) && !has_payload(&v6(TCP, 0, &tcp(0))));
         assert!(has_payload(&v4(UDP, 0, &[0; 9])) && !has_payload(&v4(UDP, 0, &[0; 8])));
         assert!(!has_payload(&v4(1, 0, &[0; 64])), "ping");
-        // Destination options of 16 bytes, then TCP; a first fragment, and another.
+        // Destination options of 16 bytes, then TCP; a first fragment, and a later one.
         let options = [&[TCP, 1][..], &[0; 14], &tcp(1)].concat();
         assert!(has_payload(&v6(60, 0, &options)));
         assert!(has_payload(&v6(44, 0, &[&[TCP, 0, 0, 1, 0, 0, 0, 0][..], &tcp(1)].concat())));

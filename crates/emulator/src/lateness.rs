@@ -1,16 +1,16 @@
-//! How late frames left, counted without a lock: the thread that counts runs before all others, and must
-//! never wait for the one that reads.
+//! Counts how late frames left, without a lock: the counting thread runs at a higher priority than all others, and
+//! must never wait for the thread that reads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use landspeed_units::Nanos;
 
-/// Steps within a power of two: figures are exact to 1/16.
+/// The logarithm of the steps within a power of two: figures are exact to 1/16.
 const STEPS_LOG2: u32 = 4;
 const STEPS: usize = 1 << STEPS_LOG2;
 const BUCKETS: usize = (64 - STEPS_LOG2 as usize + 1) * STEPS;
 
-/// A histogram of times: one bucket for each of the first 16 ns, then 16 to each power of two.
+/// A histogram of times: one bucket for each of the first 16 ns, then 16 for each power of two.
 #[derive(Debug)]
 pub(super) struct Lateness {
     counts: Box<[AtomicU64]>,
@@ -29,24 +29,24 @@ impl Lateness {
         self.most.fetch_max(late.0, Relaxed);
     }
 
-    /// What it holds now.
+    /// Returns the current counts.
     pub(super) fn read(&self) -> Late {
         let counts = self.counts.iter().map(|count| count.load(Relaxed)).collect();
         Late { counts, most: self.most.load(Relaxed) }
     }
 }
 
-/// What a [`Lateness`] held at one moment, or between two.
+/// The counts of a [`Lateness`] at one moment, or between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Late {
-    /// By bucket; none at all before the first look.
+    /// Counts by bucket; empty before the first reading.
     counts: Vec<u64>,
     most: u64,
 }
 
 impl Late {
-    /// What came after `earlier`. The worst is known to its bucket's end only, since the histogram's own
-    /// worst may be of before.
+    /// Returns the counts since `earlier`. The largest value is known only to its bucket's upper end, since the
+    /// histogram's maximum may be from before `earlier`.
     pub(super) fn since(&self, earlier: &Late) -> Late {
         let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
         let counts: Vec<u64> =
@@ -55,7 +55,7 @@ impl Late {
         Late { counts, most: worst.min(self.most) }
     }
 
-    /// The time that this share of the frames was not later than, to the next bucket's end; `None` where
+    /// Returns the lateness that this share of the frames did not exceed, rounded up to its bucket's end; `None` if
     /// there was no frame.
     pub(super) fn quantile(&self, share: f64) -> Option<Nanos> {
         let total: u64 = self.counts.iter().sum();
@@ -68,7 +68,7 @@ impl Late {
         found.map(|bucket| Nanos(upper(bucket).min(self.most)))
     }
 
-    /// The worst.
+    /// Returns the largest lateness.
     pub(super) fn most(&self) -> Nanos {
         Nanos(self.most)
     }
@@ -79,7 +79,7 @@ fn bucket(value: u64) -> usize {
     power as usize * STEPS + (value >> power) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper(bucket: usize) -> u64 {
     if bucket < 2 * STEPS {
         return bucket as u64;

@@ -1,6 +1,6 @@
-//! A wide-area link: rate, delay, jitter, loss, reordering, duplication and a bounded queue between two links
-//! of one network namespace. Two threads of this process carry it; they decide loss and queue by segment, not by
-//! superpacket.
+//! Emulates a wide-area link between two links of one network namespace: rate, delay, jitter, loss, reordering,
+//! duplication and a bounded queue. Two threads of this process carry the frames; loss and queueing are decided per
+//! segment, not per superpacket.
 //!
 //! ```text
 //!  link --> socket --> look --> fate of each segment --> line (a ring of bytes) --> socket --> link
@@ -8,26 +8,26 @@
 //!           time       virtio   rate, loss, jitter       those held back
 //! ```
 //!
-//! | file | is |
+//! | file | contents |
 //! |---|---|
 //! | `parameters` | every parameter: its name, values, default, how it is read and printed |
-//! | `spec`, `text`, `value` | what the link is to be, as written |
-//! | `plan` | the same with files read and units worked out |
+//! | `spec`, `text`, `value` | the parameters of a link, parsed and printed |
+//! | `plan` | the parameters with files read and units converted |
 //! | `numbers`, `trace` | files that parameters name |
-//! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
+//! | `path`, `pace`, `loss` | the fate of a segment: a state machine that gets the time as input |
 //! | `ring` | memory for frames that are under way |
-//! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, marks |
-//! | `direction` | these joined: frames in, frames out; no sockets, no clocks |
-//! | `socket`, `batch`, `clock`, `pump`, `threads` | the thread of a direction, and the kernel |
-//! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and how late it was |
-//! | `link` | a link at work, and each run's own figures |
+//! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, ECN marks |
+//! | `direction` | one direction, made of these: frames in, frames out; no sockets, no clocks |
+//! | `socket`, `batch`, `clock`, `pump`, `threads` | the thread of a direction, and its system calls |
+//! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and its lateness |
+//! | `link` | a running link, and the figures of each run |
 //!
 //! The threads belong to the process that started the link and end with it, however it ends. The sockets see frames
-//! of the two links only. Who makes those links and the network namespace is no matter here: crate `topology` does.
+//! of the two links only. Crate `topology` makes those links and the network namespace.
 //!
-//! What it is not: a rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation
-//! offload) shows in [`landspeed_record::WanStats`] as lateness and as `missed_frames`, and must be read before
-//! figures are believed. A superpacket arrives when its last segment would, at most 1 ms after its first.
+//! A rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation offload) cannot be emulated.
+//! It shows in [`landspeed_record::WanStats`] as lateness and as `missed_frames`; read those before you believe any
+//! figures. A superpacket arrives when its last segment would, at most 1 ms after its first.
 
 mod batch;
 mod clock;
@@ -64,8 +64,11 @@ pub use parameters::{Parameter, parameters};
 use socket::Socket;
 pub use spec::WanSpec;
 
-/// Whether this user may carry frames here; otherwise why not. Asks the kernel, in a namespace that is
-/// gone before this returns.
+/// Checks whether this user may carry frames on this machine. Asks the kernel, in a namespace that is gone before
+/// this returns.
+///
+/// # Errors
+/// Returns the reason if this user may not.
 pub fn can_carry() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
     match in_throwaway(|| Socket::receiving("lo", LOOPBACK)) {

@@ -1,4 +1,4 @@
-//! A link at work, and what it did.
+//! A running link, and the counts of what it did.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,12 +11,12 @@ use super::spec::WanSpec;
 use super::stats::Seen;
 use super::threads::Threads;
 
-/// A link that carries frames, until dropped.
+/// A link that carries frames until it is dropped.
 #[derive(Debug)]
 #[must_use = "the link carries nothing once this is dropped"]
 pub struct Link {
     threads: Threads,
-    /// Its parameters.
+    /// The link's parameters, as `stats` reports them.
     told: WanStats,
     made: Nanos,
     mark: Mutex<Mark>,
@@ -30,10 +30,11 @@ struct Mark {
 }
 
 impl Link {
-    /// Joins two links, which are up, of this thread's network namespace.
+    /// Joins two links of this thread's network namespace, both of which must be up.
     ///
     /// # Errors
-    /// A file of the parameters that cannot be read, too little memory, or what the kernel refuses.
+    /// Returns an error if a file of the parameters cannot be read, if there is too little memory, or if the kernel
+    /// refuses.
     pub fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
         let plans = spec.plan()?;
         let bounded = |n: u64| (n < u64::MAX).then_some(n);
@@ -50,21 +51,21 @@ impl Link {
         Ok(Link { threads, told, made, mark: Mutex::new(Mark { at: made, seen: Default::default() }) })
     }
 
-    /// What it did since it was made. Never waits for the link.
+    /// Returns the counts since the link was made. Never waits for the link.
     pub fn stats(&self) -> WanStats {
         let [a_to_b, b_to_a] = self.threads.counters.each_ref().map(|counters| counters.read().total());
         WanStats { a_to_b, b_to_a, ..self.window(self.made) }
     }
 
-    /// A run begins: [`Link::since_mark`] counts from here, and so do losses by number.
+    /// Begins a run: [`Link::since_mark`] counts from here, and losses by number start again from 1.
     pub fn mark(&self) {
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.threads.counters.each_ref().map(|counters| counters.begin_run());
         *mark = Mark { at: clock::now(), seen };
     }
 
-    /// What it did since the last mark (since it was made where there is none), and its queue from A to B
-    /// over that time.
+    /// Returns the counts since the last mark (or since the link was made if there is none), and the queue from A to
+    /// B over that time.
     pub fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
         let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         let [a_to_b, b_to_a] = [0, 1].map(|way| {

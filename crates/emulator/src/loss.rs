@@ -1,4 +1,4 @@
-//! Which segments the line loses.
+//! Decides which segments the line loses.
 
 use landspeed_stats::Random;
 
@@ -6,7 +6,7 @@ use super::plan::WayPlan;
 use super::spec::Way;
 use landspeed_units::Share;
 
-/// What a direction loses: by chance, and by number.
+/// The losses of one direction: by chance, and by number.
 #[derive(Debug, Clone)]
 pub(super) struct Loss {
     chance: Chance,
@@ -14,27 +14,26 @@ pub(super) struct Loss {
     numbered: Numbered,
 }
 
-/// Random loss, or the two-state chain of Elliott (Bell System Technical Journal 42, 1963), which steps
-/// before each segment. Where the good state loses nothing and the bad one everything it is Gilbert's (39,
-/// 1960).
+/// Random loss, or the two-state chain of Elliott (Bell System Technical Journal 42, 1963), which steps before each
+/// segment. If the good state loses nothing and the bad state everything, it is Gilbert's chain (39, 1960).
 #[derive(Debug, Clone, PartialEq)]
 enum Chance {
-    /// Each segment for itself, with this probability.
+    /// Each segment independently, with this probability.
     Independent { share: f64 },
     /// In bursts.
     States { is_bad: bool, enter: f64, leave: f64, good: f64, bad: f64 },
 }
 
-/// Losses by number: only segments with payload are counted, the first since the run began is 1. The
-/// simulator counts alike (`landspeed_simulator::LossSpec`).
+/// Losses by number. Only segments with payload are counted, and the first of a run is 1. The simulator counts in the
+/// same way (`landspeed_simulator::LossSpec`).
 #[derive(Debug, Clone)]
 struct Numbered {
     count: u64,
-    /// Every so many; 0 loses none.
+    /// Every `nth` segment is lost; 0 loses none.
     nth: u64,
-    /// Ascending.
+    /// The numbers of the lost segments, ascending.
     list: Vec<u64>,
-    /// The first in `list` that has not come.
+    /// The index of the first number in `list` that was not reached.
     place: usize,
 }
 
@@ -49,24 +48,25 @@ impl Loss {
         Loss { chance, random, numbered: Numbered { count: 0, nth, list: plan.drops.clone(), place: 0 } }
     }
 
-    /// Whether the next segment is lost.
+    /// Returns true if the next segment is lost.
     pub(super) fn takes(&mut self, has_payload: bool) -> bool {
-        // Both move on, whatever the other says.
+        // Both states advance, whatever the other decides.
         let numbered = has_payload && self.numbered.takes();
         self.chance.takes(&mut self.random) || numbered
     }
 
-    /// A run begins: segments are counted from 1 again.
+    /// Begins a run: segments are counted from 1 again.
     pub(super) fn count_anew(&mut self) {
         (self.numbered.count, self.numbered.place) = (0, 0);
     }
 }
 
-/// Elliott's chain, where losses come in bursts: good to bad, bad to good, loss while good, loss while bad.
+/// Returns Elliott's probabilities, if losses come in bursts: good to bad, bad to good, loss while good, loss while
+/// bad.
 fn chain(way: &Way) -> Option<[f64; 4]> {
     way.loss_states.map(|states| states.0.map(Share::as_f64)).or_else(|| {
-        // A run ends with probability `leave` after each loss, so its mean length is 1 / leave; the chain is
-        // in its bad state enter / (enter + leave) of the time.
+        // A burst ends with probability `leave` after each loss, so its mean length is 1 / leave; the chain is in its
+        // bad state for enter / (enter + leave) of the time.
         let (share, length) = (way.loss.as_f64(), f64::from(way.loss_burst?) / 1000.0);
         let leave = 1.0 / length.max(1.0);
         Some([leave * share / (1.0 - share), leave, 0.0, 1.0])
@@ -94,8 +94,8 @@ impl Numbered {
     }
 }
 
-/// The largest share that runs of this mean length can make up: there is a gap of at least one segment
-/// between two runs.
+/// Returns the largest share that bursts of this mean length can lose: there is a gap of at least one segment between
+/// two bursts.
 pub(super) fn most_in_bursts(length: f64) -> f64 {
     length / (length + 1.0)
 }
@@ -140,7 +140,7 @@ mod tests {
         let share = count(&lost) as f64 / lost.len() as f64;
         let runs = runs(&lost);
         let mean = runs.iter().sum::<usize>() as f64 / runs.len() as f64;
-        // About 5000 runs, geometric with standard deviation 7.5: five errors of the mean are 0.53.
+        // About 5000 bursts, geometric with standard deviation 7.5: five errors of the mean are 0.53.
         assert!((mean - 8.0).abs() < 0.53, "runs of {mean}");
         assert!((share - 0.01).abs() < 0.001, "share {share}");
     }
@@ -162,9 +162,10 @@ mod tests {
         // A quarter of the time bad: 0.75 * 1 % + 0.25 * 41 %.
         let lost = losses("loss-states=1%+3%+1%+41%", 4_000_000);
         let share = count(&lost) as f64 / 4e6;
-        // Runs in a state last 33 and 100 segments, so 4 million hold some 30,000 turns: 1 % is five errors.
+        // Stays in a state last 33 and 100 segments, so 4 million segments hold some 30,000 changes: 1 % is five
+        // errors.
         assert!((share - 0.11).abs() < 0.004, "{share}");
-        // Gilbert's chain is a case of it: bursts of 8 with the share 0.002 / 0.127.
+        // Gilbert's chain is a special case: bursts of 8 with the share 0.002 / 0.127.
         let mean = runs(&losses("loss-states=0.2%+12.5%+0%+100%", 4_000_000));
         let mean = mean.iter().sum::<usize>() as f64 / mean.len() as f64;
         assert!((mean - 8.0).abs() < 0.43, "runs of {mean}");

@@ -1,4 +1,5 @@
-//! Files of ascending whole numbers, one a line, which parameters name. They are not ours, so they are read with care.
+//! Reads files of ascending whole numbers, one a line, which parameters name. Users write them, so every line is
+//! checked.
 
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -6,19 +7,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::error::WanSpecError;
 use super::text::shown;
 
-/// The numbers that a parameter takes.
+/// The rules for the numbers that a parameter takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers {
-    /// The parameter.
+    /// The name of the parameter.
     pub(super) key: &'static str,
-    /// Bytes of the largest file.
+    /// The size of the largest file, in bytes.
     pub(super) largest: u64,
-    /// Whether a number (the second) may come after another; 0 comes before the first.
+    /// Returns true if a number (the second argument) may follow another; 0 precedes the first.
     pub(super) follows: fn(u64, u64) -> bool,
     pub(super) expected: &'static str,
 }
 
-/// Packets that are lost: some millions, which is more than any study loses by hand.
+/// The rules for packets that are lost. The size allows some millions, more than any study loses by hand.
 pub(super) const DROPS: Numbers = Numbers {
     key: "drop-list",
     largest: 16 << 20,
@@ -27,15 +28,15 @@ pub(super) const DROPS: Numbers = Numbers {
 };
 
 impl Numbers {
-    /// What is wrong with a file.
+    /// Returns the error for a file.
     pub(super) fn wrong(&self, path: &str, why: impl Into<String>) -> WanSpecError {
         WanSpecError::File { key: self.key, file: shown(path), why: why.into() }
     }
 
-    /// The numbers of a file.
+    /// Reads the numbers of a file.
     ///
     /// # Errors
-    /// Names the file and the line.
+    /// Returns an error that names the file and the line.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u64>, WanSpecError> {
         let text = self.text(path)?;
         self.parse(text.lines().map(str::trim)).map_err(|(line, given)| {
@@ -44,7 +45,7 @@ impl Numbers {
     }
 
     /// # Errors
-    /// The first that is none of them, and its place, from 1.
+    /// Returns the first text that is not a valid number, and its place, counted from 1.
     pub(super) fn parse<'a>(
         &self,
         texts: impl Iterator<Item = &'a str>,
@@ -59,9 +60,9 @@ impl Numbers {
         (1..).zip(texts).map(number).collect()
     }
 
-    /// All of the file, where it is an ordinary file of text and not too large.
+    /// Reads the whole file, if it is a regular file of text and not too large.
     fn text(&self, path: &str) -> Result<String, WanSpecError> {
-        // A pipe would keep the reader waiting for ever.
+        // Without O_NONBLOCK a pipe would block the reader forever.
         let open = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         let file = open.map_err(|e| self.wrong(path, format!("cannot be opened: {e}")))?;
         if !file.metadata().map_err(|e| self.wrong(path, e.to_string()))?.is_file() {
@@ -83,7 +84,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A file that is gone with the test.
+    /// Writes a file that is deleted at the end of the test.
     pub(in super::super) fn file(text: impl AsRef<[u8]>) -> TempPath {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, text).unwrap();

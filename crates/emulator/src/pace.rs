@@ -1,4 +1,4 @@
-//! The line and what waits in front of it: when each segment has left, and how much is still to leave.
+//! The transmission line and the queue in front of it: when each segment has left, and how much still waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use landspeed_units::Nanos;
 use super::plan::Room;
 use super::trace::{Follower, Trace};
 
-/// Nanoseconds in a second times bits in a byte: what a byte weighs on a line of one bit a second.
+/// Nanoseconds in a second times bits in a byte: the time of one byte on a line of one bit a second.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// What waits, the packet on the line included.
+/// The contents of the queue, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Waiting {
     pub(super) packets: u64,
@@ -19,36 +19,36 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Whether a packet of this size still fits into `room`.
+    /// Returns true if a packet of this size still fits into `room`.
     pub(super) fn fits(self, size: u64, room: Room) -> bool {
         self.packets < room.packets && self.bytes.saturating_add(size) <= room.bytes
     }
 }
 
-/// A line of one direction. Where packets are counted or it follows a trace, each that waits is known; else what
-/// waits follows from when the line will be idle.
+/// The line of one direction. If packets are counted or the line follows a trace, each waiting packet is tracked;
+/// otherwise the queue follows from when the line will be idle.
 #[derive(Debug, Clone)]
 pub(super) struct Pacer {
-    /// bit/s, where no trace says when packets leave.
+    /// The rate in bit/s, used if there is no trace.
     rate: u64,
     trace: Option<Follower>,
     /// When the line has sent all that it took.
     free_at: Nanos,
-    /// What the whole nanoseconds of `free_at` leave out, in 1/rate of a nanosecond.
+    /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
     remainder: u64,
-    /// Each packet that waits: when it leaves, and its size.
+    /// Each waiting packet, with the time when it leaves and its size, and their sum.
     backlog: Option<(VecDeque<(Nanos, u32)>, Waiting)>,
 }
 
 impl Pacer {
-    /// An idle line; `counts_packets` where a bound is in packets.
+    /// Makes an idle line. `counts_packets` is true if a bound is in packets.
     pub(super) fn new(rate: u64, trace: Option<Arc<Trace>>, counts_packets: bool) -> Self {
         let backlog = (counts_packets || trace.is_some()).then(Default::default);
         Pacer { rate, trace: trace.map(Follower::new), free_at: Nanos(0), remainder: 0, backlog }
     }
 
-    /// What waits at `now`. Times never go back. Bytes are rounded up; where packets are not counted, it is known only
-    /// whether there are any.
+    /// Returns what waits at `now`. Times never decrease. Bytes are rounded up; if packets are not counted, the
+    /// result only says whether there are any.
     pub(super) fn waiting(&mut self, now: Nanos) -> Waiting {
         let Some((backlog, waiting)) = &mut self.backlog else {
             let busy = u128::from((self.free_at - now).0);
@@ -64,7 +64,7 @@ impl Pacer {
         *waiting
     }
 
-    /// Takes a segment that arrives at `now`, behind all others; when it has left the line.
+    /// Takes a segment that arrives at `now`, behind all others; returns when it has left the line.
     pub(super) fn occupy(&mut self, now: Nanos, size: u32) -> Nanos {
         let leaves = match &mut self.trace {
             Some(follower) => follower.occupy(now, size.into()),

@@ -1,4 +1,4 @@
-//! Every parameter of a link, declared once: what it is called and takes, how it is read and how it is printed.
+//! Declares every parameter of a link once: its name, its values, how it is read and how it is printed.
 
 use super::spec::{SEED, Speed, WanSpec, Way};
 use super::value::{
@@ -7,14 +7,14 @@ use super::value::{
 };
 use landspeed_units::Share;
 
-/// A parameter as help and the reference page have it.
+/// A parameter as help and the reference page show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name: "rtt".
     pub name: &'static str,
-    /// What it is given, with examples: "a round-trip time up to 10 s: 20ms, 180ms".
+    /// The values that it takes, with examples: "a round-trip time up to 10 s: 20ms, 180ms".
     pub values: &'static str,
-    /// Its value where it is not given; empty where that is nothing.
+    /// Its value if it is not given; empty if it then has no effect.
     pub default: &'static str,
     /// What it does.
     pub about: &'static str,
@@ -26,15 +26,15 @@ pub(super) struct ParameterOf<Of> {
     values: &'static str,
     default: &'static str,
     about: &'static str,
-    /// Takes the value over; `None` where it cannot have it.
+    /// Parses a value and stores it; returns `None` if the value is not valid.
     pub(super) read: fn(&mut Of, &str) -> Option<()>,
-    /// Its value as it is read; `None` where it need not be said.
+    /// Prints the value in the form that `read` accepts; `None` if it need not be printed.
     pub(super) print: fn(&Of) -> Option<String>,
-    /// The value that turns it off, where there is one.
+    /// The value that turns the parameter off, if there is one.
     pub(super) off: Option<&'static str>,
 }
 
-/// Of each direction. With "back." before the name it is said of the way from B to A alone.
+/// The parameters of each direction. With the prefix "back." they apply only to the way from B to A.
 pub(super) const WAY: &[ParameterOf<Way>] = &[
     ParameterOf {
         name: "rate",
@@ -168,7 +168,7 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
     },
 ];
 
-/// Of the whole link.
+/// The parameters of the whole link.
 pub(super) const LINK: &[ParameterOf<WanSpec>] = &[
     ParameterOf {
         name: "rtt",
@@ -202,7 +202,7 @@ pub(super) const LINK: &[ParameterOf<WanSpec>] = &[
 ];
 
 impl<Of> ParameterOf<Of> {
-    /// As help has it.
+    /// Returns the parameter as help shows it.
     pub(super) fn told(&self) -> Parameter {
         let ParameterOf { name, values, default, about, .. } = *self;
         Parameter { name, values, default, about }
@@ -214,7 +214,7 @@ fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
     Some(())
 }
 
-/// Every parameter of a direction, and every one of the whole link.
+/// Returns every parameter of a direction, and every parameter of the whole link.
 pub fn parameters() -> [Vec<Parameter>; 2] {
     [WAY.iter().map(ParameterOf::told).collect(), LINK.iter().map(ParameterOf::told).collect()]
 }

@@ -1,11 +1,11 @@
-//! One direction of the link as a state machine: what becomes of a segment that arrives now. Pure: times
-//! are passed in, chance comes from a seed.
+//! One direction of the link as a state machine, which decides what becomes of each arriving segment. It is pure:
+//! times are arguments, and chance comes from a seed.
 //!
-//! In the order of a real path: a router refuses what is larger than its next link takes; a queue of
-//! bounded size drops what does not fit (tail drop), and marks what comes while much waits; a line takes its
-//! time over each segment; the line loses some, and keeps some longer than others; the rest arrives a fixed
-//! time later, and up to the jitter later still, but never before one that left earlier. A lost segment has
-//! used the line: loss does not make the link faster. One that arrives twice was doubled behind the line.
+//! The steps follow the order of a real path. A router refuses packets that are larger than its next link takes. A
+//! bounded queue drops what does not fit (tail drop), and marks what arrives while much waits. The line takes its
+//! time for each segment; it loses some, and holds some back. The rest arrives a fixed time later, plus a random time
+//! up to the jitter, but never before one that left earlier. A lost segment has used the line, so loss does not make
+//! the link faster. A duplicated segment is doubled behind the line.
 
 use landspeed_stats::Random;
 use landspeed_units::Nanos;
@@ -14,14 +14,14 @@ use super::loss::Loss;
 use super::pace::{Pacer, Waiting};
 use super::plan::{Room, WayPlan};
 
-/// A segment that arrives.
+/// A segment that arrives at the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
     /// Bytes of its IP packet.
     pub(super) size: u32,
-    /// It carries bytes of a TCP stream or a UDP datagram.
+    /// True if it carries bytes of a TCP stream or a UDP datagram.
     pub(super) has_payload: bool,
-    /// Its sender understands marks (ECN).
+    /// True if its sender understands marks (ECN).
     pub(super) is_ect: bool,
 }
 
@@ -29,28 +29,29 @@ pub(super) struct Segment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) at: Nanos,
-    /// It was kept longer than those before and behind it.
+    /// True if it was held back longer than its neighbours.
     pub(super) is_held: bool,
-    /// It is to be marked.
+    /// True if it is to be marked.
     pub(super) is_marked: bool,
-    /// And another one like it right behind.
+    /// True if a copy follows directly behind it.
     pub(super) is_doubled: bool,
 }
 
-/// What became of a segment.
+/// The fate of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It reaches the other end.
     Arrives(Arrival),
-    /// Larger than the path takes.
+    /// It is larger than the path takes.
     TooLarge,
     /// The queue was full.
     NoRoom,
-    /// Lost on the line.
+    /// It was lost on the line.
     Lost,
 }
 
-/// Chance that is about one thing alone, so that one parameter does not change what another does.
+/// What a random generator is used for. Each use has its own generator, so that one parameter does not change what
+/// another does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Loss,
@@ -59,7 +60,7 @@ enum About {
     Duplicate,
 }
 
-/// One direction.
+/// The state of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Path {
     line: Pacer,
@@ -72,12 +73,13 @@ pub(super) struct Path {
     reorder: (f64, Random),
     held_for: Nanos,
     duplicate: (f64, Random),
-    /// When the last segment arrives that was not held.
+    /// The latest arrival so far, without the extra time of held segments.
     last: Nanos,
 }
 
 impl Path {
-    /// A direction of its own chance: two directions of one link lose different segments.
+    /// Makes a direction with its own random generators, so that the two directions of a link lose different
+    /// segments.
     pub(super) fn new(plan: &WayPlan) -> Self {
         let random = |about: About| Random::stream(plan.seed, plan.number + 2 * about as u64);
         Path {
@@ -95,18 +97,18 @@ impl Path {
         }
     }
 
-    /// Takes a segment that arrives at `now`. Times never go back.
+    /// Takes a segment that arrives at `now` and decides its fate. Times never decrease.
     pub(super) fn admit(&mut self, now: Nanos, segment: Segment) -> Fate {
         let size = u64::from(segment.size);
         if size > self.largest {
             return Fate::TooLarge;
         }
         let waiting = self.line.waiting(now);
-        // A line that stands idle takes any segment: the queue holds what waits for it.
+        // An idle line takes any segment: the queue only bounds what waits for it.
         if waiting.bytes > 0 && !waiting.fits(size, self.queue) {
             return Fate::NoRoom;
         }
-        // A step, as RFC 8257 (section 4.1) wants it.
+        // Marking is a step, as in RFC 8257 (section 4.1).
         let is_marked = segment.is_ect && self.mark_above.is_some_and(|room| !waiting.fits(size, room));
         let leaves = self.line.occupy(now, segment.size);
         if self.loss.takes(segment.has_payload) {
@@ -118,10 +120,10 @@ impl Path {
         Fate::Arrives(Arrival { at, is_held, is_marked, is_doubled })
     }
 
-    /// When a segment arrives that left the line at this time.
+    /// Returns when a segment arrives that left the line at this time.
     fn arrives(&mut self, leaves: Nanos) -> Nanos {
         let (most, random) = &mut self.jitter;
-        // Draws nothing where there is no jitter: a division of all there is into equal steps.
+        // Draws nothing if there is no jitter. The product maps the generator's range to equal steps.
         let extra = match most.0 {
             0 => 0,
             most => (u128::from(random.draw()) * (u128::from(most) + 1)) >> 64,
@@ -130,12 +132,12 @@ impl Path {
         self.last
     }
 
-    /// What waits in front of the line at `now`. Times never go back.
+    /// Returns what waits in front of the line at `now`. Times never decrease.
     pub(super) fn waiting(&mut self, now: Nanos) -> Waiting {
         self.line.waiting(now)
     }
 
-    /// A run begins: losses by number count from 1 again.
+    /// Begins a run: losses by number count from 1 again.
     pub(super) fn count_anew(&mut self) {
         self.loss.count_anew();
     }

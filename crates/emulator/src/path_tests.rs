@@ -1,4 +1,4 @@
-//! What holds for every path, whatever it is fed.
+//! Properties that hold for every path, whatever traffic it gets.
 
 use landspeed_units::Nanos;
 use proptest::prelude::*;
@@ -14,12 +14,12 @@ fn segment(size: u32) -> Segment {
     Segment { size, has_payload: true, is_ect: false }
 }
 
-/// As it arrives where nothing happens to it.
+/// The fate of a segment that arrives unchanged.
 fn plain(at: Nanos) -> Fate {
     Fate::Arrives(Arrival { at, is_held: false, is_marked: false, is_doubled: false })
 }
 
-/// Feeds segments (time since the one before, size) to a path.
+/// Feeds segments (time since the previous one, size) to a path.
 fn feed(path: &mut Path, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, Fate)> {
     let mut now = Nanos(0);
     let one = |(gap, size): &(u64, u32)| {
@@ -29,7 +29,7 @@ fn feed(path: &mut Path, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, Fate)> {
     segments.iter().map(one).collect()
 }
 
-/// When the line was done with each segment that reached the other end in order.
+/// Returns when the line was done with each segment that reached the other end in order.
 fn sent(fates: &[(Nanos, u32, Fate)], delay: Nanos) -> Vec<(Nanos, u32)> {
     let arrived = fates.iter().filter_map(|(_, size, fate)| match fate {
         Fate::Arrives(arrival) if !arrival.is_held => Some((arrival.at - delay, *size)),
@@ -114,7 +114,7 @@ proptest! {
         let spec = format!("rate=100M,rtt=20ms,queue=64K,loss=5%,reorder=5%,reorder-delay=2ms,seed={seed}");
         let fates = feed(&mut path(&spec), &segments);
         prop_assert_eq!(&fates, &feed(&mut path(&spec), &segments));
-        // What is lost or held has used the line: nobody else's fate is another for it.
+        // Lost and held segments have used the line, so that the other segments' fates do not change.
         let clean = feed(&mut path(CLEAN), &segments);
         for ((_, _, with), (_, _, without)) in fates.iter().zip(&clean) {
             match (with, without) {
@@ -190,8 +190,8 @@ fn marks_are_a_step_and_for_those_who_understand_them() {
 
 #[test]
 fn jitter_is_uniform_from_none_to_all_of_it() {
-    // Segments so far apart that none waits for another: delays are as drawn. Kolmogorov and Smirnov: the largest
-    // distance between the two distributions is below 1.63 / sqrt(n) in 99 of 100 samples.
+    // The segments are so far apart that none waits for another, so delays are as drawn. Kolmogorov and Smirnov: the
+    // largest distance between the two distributions is below 1.63 / sqrt(n) in 99 of 100 samples.
     const SEGMENTS: u64 = 20_000;
     let mut path = path("rate=1G,rtt=20ms,jitter=4ms");
     let mut extra: Vec<f64> = (0..SEGMENTS)

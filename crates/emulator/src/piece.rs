@@ -8,11 +8,11 @@ use super::frame::{LARGEST_PIECE, Superpacket};
 use super::path::Arrival;
 use super::split::piece_len;
 
-/// A superpacket stays in one piece for at most so long on the line: its first segment waits for its last.
-/// Below 500 Mb/s the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
+/// The longest time for which a piece may occupy the line, since its first segment waits for its last. Below 500 Mb/s
+/// the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
 
-/// Neighbouring segments of a superpacket that arrive together, all marked or none.
+/// Consecutive segments of a superpacket that arrive together, all of them marked or none.
 pub(super) struct Run {
     pub(super) segments: Range<u32>,
     /// When the first of them would arrive.
@@ -22,12 +22,12 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A segment alone.
+    /// Makes a run of one segment.
     pub(super) fn of(n: u32, arrival: Arrival) -> Self {
         Run { segments: n..n + 1, first: arrival.at, last: arrival }
     }
 
-    /// Whether segment `n`, the next one, can go with it.
+    /// Returns true if segment `n`, the next one, can join the run.
     pub(super) fn takes(&self, n: u32, next: Arrival, whole: &Superpacket) -> bool {
         !self.last.is_held
             && !next.is_held

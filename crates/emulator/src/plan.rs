@@ -1,4 +1,4 @@
-//! What a link will do: its parameters, with files read and units worked out.
+//! The plan of a link: its parameters, with files read and units converted.
 
 use std::sync::Arc;
 
@@ -10,46 +10,46 @@ use super::numbers::DROPS;
 use super::spec::{DropList, Queue, Speed, WanSpec, Way};
 use super::trace::Trace;
 
-/// What may wait, the packet on the line included.
+/// A bound on what may wait, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
     pub(super) packets: u64,
     pub(super) bytes: u64,
 }
 
-/// One direction.
+/// The plan of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct WayPlan {
-    /// As it was written.
+    /// The parameters as written.
     pub(super) way: Way,
-    /// Bits of IP packets a second, over time.
+    /// The mean rate, in bits of IP packets a second.
     pub(super) mean_bps: u64,
-    /// When these may leave, where the rate is not fixed.
+    /// The times at which packets may leave, if the rate is not fixed.
     pub(super) trace: Option<Arc<Trace>>,
     pub(super) queue: Room,
     pub(super) mark_above: Option<Room>,
-    /// Numbers of packets with payload that are lost, ascending.
+    /// The numbers of packets with payload that are lost, ascending.
     pub(super) drops: Vec<u64>,
-    /// Time from the line to the other end.
+    /// The time from the line to the other end.
     pub(super) delay: Nanos,
     pub(super) seed: u64,
-    /// 0 from A to B, 1 back: each has chance of its own.
+    /// 0 from A to B, 1 back. Each direction has its own random generators.
     pub(super) number: u64,
 }
 
 impl WanSpec {
-    /// Both directions.
+    /// Plans both directions.
     ///
     /// # Errors
-    /// A file that cannot be read, or that says nothing understandable: names the file and the line.
+    /// Returns an error that names the file and the line if a file cannot be read or parsed.
     pub(super) fn plan(&self) -> Result<[WayPlan; 2], WanSpecError> {
         Ok([self.plan_way(0)?, self.plan_way(1)?])
     }
 
-    /// Whether the files that it names can be read and understood; looks at them, and at nothing else.
+    /// Checks that the files that the parameters name can be read and parsed. It reads nothing else.
     ///
     /// # Errors
-    /// Names the file and the line.
+    /// Returns an error that names the file and the line.
     pub fn check(&self) -> Result<(), WanSpecError> {
         self.plan().map(drop)
     }
@@ -86,12 +86,12 @@ impl WanSpec {
 }
 
 impl WayPlan {
-    /// Whether a bound is in packets.
+    /// Returns true if a bound is in packets.
     pub(super) fn counts_packets(&self) -> bool {
         [Some(self.queue), self.mark_above].into_iter().flatten().any(|room| room.packets < u64::MAX)
     }
 
-    /// Most bytes of IP packets that leave the line within any time of this length.
+    /// Returns the most bytes of IP packets that leave the line within any interval of this length.
     pub(super) fn most_bytes_within(&self, time: Nanos) -> u128 {
         match &self.trace {
             Some(trace) => trace.most_bytes_within(time).into(),
@@ -99,9 +99,8 @@ impl WayPlan {
         }
     }
 
-    /// Most bytes of IP packets that memory must be there for in front of the line. Packets that are counted are
-    /// taken to be no larger than jumbo frames: larger ones would be dropped for want of memory, which is counted
-    /// as the link's own fault.
+    /// Returns the bytes of IP packets that the queue needs memory for. Counted packets are assumed to be no larger
+    /// than jumbo frames: larger ones may find no memory, and such a drop is counted as the link's own fault.
     fn queue_memory(&self) -> u64 {
         const JUMBO: u64 = 9_018;
         match self.queue.bytes {
@@ -110,10 +109,10 @@ impl WayPlan {
         }
     }
 
-    /// Bytes of memory for frames, in the main line and among those held back. Frames take a little more room
+    /// Returns the bytes of memory for the main ring and for the ring of held frames. Frames take a little more room
     /// than their IP packets (their headers), and some is lost at the end of the ring.
     pub(super) fn memory(&self) -> (usize, usize) {
-        // Four times their share: chance bunches them.
+        // Four times the share, because random events cluster.
         let bunched = |share: f64| (share * 4.0).min(1.0);
         let doubled = 1.0 + bunched(self.way.duplicate.as_f64());
         let room = |bytes: u128| {

@@ -1,4 +1,4 @@
-//! The thread of one direction: takes frames from one link, gives them to the other when they are due.
+//! The thread of one direction, which receives frames from one link and sends them to the other when they are due.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,11 +15,11 @@ use super::ring::Due;
 use super::socket::{Socket, is_gone};
 use super::stats::{Counters, count};
 
-/// The least time between two looks at the sockets while traffic flows. The kernel notes when each frame
-/// came in, so a look that comes later makes none late whose way takes longer than this.
+/// The least time between two checks of the sockets while traffic flows. The kernel records when each frame arrived,
+/// so a later check makes no frame late whose delay is longer than this.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Tells threads to end, and wakes those that sleep.
+/// A signal that makes threads end, and wakes those that sleep.
 #[derive(Debug)]
 pub(super) struct Stop {
     asked: AtomicBool,
@@ -33,7 +33,7 @@ impl Stop {
 
     pub(super) fn ask(&self) {
         self.asked.store(true, Ordering::Relaxed);
-        // Fails only if 2^64 - 2 others have asked.
+        // Fails only if the counter is full, after 2^64 - 2 other calls.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct Pump {
 }
 
 impl Pump {
-    /// Carries frames until it is told to stop, or a link is gone.
+    /// Carries frames until it is stopped, or a link is gone.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut inbox = Inbox::new();
         let mut arrivals = Arrivals::default();
@@ -57,7 +57,7 @@ impl Pump {
             let taken = self.take(&mut inbox, &mut arrivals)?;
             let given = self.release()?;
             if taken > 0 {
-                // Where the kernel had to drop frames, others waited, so that none goes uncounted.
+                // The kernel drops frames only while others wait, so checking here misses no drop.
                 count(&self.counters.missed, self.from.missed());
             }
             match (taken, given) {
@@ -73,7 +73,7 @@ impl Pump {
         match inbox.fill(&self.from) {
             Ok(_) => {}
             Err(e) if is_gone(&e) => return Err(e),
-            // One frame that the kernel could not describe; it has taken it away.
+            // The kernel could not describe one frame, and has removed it.
             Err(_) => self.direction.refuse(),
         }
         arrivals.look();
@@ -91,7 +91,7 @@ impl Pump {
         Ok(taken)
     }
 
-    /// Gives away what is due; the number of frames.
+    /// Sends the frames that are due; returns their number.
     fn release(&mut self) -> io::Result<usize> {
         let mut all = 0;
         let mut now = clock::now();
@@ -104,7 +104,7 @@ impl Pump {
         Ok(all)
     }
 
-    /// Sleeps until a frame comes in, one is due, or the end.
+    /// Sleeps until a frame arrives, a frame is due, or the thread is to end.
     fn wait(&self) -> io::Result<()> {
         let left = self.direction.next().map(|next| Duration::from(next - clock::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());

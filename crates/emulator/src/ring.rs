@@ -1,4 +1,4 @@
-//! Frames on their way: a ring of bytes, filled in the order in which frames leave it again.
+//! Frames on their way, in a ring of bytes: they leave in the order in which they were added.
 
 use std::collections::VecDeque;
 
@@ -18,25 +18,25 @@ struct Slot {
 pub(super) struct Due<'a> {
     /// When it should leave.
     pub(super) leaves: Nanos,
-    /// The frame, its virtio header first.
+    /// The frame, with its virtio header first.
     pub(super) frame: &'a [u8],
-    /// Segments in it.
+    /// The number of segments in it.
     pub(super) segments: u32,
 }
 
-/// A first-in first-out line of frames. All its memory is taken, and touched, when it is made: a page that
+/// A first-in first-out ring of frames. All its memory is allocated and touched when it is made, because a page that
 /// is first touched while packets flow costs more than the packet.
 #[derive(Debug)]
 pub(super) struct FrameRing {
     bytes: Box<[u8]>,
     slots: VecDeque<Slot>,
     most_slots: usize,
-    /// Where the next frame starts.
+    /// The offset at which the next frame starts.
     tail: usize,
 }
 
-/// A slot for each so many bytes, and some more: frames that are smaller on average run out of slots
-/// before they run out of bytes, but no link of this kind carries so many.
+/// Bytes of the ring per slot; there are `LEAST_SLOTS` more. Frames that are smaller on average use up the slots
+/// before the bytes, but no link of this kind carries so many.
 const BYTES_PER_SLOT: usize = 512;
 const LEAST_SLOTS: usize = 8192;
 
@@ -45,23 +45,23 @@ fn slots_of(capacity: usize) -> usize {
 }
 
 impl FrameRing {
-    /// A line for so many bytes of frames.
+    /// Makes a ring for `capacity` bytes of frames.
     pub(super) fn new(capacity: usize) -> Self {
         let most_slots = slots_of(capacity);
         let mut slots =
             VecDeque::from(vec![Slot { leaves: Nanos(0), start: 0, len: 0, segments: 0 }; most_slots]);
         slots.clear();
-        // Ones: a vector of zeros would be memory that is only promised.
+        // Ones, because the kernel allocates the pages of a vector of zeros only on first use.
         FrameRing { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
     }
 
-    /// Memory that a line of this capacity takes.
+    /// Returns the bytes of memory that a ring of this capacity takes.
     pub(super) fn footprint(capacity: usize) -> usize {
         capacity + slots_of(capacity) * size_of::<Slot>()
     }
 
-    /// Room for a frame of so many bytes behind all others; `None` where the ring is full. `leaves` is not
-    /// before that of the frame before.
+    /// Returns room for a frame of `len` bytes behind all others; `None` if the ring is full. `leaves` must not be
+    /// before that of the previous frame.
     pub(super) fn push(&mut self, leaves: Nanos, len: usize, segments: u32) -> Option<&mut [u8]> {
         debug_assert!(self.slots.back().is_none_or(|last| last.leaves <= leaves), "bug: a line keeps order");
         if self.slots.len() == self.most_slots {
@@ -73,7 +73,7 @@ impl FrameRing {
         Some(&mut self.bytes[start..start + len])
     }
 
-    /// Where `len` bytes in one piece are free: frames are not split over the ring's end.
+    /// Returns the offset of `len` free consecutive bytes: frames are not split over the ring's end.
     fn room(&self, len: usize) -> Option<usize> {
         let Some(head) = self.slots.front().map(|slot| slot.start) else {
             return (len <= self.bytes.len()).then_some(0);
@@ -82,16 +82,16 @@ impl FrameRing {
             let behind = self.bytes.len() - self.tail >= len;
             return if behind { Some(self.tail) } else { (len < head).then_some(0) };
         }
-        // Never full to the last byte, so that tail == head is always a ring that has wrapped.
+        // The ring is never full to the last byte, so that tail == head always means a ring that has wrapped.
         (head - self.tail > len).then_some(self.tail)
     }
 
-    /// When the first frame leaves.
+    /// Returns when the first frame leaves.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.slots.front().map(|slot| slot.leaves)
     }
 
-    /// Those that leave by `now`, first to last.
+    /// Returns the frames that leave by `now`, in order.
     pub(super) fn due(&self, now: Nanos) -> impl Iterator<Item = Due<'_>> {
         self.slots.iter().take_while(move |slot| slot.leaves <= now).map(|slot| Due {
             leaves: slot.leaves,
@@ -100,7 +100,7 @@ impl FrameRing {
         })
     }
 
-    /// Lets the first `count` frames go.
+    /// Removes the first `count` frames.
     pub(super) fn pop(&mut self, count: usize) {
         self.slots.drain(..count);
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pushes (true) and pops in any order, against a plain queue.
+        /// Pushes (true) and pops in any order, and compares with a plain queue.
         #[test]
         fn gives_back_what_it_took_in_order(steps in prop::collection::vec((any::<bool>(), 1..400_usize), 0..300)) {
             let mut line = FrameRing::new(1000);

@@ -1,5 +1,5 @@
-//! The queue over time, written without a lock: the thread that carries frames runs before all others, and
-//! must never wait for the one that reads.
+//! Samples of the queue over time, written without a lock: the thread that carries frames runs at a higher priority
+//! than all others, and must never wait for the thread that reads.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
@@ -7,26 +7,27 @@ use std::sync::atomic::{AtomicU64, fence};
 use landspeed_record::QueueSample;
 use landspeed_units::{Bytes, Nanos};
 
-/// Time between two samples.
+/// The time between two samples.
 pub(super) const EVERY: Nanos = Nanos::millis(100);
-/// As many as fill 27 minutes of a link that never idles; the paper's runs take 16.
+/// The number of samples that are kept: 27 minutes of a link that never idles; the paper's runs take 16.
 const SLOTS: usize = 16_384;
 
 /// The queue at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sample {
-    /// On the clock that never goes back.
+    /// The time on the monotonic clock.
     pub(super) at: Nanos,
     /// Bytes that wait.
     pub(super) waiting: u64,
-    /// Most that waited since the sample before.
+    /// The most bytes that waited since the previous sample.
     pub(super) most: u64,
     /// Segments that the queue had no room for, since the link was made.
     pub(super) drops: u64,
 }
 
 impl Sample {
-    /// As a record holds it, for a run that began at `start` when so many had been dropped.
+    /// Returns the sample as a record holds it, for a run that began at `start`, when `drops` segments had been
+    /// dropped.
     pub(super) fn since(&self, start: Nanos, drops: u64) -> QueueSample {
         QueueSample {
             at_ns: self.at - start,
@@ -40,7 +41,7 @@ impl Sample {
 #[derive(Debug)]
 pub(super) struct Samples {
     slots: Box<[[AtomicU64; 4]]>,
-    /// Samples that the writer has begun to write, and those that it has written.
+    /// The number of samples that the writer has begun to write; `written` is the number that it has finished.
     begun: AtomicU64,
     written: AtomicU64,
 }
@@ -53,11 +54,11 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Adds one, over the oldest where the ring is full.
+    /// Adds a sample, over the oldest one if the ring is full.
     pub(super) fn push(&self, sample: Sample) {
         let number = self.written.load(Relaxed);
         self.begun.store(number + 1, Relaxed);
-        // Whoever sees any word of the new sample also sees that it was begun.
+        // A reader that sees any word of the new sample also sees that it was begun.
         fence(Release);
         let words = [sample.at.0, sample.waiting, sample.most, sample.drops];
         for (slot, word) in self.slot(number).iter().zip(words) {
@@ -66,19 +67,19 @@ impl Samples {
         self.written.store(number + 1, Release);
     }
 
-    /// How many were ever added.
+    /// Returns how many samples were ever added.
     pub(super) fn count(&self) -> u64 {
         self.written.load(Acquire)
     }
 
-    /// Those from number `first` (0 is the first that was ever added) on that are still there.
+    /// Returns the samples from number `first` on that are still there; 0 is the first that was ever added.
     pub(super) fn from(&self, first: u64) -> Vec<Sample> {
         let end = self.count();
         let start = first.max(end.saturating_sub(SLOTS as u64));
         let found: Vec<(u64, Sample)> = (start..end).map(|number| (number, self.read(number))).collect();
         fence(Acquire);
         let begun = self.begun.load(Relaxed);
-        // Some may have been written over while they were read.
+        // Some may have been overwritten while they were read.
         let whole = found.into_iter().filter(|(number, _)| number + SLOTS as u64 >= begun);
         whole.map(|(_, sample)| sample).collect()
     }
@@ -93,18 +94,18 @@ impl Samples {
     }
 }
 
-/// Says when samples are due, by the times of the frames that come in: between two of them a queue only
-/// drains, and what it holds at any moment follows from the path alone.
+/// Decides when samples are due, driven by the times of arriving frames: between two of them a queue only drains, and
+/// its size at any moment follows from the path alone.
 #[derive(Debug, Default)]
 pub(super) struct Sampler {
     next: Nanos,
-    /// Most that waited since the last sample.
+    /// The most bytes that waited since the last sample.
     most: u64,
 }
 
 impl Sampler {
-    /// Adds what is due by `now`, when a frame comes in that has not been admitted yet. `waiting` tells what
-    /// waits at a moment.
+    /// Adds the samples that are due by `now`, when a frame arrives that has not been admitted yet. `waiting` returns
+    /// the bytes that wait at a given time.
     pub(super) fn look(
         &mut self,
         now: Nanos,
@@ -120,18 +121,18 @@ impl Sampler {
             let found = waiting(self.next);
             samples.push(Sample { at: self.next, waiting: found, most: self.most.max(found), drops });
             self.most = found;
-            // An empty queue stays empty until now: its beginning and its end say all.
+            // An empty queue stays empty until now, so samples at its beginning and end are enough.
             self.next = if found == 0 { last.max(self.next + EVERY) } else { self.next + EVERY };
         }
     }
 
-    /// What waits once a frame was admitted; the most since the last sample.
+    /// Records what waits after a frame was admitted; returns the most since the last sample.
     pub(super) fn saw(&mut self, waiting: u64) -> u64 {
         self.most = self.most.max(waiting);
         self.most
     }
 
-    /// A run begins: what was before is not its own.
+    /// Begins a run: forgets the maximum from before it.
     pub(super) fn restart(&mut self) {
         self.most = 0;
     }

@@ -1,18 +1,18 @@
-//! Packet sockets (packet(7)) that take and give frames of one link, superpackets whole.
+//! Packet sockets (packet(7)) that receive and send the frames of one link, superpackets uncut.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::error::{During, Error};
 
-/// include/uapi/linux/if_packet.h; not in every libc.
+/// Values of include/uapi/linux/if_packet.h, which not every libc has.
 const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// What may wait in the kernel while this process does not run: 100 ms at 2.5 Gb/s, as the kernel counts.
+/// Bytes that may wait in the kernel while this process does not run: 100 ms at 2.5 Gb/s, as the kernel counts.
 const RECEIVE_BUFFER: libc::c_int = 64 << 20;
-/// What may be on its way into the other host's stack.
+/// Bytes that may be on their way into the other host's stack.
 const SEND_BUFFER: libc::c_int = 16 << 20;
 
 /// A packet socket on one link, in the network namespace of the thread that opened it.
@@ -22,13 +22,13 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Takes every frame that comes in over the link, each with the kernel's time of arrival.
+    /// Opens a socket that receives every frame of the link, with the kernel's time of arrival.
     pub(super) fn receiving(link: &str, index: u32) -> Result<Self, Error> {
         let open = || {
             let socket = Socket::new()?;
             socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)?;
             socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-            // Else it would also see, and carry back, what the other direction sends.
+            // Without this the socket would also receive, and carry back, what the other direction sends.
             socket.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
             socket.bind(index, libc::ETH_P_ALL as u16)?;
             Ok(socket)
@@ -36,7 +36,7 @@ impl Socket {
         open().during(|| format!("take frames from {link}"))
     }
 
-    /// Gives frames to the link and takes none.
+    /// Opens a socket that sends frames to the link and receives none.
     pub(super) fn sending(link: &str, index: u32) -> Result<Self, Error> {
         let open = || {
             let socket = Socket::new()?;
@@ -48,13 +48,13 @@ impl Socket {
     }
 
     fn new() -> io::Result<Self> {
-        // Protocol 0: nothing is received before bind() says from which link.
-        // SAFETY: socket() touches no memory of ours.
+        // Protocol 0: nothing is received before bind() names the link.
+        // SAFETY: socket() touches no memory of this process.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: `fd` was just opened, and nobody else knows it.
+        // SAFETY: `fd` was just opened, and nothing else owns it.
         let socket = Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
         socket.set(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
         Ok(socket)
@@ -84,9 +84,9 @@ impl Socket {
         if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Frames that the kernel dropped because the receive buffer was full, since the last call.
+    /// Returns how many frames the kernel dropped because the receive buffer was full, since the last call.
     pub(super) fn missed(&self) -> u64 {
-        /// struct tpacket_stats.
+        /// The kernel's struct tpacket_stats.
         #[derive(Default)]
         #[repr(C)]
         struct Counts {
@@ -115,7 +115,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Whether the link itself has gone.
+/// Returns true if the error means that the link is gone.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV))
 }

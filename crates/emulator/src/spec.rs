@@ -1,45 +1,45 @@
-//! What a wide-area link is to be: `rate=1G,rtt=20ms,loss=0.01%`, as it was written.
+//! The description of a wide-area link, as written: `rate=1G,rtt=20ms,loss=0.01%`.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use landspeed_units::Share;
 
-/// How much may wait in front of the line, the packet on it included.
+/// A bound on what may wait in front of the line, including the packet on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Queue {
     /// Bytes of IP packets.
     Bytes(u64),
-    /// Packets of whatever size.
+    /// Packets of any size.
     Packets(u32),
-    /// What the line carries in this time.
+    /// The amount that the line carries in this time.
     Time(Nanos),
-    /// Thousandths of rate times round-trip time.
+    /// Thousandths of the bandwidth-delay product (rate times RTT).
     Bdp(u32),
 }
 
-/// Probabilities of Elliott's chain for each segment: good to bad, bad to good, loss in the good state,
-/// loss in the bad one.
+/// The probabilities of Elliott's chain for each segment: good to bad, bad to good, loss in the good state, loss in
+/// the bad state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LossStates(pub(super) [Share; 4]);
 
-/// How fast the line is.
+/// The speed of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Speed {
     /// Bits of IP packets a second.
     Rate(u64),
-    /// As a file says (Mahimahi's format).
+    /// The name of a file with a delivery trace (Mahimahi's format).
     Trace(String),
 }
 
-/// Packets with payload that are lost, by number; the first is 1.
+/// Numbers of packets with payload that are lost; the first is 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum DropList {
-    /// Ascending.
+    /// Ascending numbers.
     Numbers(Vec<u64>),
     File(String),
 }
 
-/// One direction.
+/// The parameters of one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Way {
     pub(super) speed: Speed,
@@ -47,7 +47,7 @@ pub(super) struct Way {
     pub(super) mark_above: Option<Queue>,
     pub(super) jitter: Nanos,
     pub(super) loss: Share,
-    /// In thousandths of a segment, exact to compare.
+    /// The mean length of a burst of losses, in thousandths of a segment: whole numbers can be compared exactly.
     pub(super) loss_burst: Option<u32>,
     pub(super) loss_states: Option<LossStates>,
     pub(super) loss_nth: Option<u64>,
@@ -58,8 +58,8 @@ pub(super) struct Way {
     pub(super) drop_above: Option<Bytes>,
 }
 
-/// A wide-area link. Each direction has its own line, queue and chance.
-/// Read from text ([`std::str::FromStr`]); printing gives the text back.
+/// A wide-area link. Each direction has its own line, queue and random generators. It is parsed from text
+/// ([`std::str::FromStr`]), and printing gives the text back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WanSpec {
     /// From A to B, and back.
@@ -69,15 +69,15 @@ pub struct WanSpec {
     pub(super) pairs: u8,
 }
 
-/// Held back for so long where the user does not say: over 80 segments of 1500 bytes at 1 Gb/s.
+/// The time for which segments are held back by default: over 80 segments of 1500 bytes at 1 Gb/s.
 const REORDER_DELAY: Nanos = Nanos::millis(1);
 pub(super) const SEED: u64 = 1;
-/// A queue in units of the bandwidth-delay product is never below one packet of a host with segmentation
-/// offload: the kernel hands over so much at once.
+/// The least bytes of a queue in units of the bandwidth-delay product: one packet of a host with segmentation
+/// offload, since the kernel hands over that much at a time.
 const LEAST_BDP_QUEUE: u64 = 65_536;
 
 impl Default for Way {
-    /// 1 Gb/s, a queue of one bandwidth-delay product, nothing lost.
+    /// 1 Gb/s, a queue of one bandwidth-delay product, and no losses.
     fn default() -> Self {
         Way {
             speed: Speed::Rate(1_000_000_000),
@@ -98,22 +98,22 @@ impl Default for Way {
 }
 
 impl Default for WanSpec {
-    /// 20 ms, both directions as [`Way::default`] has them.
+    /// An RTT of 20 ms, and [`Way::default`] in both directions.
     fn default() -> Self {
         WanSpec { ways: Default::default(), rtt: Nanos::millis(20), seed: SEED, pairs: 1 }
     }
 }
 
 impl Way {
-    /// What the way back is where nothing is said of it: the same, but for losses by number, which are
-    /// those of the data's direction.
+    /// Returns the default for the way back: the same parameters, except for losses by number, which apply to the
+    /// data's direction only.
     pub(super) fn back(&self) -> Way {
         Way { loss_nth: None, drop_list: DropList::Numbers(Vec::new()), ..self.clone() }
     }
 }
 
 impl Queue {
-    /// In bytes of a line of so many bits a second; `None` where packets are counted.
+    /// Returns the bound in bytes, for a line of `rate_bps` bits a second; `None` if packets are counted.
     pub(super) fn bytes(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
         match self {
             Queue::Bytes(bytes) => Some(bytes),
@@ -129,7 +129,7 @@ impl Queue {
         }
     }
 
-    /// As [`Queue::bytes`], for a queue that must take what a host sends at once.
+    /// Returns the bound in bytes, large enough to take what a host sends at a time; `None` if packets are counted.
     pub(super) fn room(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
         let least = if matches!(self, Queue::Bdp(_)) { LEAST_BDP_QUEUE } else { 0 };
         self.bytes(rate_bps, rtt).map(|bytes| bytes.max(least))
@@ -137,8 +137,8 @@ impl Queue {
 }
 
 impl WanSpec {
-    /// Rate of the line from A to B in bits of IP packets, Ethernet's own framing not counted; `None` where a trace
-    /// says how fast it is.
+    /// Returns the rate of the line from A to B in bits of IP packets a second, without Ethernet's framing; `None` if
+    /// a trace determines it.
     pub fn rate(&self) -> Option<BitRate> {
         match self.ways[0].speed {
             Speed::Rate(bps) => Some(BitRate(bps as f64)),
@@ -146,13 +146,13 @@ impl WanSpec {
         }
     }
 
-    /// Round-trip time of an idle link.
+    /// Returns the RTT of an idle link.
     pub fn rtt(&self) -> Nanos {
         self.rtt
     }
 
-    /// Most bytes (of IP packets) that may wait in front of the line from A to B, the packet on the line
-    /// included; `None` where packets are counted, or where it is a `bdp` of a trace.
+    /// Returns the most bytes of IP packets that may wait in front of the line from A to B, including the packet on
+    /// the line; `None` if packets are counted, or for a `bdp` of a trace.
     pub fn queue(&self) -> Option<Bytes> {
         match (self.ways[0].queue, &self.ways[0].speed) {
             (Queue::Bytes(bytes), _) => Some(Bytes(bytes)),
@@ -161,7 +161,7 @@ impl WanSpec {
         }
     }
 
-    /// The same link, but that from A to B it loses these packets (with payload, the first is 1) and no other.
+    /// Returns the same link, except that from A to B it loses exactly these packets (with payload, the first is 1).
     #[must_use]
     pub fn losing_only(&self, packets: &[u64]) -> WanSpec {
         let mut spec = self.clone();
@@ -177,11 +177,11 @@ impl WanSpec {
         spec
     }
 
-    /// Pairs of hosts that share the link: 1 to [`WanSpec::MAX_PAIRS`].
+    /// Returns the number of host pairs that share the link: 1 to [`WanSpec::MAX_PAIRS`].
     pub fn pairs(&self) -> u8 {
         self.pairs
     }
 
-    /// Most pairs of hosts.
+    /// The most pairs of hosts.
     pub const MAX_PAIRS: u8 = 8;
 }

@@ -1,4 +1,4 @@
-//! Pieces against the superpacket that they were cut out of.
+//! Compares pieces with the superpacket that they were cut out of.
 
 use proptest::prelude::*;
 
@@ -9,12 +9,12 @@ use super::*;
 const SEQUENCE: u32 = u32::MAX - 1000;
 const ALL_FLAGS: u8 = 0xff;
 
-/// A superpacket with made-up addresses, as the kernel hands it over.
+/// Builds a superpacket with made-up addresses, as the kernel hands it over.
 fn build(segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
     build_with(&[], segments, v6, segment, payload)
 }
 
-/// The same with something between the IP header and the transport's.
+/// Builds a superpacket with the bytes `extra` between the IP header and the transport's.
 fn build_with(extra: &[u8], segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
     let network = if v6 { 40 } else { 20 };
     let mut transport = vec![0x11; if segments == Segments::Tcp { 32 } else { 8 }];
@@ -44,8 +44,7 @@ fn superpacket(buffer: &[u8]) -> Superpacket {
     }
 }
 
-/// The sum that whoever finishes the checksum starts from, worked out another way: over the pseudo header
-/// laid out in memory.
+/// Computes the sum from which the checksum is completed in another way: over the pseudo header laid out in memory.
 fn expected_sum(frame: &[u8], whole: &Superpacket) -> u16 {
     let length = u32::try_from(frame.len() - whole.transport).unwrap();
     let protocol = if whole.segments == Segments::Tcp { 6_u32 } else { 17 };

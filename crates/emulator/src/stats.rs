@@ -1,4 +1,4 @@
-//! What a link does, counted by the threads that carry it.
+//! Statistics of a link, counted by the threads that carry it.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
@@ -8,7 +8,7 @@ use landspeed_units::{Bytes, CpuNanos, Nanos};
 use super::lateness::{Late, Lateness};
 use super::samples::{Sample, Samples};
 
-/// The counters of one direction, shared between the thread that counts and whoever asks.
+/// The counters of one direction, shared between the counting thread and its readers.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) arrived: AtomicU64,
@@ -25,34 +25,34 @@ pub(super) struct Counters {
     pub(super) refused: AtomicU64,
     pub(super) neighbours: AtomicU64,
     pub(super) most_queued: AtomicU64,
-    /// Most that waited since the last of `samples`.
+    /// The most bytes that waited since the last of `samples`.
     pub(super) most_lately: AtomicU64,
     pub(super) samples: Samples,
     pub(super) late: Lateness,
-    /// The thread that counts, 0 before it runs.
+    /// The id of the counting thread, 0 before it runs.
     pub(super) thread: AtomicI32,
-    /// Number of the run that goes on; whoever marks a run's beginning raises it.
+    /// The number of the current run; incremented when a run begins.
     pub(super) run: AtomicU64,
 }
 
-/// Adds to a counter; none of them guards anything.
+/// Adds to a counter. The order is relaxed, because no counter guards other data.
 pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
 
-/// What a direction had done at one moment. The default is that of a link that was just made.
+/// The counts of a direction at one moment. The default is that of a link that was just made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     /// Counts, processor time, and the most that was queued; nothing about lateness.
     figures: DirectionStats,
     late: Late,
-    /// How many samples of the queue there were.
+    /// The number of queue samples at that moment.
     samples: u64,
 }
 
 impl Counters {
-    /// The figures now. What ends a segment's way is read before what begins it: while traffic flows, some
-    /// that have just left may still be counted as under way.
+    /// Returns the current figures. The counts of leaving segments are read before those of arriving ones, so while
+    /// traffic flows some segments that have just left may still count as under way.
     pub(super) fn read(&self) -> Seen {
         let now = |counter: &AtomicU64| counter.load(Relaxed);
         let figures = DirectionStats {
@@ -76,20 +76,20 @@ impl Counters {
         Seen { figures, late: self.late.read(), samples: self.samples.count() }
     }
 
-    /// A run begins now.
+    /// Begins a run, and returns the counts at its start.
     pub(super) fn begin_run(&self) -> Seen {
         self.run.fetch_add(1, Relaxed);
         self.most_lately.store(0, Relaxed);
         self.read()
     }
 
-    /// The queue since `mark`, which was made at `start`.
+    /// Returns the queue's samples since `mark`, which was made at `start`.
     pub(super) fn queue_since(&self, mark: &Seen, start: Nanos) -> Vec<QueueSample> {
         let drops = mark.figures.queue_drops;
         self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
     }
 
-    /// Most that waited since `mark`.
+    /// Returns the most bytes that waited since `mark`.
     pub(super) fn most_queued_since(&self, mark: &Seen) -> Bytes {
         let sampled = self.samples.from(mark.samples).iter().map(|Sample { most, .. }| *most).max();
         Bytes(sampled.unwrap_or(0).max(self.most_lately.load(Relaxed)))
@@ -97,12 +97,12 @@ impl Counters {
 }
 
 impl Seen {
-    /// What was done until now, lateness with it.
+    /// Returns the statistics since the link was made, including lateness.
     pub(super) fn total(&self) -> DirectionStats {
         with_lateness(self.figures.clone(), &self.late)
     }
 
-    /// What was done since `mark`; `most_queued` meanwhile.
+    /// Returns the statistics since `mark`, with `most_queued` for that time.
     pub(super) fn since(&self, mark: &Seen, most_queued: Bytes) -> DirectionStats {
         let run = DirectionStats { most_queued_bytes: most_queued, ..self.figures.since(&mark.figures) };
         with_lateness(run, &self.late.since(&mark.late))
@@ -118,8 +118,8 @@ fn with_lateness(figures: DirectionStats, late: &Late) -> DirectionStats {
     }
 }
 
-/// Processor time of a thread of this process so far (/proc/TID/schedstat, its first figure); `None` where
-/// the thread has ended, or the kernel keeps no such account.
+/// Returns the processor time of a thread of this process so far (/proc/TID/schedstat, first field); `None` if the
+/// thread has ended, or the kernel keeps no such account.
 fn processor_time(thread: i32) -> Option<CpuNanos> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     text.split(' ').next()?.parse().ok().map(CpuNanos)
@@ -160,7 +160,7 @@ mod tests {
             return;
         };
         let begun = std::time::Instant::now();
-        // What a thread has run is accounted for at the scheduler's ticks, so it may take some of them.
+        // The kernel updates a thread's run time at scheduler ticks, so this may take some of them.
         while processor_time(own) == Some(before) && begun.elapsed().as_secs() < 20 {}
         assert!(processor_time(own) > Some(before));
         assert_eq!(processor_time(0), None, "no thread has this number");

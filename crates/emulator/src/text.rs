@@ -1,4 +1,4 @@
-//! A link as text: `rate=1G,rtt=20ms,loss=0.01%`. What is printed reads back as the same link.
+//! Links as text: `rate=1G,rtt=20ms,loss=0.01%`. Printed text parses to the same link.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,10 +13,10 @@ use super::spec::{WanSpec, Way};
 use super::value::show_time;
 use landspeed_units::Share;
 
-/// Before a parameter of the way from B to A.
+/// The prefix of parameters that apply only to the way from B to A.
 const BACK: &str = "back.";
 
-/// A parameter as it was given.
+/// A parameter as given.
 struct Given<'a> {
     is_back: bool,
     row: Known,
@@ -41,8 +41,8 @@ impl Known {
 impl FromStr for WanSpec {
     type Err = WanSpecError;
 
-    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too. Files are not
-    /// looked at.
+    /// Parses "rate=1G,rtt=20ms,loss=0.01%". Omitted parameters have their defaults, so "" is a link too. Files are
+    /// not read.
     fn from_str(text: &str) -> Result<Self, WanSpecError> {
         let given = text.split(',').filter(|_| !text.is_empty()).map(given);
         let given: Vec<Given<'_>> = given.collect::<Result<_, _>>()?;
@@ -116,7 +116,7 @@ fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSp
     Ok(())
 }
 
-/// A parameter that there is not.
+/// Returns the error for an unknown parameter.
 fn no_such(key: &str) -> WanSpecError {
     let known: Vec<_> = parameters().into_iter().flatten().map(|parameter| parameter.name).collect();
     let near = did_you_mean(key.strip_prefix(BACK).unwrap_or(key), known.iter().copied());
@@ -124,17 +124,17 @@ fn no_such(key: &str) -> WanSpecError {
     WanSpecError::NoSuch { given: shown(key), near, known }
 }
 
-/// Text from outside, shortened and escaped.
+/// Shortens and escapes text from outside.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(40).collect::<String>().escape_default().to_string()
 }
 
-/// A parameter and its value.
+/// A parameter's name and its value.
 type Word = (&'static str, String);
 
 impl fmt::Display for WanSpec {
-    /// Rate or trace, round-trip time and queue always, the rest where it is not the default, and of the way back
-    /// what is not as on the way there.
+    /// Prints rate or trace, RTT and queue always, the other parameters if they differ from their defaults, and those
+    /// of the way back that differ from the way there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [there, back] = &self.ways;
         let mut words = there.words();
@@ -146,7 +146,7 @@ impl fmt::Display for WanSpec {
         for (key, value) in differences(&there.back(), back) {
             write!(f, ",back.{key}={value}")?;
         }
-        // The round trip was said behind the rate.
+        // The RTT was printed behind the rate.
         for row in LINK.iter().filter(|row| row.name != "rtt") {
             if let Some(value) = (row.print)(self) {
                 write!(f, ",{}={value}", row.name)?;
@@ -156,10 +156,10 @@ impl fmt::Display for WanSpec {
     }
 }
 
-/// What must be said of `other` where `one` would be understood.
+/// Returns the parameters that must be given to get `other` where `one` is the default.
 fn differences(one: &Way, other: &Way) -> Vec<Word> {
     let (before, after) = (one.words(), other.words());
-    // Rate and trace take each other's place; how long is nothing to say where none is held back.
+    // Rate and trace replace each other. `reorder-delay` needs no value if no segment is held back.
     let gone = WAY.iter().filter(|row| {
         let is_said = |words: &[Word]| words.iter().any(|(name, _)| *name == row.name);
         is_said(&before) && !is_said(&after)
@@ -169,7 +169,8 @@ fn differences(one: &Way, other: &Way) -> Vec<Word> {
 }
 
 impl Way {
-    /// The parameters: rate or trace and queue always, the rest where it is not the default.
+    /// Returns the parameters to print: rate or trace and queue always, the others if they differ from their
+    /// defaults.
     fn words(&self) -> Vec<Word> {
         WAY.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()
     }

@@ -1,4 +1,4 @@
-//! Text in, text out.
+//! Tests of parsing and printing links.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;

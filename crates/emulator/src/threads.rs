@@ -1,4 +1,4 @@
-//! The link carried by this process: two threads, one a direction.
+//! The two threads of this process that carry a link, one per direction.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,18 +19,18 @@ use super::stats::Counters;
 type Notes = Arc<Mutex<Vec<String>>>;
 const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];
 
-/// Threads that carry frames, until dropped.
+/// Threads that carry frames until they are dropped.
 #[derive(Debug)]
 pub(super) struct Threads {
     threads: Vec<JoinHandle<()>>,
     stop: Arc<Stop>,
-    /// Of both directions.
+    /// The counters of both directions.
     pub(super) counters: [Arc<Counters>; 2],
     notes: Notes,
 }
 
 impl Threads {
-    /// Joins two links, which are up, of this thread's network namespace.
+    /// Joins two links of this thread's network namespace, both of which must be up.
     pub(super) fn start(plans: &[WayPlan; 2], links: [&str; 2]) -> Result<Self, Error> {
         check_memory(plans)?;
         let stop = Arc::new(Stop::new().during(|| "make an event to end the link by".into())?);
@@ -55,7 +55,7 @@ impl Threads {
         Ok(Pump { from, to, direction, counters, stop: Arc::clone(&self.stop) })
     }
 
-    /// What a reader must know.
+    /// Returns notes that a reader of the figures must know.
     pub(super) fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -65,18 +65,18 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.ask();
         for thread in self.threads.drain(..) {
-            // A panic there was printed when it happened; there is nobody left to tell.
+            // A panic in the thread was printed when it happened.
             let _ = thread.join();
         }
     }
 }
 
-/// The life of one thread.
+/// Runs one thread of the link.
 fn carry(pump: Pump, direction: &str, notes: &Notes) {
     let note = |text: String| notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     pump.counters.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
     if let Err(e) = clock::become_real_time() {
-        // An ordinary thread's sleep is stretched by up to 50 us unless it objects.
+        // An ordinary thread's sleep is extended by up to 50 us, unless its timer slack is lowered.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         note(format!("the link has no real-time scheduling ({e}): trust its lateness, not its delay"));
     }
@@ -85,7 +85,7 @@ fn carry(pump: Pump, direction: &str, notes: &Notes) {
     }
 }
 
-/// Refuses a link that would take more than half of the memory that is left.
+/// Returns an error if the link would take more than half of the available memory.
 fn check_memory(plans: &[WayPlan; 2]) -> Result<(), Error> {
     let needed = plans.iter().map(Direction::footprint).fold(0, usize::saturating_add) as u64;
     let Some(free) = available_memory() else { return Ok(()) };
@@ -99,7 +99,7 @@ fn check_memory(plans: &[WayPlan; 2]) -> Result<(), Error> {
     Err(Error::CannotRun(why))
 }
 
-/// MemAvailable (proc(5)).
+/// Reads MemAvailable (proc(5)).
 fn available_memory() -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,9 +1,9 @@
-//! Delivery traces in Mahimahi's format: a line for each moment, in milliseconds since the start, at which
-//! 1500 bytes may leave; at the last line's time it starts again.
+//! Delivery traces in Mahimahi's format: one line for each moment, in milliseconds since the start, at which 1500
+//! bytes may leave. The trace starts again at the time of its last line.
 //!
-//! What becomes of a moment is as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large
-//! ones need several, and what nobody waits for is gone. It differs in one figure: Mahimahi sends 1504 bytes
-//! at a time, for its TUN device adds 4 to each packet.
+//! Moments are used as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large packets need several,
+//! and an unused moment is lost. One figure differs: Mahimahi sends 1504 bytes at a time, because its TUN device adds
+//! 4 to each packet.
 
 use std::sync::Arc;
 
@@ -20,25 +20,25 @@ const MOMENTS: Numbers = Numbers {
     key: "trace",
     // Minutes at 1 Gb/s, hours at 10 Mb/s.
     largest: 32 << 20,
-    // Times of no more than 49 days: no sum of them overflows.
+    // Times of at most 49 days, so that no sum of them overflows.
     follows: |before, moment| (before..=u32::MAX.into()).contains(&moment),
     expected: "whole milliseconds, not before the line above",
 };
 
-/// A trace: moments at which a packet may leave.
+/// A trace: the moments at which a packet may leave.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Trace {
-    /// Milliseconds since the start of a turn, in order; more than none.
+    /// Milliseconds since the start of a turn, ascending; at least one.
     moments: Vec<u64>,
-    /// Milliseconds after which it starts again: the last moment, above 0.
+    /// The length of a turn in milliseconds: the last moment, above 0.
     period: u64,
 }
 
 impl Trace {
-    /// Reads a file.
+    /// Reads a trace from a file.
     ///
     /// # Errors
-    /// Names the file and the line.
+    /// Returns an error that names the file and the line.
     pub(super) fn load(path: &str) -> Result<Self, WanSpecError> {
         let moments = MOMENTS.read(path)?;
         let trace = Trace { period: moments.last().copied().unwrap_or(0), moments };
@@ -52,12 +52,12 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Bits a second over a whole turn.
+    /// Returns the mean rate over a whole turn, in bits a second.
     pub(super) fn mean_bps(&self) -> u64 {
         self.moments.len() as u64 * CHUNK * 8 * 1000 / self.period
     }
 
-    /// Most bytes that may leave within any time of this length.
+    /// Returns the most bytes that may leave within any interval of this length.
     pub(super) fn most_bytes_within(&self, time: Nanos) -> u64 {
         let millis = time.0 / MILLI + 1;
         let (turns, rest) = (millis / self.period, millis % self.period);
@@ -74,13 +74,13 @@ impl Trace {
     }
 }
 
-/// A line that follows a trace, from the first packet's arrival on.
+/// A line that follows a trace from the first packet's arrival on.
 #[derive(Debug, Clone)]
 pub(super) struct Follower {
     trace: Arc<Trace>,
     /// When the trace began; `None` before the first packet.
     began: Option<Nanos>,
-    /// The moment that is used: number since the beginning, and bytes that are left of it.
+    /// The number of the moment in use since the beginning; `left` is the bytes that are left of it.
     moment: u64,
     left: u64,
 }
@@ -90,7 +90,7 @@ impl Follower {
         Follower { trace, began: None, moment: 0, left: CHUNK }
     }
 
-    /// Takes a packet that arrives at `now`, behind all others; when its last byte leaves.
+    /// Takes a packet that arrives at `now`, behind all others; returns when its last byte leaves.
     pub(super) fn occupy(&mut self, now: Nanos, size: u64) -> Nanos {
         let began = *self.began.get_or_insert(now);
         self.skip_to(now - began);
@@ -103,7 +103,7 @@ impl Follower {
         began + self.time_of(self.moment)
     }
 
-    /// Lets those moments go by that nobody waited for.
+    /// Skips the moments before `time`, at which nothing waited.
     fn skip_to(&mut self, time: Nanos) {
         if self.time_of(self.moment) >= time {
             return;
@@ -164,7 +164,7 @@ mod tests {
         let last = (0..1000).map(|_| line.occupy(Nanos(0), 1500)).last();
         assert_eq!(last, Some(Nanos::secs(1)));
         assert_eq!(one.most_bytes_within(Nanos::millis(10)), 12 * 1500);
-        // All at once, then none for 100 ms.
+        // 20 packets together, then none for 100 ms.
         let burst = trace(&format!("{}100\n", "5\n".repeat(20)));
         assert_eq!(burst.most_bytes_within(Nanos(0)), 20 * 1500);
         assert_eq!(burst.most_bytes_within(Nanos::millis(99)), 41 * 1500);

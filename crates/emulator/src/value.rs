@@ -1,4 +1,4 @@
-//! Values of parameters, read and printed.
+//! Parses and prints the values of parameters.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,25 +12,26 @@ use landspeed_units::Share;
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
 pub(super) const BURSTS: RangeInclusive<u32> = 1_000..=100_000_000;
-/// From the smallest packet that every IPv4 router passes (RFC 791) to the largest there is.
+/// From the smallest packet that every IPv4 router passes (RFC 791) to the largest possible.
 const SIZES: RangeInclusive<u64> = 68..=65_535;
-/// 16 GiB, a million packets, or a hundred times the bandwidth-delay product: beyond any memory of today.
+/// The largest bounds: 16 GiB, a million packets, or a hundred times the bandwidth-delay product, all beyond the
+/// memory of today's machines.
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// Characters of a list or a file's name: four of them, and the rest, must fit into what is written down of a lab
-/// (16 KiB), or `landspeed lab down` would not find it.
+/// The most characters of a list or a file's name. Four of them, and the rest, must fit into the description of a lab
+/// that is written to a file (16 KiB), or `landspeed lab down` would not find it.
 pub(super) const LONGEST_TEXT: usize = 2000;
 
-/// What stands for "not at all".
+/// The value that means "not at all".
 pub(super) const NONE: &str = "none";
 
-/// `Some(None)` for "none".
+/// Parses a value with `read`; `Some(None)` for "none".
 pub(super) fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
     if text == NONE { Some(None) } else { read(text).map(Some) }
 }
 
-/// As units read them, and as tc writes them: "100mbit".
+/// Parses a rate as `units` does, or as tc writes it: "100mbit".
 pub(super) fn rate(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let short = ["bit/s", "bit", "bps"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(&text);
@@ -72,13 +73,13 @@ pub(super) fn states(text: &str) -> Option<LossStates> {
     shares.try_into().ok().map(LossStates)
 }
 
-/// A file's name: nothing that a terminal would obey.
+/// Parses a file's name; control characters, which a terminal would obey, are refused.
 pub(super) fn file(text: &str) -> Option<String> {
     let is_sound = (1..=LONGEST_TEXT).contains(&text.len()) && !text.chars().any(char::is_control);
     is_sound.then(|| text.to_owned())
 }
 
-/// Ascending numbers from 1 with '+' between, or a file of them; no number for "none".
+/// Parses ascending numbers from 1 joined by '+', or the name of a file of them; "none" is the empty list.
 pub(super) fn drop_list(text: &str) -> Option<DropList> {
     if text == NONE {
         return Some(DropList::Numbers(Vec::new()));
@@ -90,11 +91,11 @@ pub(super) fn drop_list(text: &str) -> Option<DropList> {
     DROPS.parse(short.split('+')).ok().map(DropList::Numbers)
 }
 
-/// A plain decimal number, in thousandths.
+/// Parses a plain decimal number, in thousandths.
 pub(super) fn thousandths(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let number: f64 = plain.then(|| text.parse().ok()).flatten()?;
-    // Larger numbers become the largest, which no parameter takes.
+    // Larger numbers become the largest u32, which no parameter accepts.
     Some((number * 1000.0).round() as u32)
 }
 
@@ -126,7 +127,7 @@ pub(super) fn show_time(time: Nanos) -> String {
     whole(time.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns")
 }
 
-/// The value in the largest unit that divides it, so that reading gives it back exactly.
+/// Prints the value in the largest unit that divides it, so that parsing gives it back exactly.
 fn whole(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     match units.iter().find(|(size, _)| value > 0 && value.is_multiple_of(*size)) {
         Some((size, name)) => format!("{}{name}", value / size),
@@ -134,7 +135,7 @@ fn whole(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     }
 }
 
-/// `None` where no packet is meant.
+/// Prints a list; `None` if it is empty.
 pub(super) fn show_drop_list(list: &DropList) -> Option<String> {
     match list {
         DropList::Numbers(numbers) if numbers.is_empty() => None,

@@ -1,7 +1,7 @@
-//! The header in front of each frame of a packet socket with `PACKET_VNET_HDR`: what is left to do on the
-//! frame by whoever puts it on a wire (struct virtio_net_hdr, include/uapi/linux/virtio_net.h).
+//! The header in front of each frame of a packet socket with `PACKET_VNET_HDR`. It says what is left to do on the
+//! frame before it goes on a wire (struct virtio_net_hdr, include/uapi/linux/virtio_net.h).
 
-/// Length of the header; its fields are in the host's byte order.
+/// The length of the header in bytes; its fields are in the host's byte order.
 pub(super) const VIRTIO_LEN: usize = 10;
 
 const NEEDS_CSUM: u8 = 1;
@@ -12,21 +12,21 @@ const GSO_UDP_L4: u8 = 5;
 /// A bit beside the type: CWR is for the first segment only.
 const GSO_ECN: u8 = 0x80;
 
-/// What is left to do.
+/// The work that is left to do on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Virtio {
     flags: u8,
     gso_type: u8,
-    /// Length of the headers, in which the kernel lays the frame out in one piece.
+    /// The length of the headers, which the kernel lays out in one piece of memory.
     header_len: u16,
-    /// Payload of one segment.
+    /// Payload bytes of one segment.
     pub(super) segment: u16,
-    /// Where the checksum is to be computed from.
+    /// The offset from which the checksum is to be computed.
     csum_start: u16,
     csum_offset: u16,
 }
 
-/// What a superpacket is to be cut into.
+/// The kind of segments that a superpacket is to be cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Segments {
     Tcp,
@@ -34,7 +34,7 @@ pub(super) enum Segments {
 }
 
 impl Virtio {
-    /// `None` where the buffer is shorter.
+    /// Parses a header; `None` if the buffer is shorter.
     pub(super) fn read(buffer: &[u8]) -> Option<Self> {
         let b: &[u8; VIRTIO_LEN] = buffer.first_chunk()?;
         let word = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
@@ -48,7 +48,7 @@ impl Virtio {
         })
     }
 
-    /// Writes itself to the start of the buffer.
+    /// Writes the header to the start of the buffer.
     pub(super) fn write(&self, buffer: &mut [u8]) {
         buffer[0] = self.flags;
         buffer[1] = self.gso_type;
@@ -58,7 +58,7 @@ impl Virtio {
         }
     }
 
-    /// The protocol of a superpacket; `None` for a plain packet, and for kinds that hosts of a lab do not
+    /// Returns the protocol of a superpacket; `None` for a plain packet, and for kinds that hosts of a lab do not
     /// send.
     pub(super) fn segments(&self) -> Option<Segments> {
         match self.gso_type & !GSO_ECN {
@@ -68,18 +68,19 @@ impl Virtio {
         }
     }
 
-    /// Where the transport header starts, where the kernel says so.
+    /// Returns the offset of the transport header, if the kernel gives one.
     pub(super) fn transport_start(&self) -> Option<usize> {
         (self.flags & NEEDS_CSUM != 0).then_some(self.csum_start.into())
     }
 
-    /// As it is, but with the length of the headers alone: the kernel reports as much as lies in one piece
-    /// of memory, and would again allocate that much in one piece.
+    /// Returns the header with the length of the packet's headers alone. The kernel reports as many bytes as lie in
+    /// one piece of memory, and would again allocate that much in one piece.
     pub(super) fn with_headers(self, headers: usize) -> Self {
         Virtio { header_len: u16::try_from(headers).unwrap_or(self.header_len), ..self }
     }
 
-    /// For a piece of this superpacket: `whole` where it still is one. Its checksum is left to the kernel.
+    /// Returns the header for a piece of this superpacket; `whole` is true if the piece is still a superpacket. The
+    /// kernel computes its checksum.
     pub(super) fn piece(self, transport: usize, headers: usize, checksum_at: usize, whole: bool) -> Self {
         let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         Virtio {
@@ -95,7 +96,7 @@ impl Virtio {
 
 #[cfg(test)]
 impl Virtio {
-    /// A superpacket as the kernel hands it over.
+    /// Returns the header of a superpacket as the kernel hands it over.
     pub(super) fn super_packet(segments: Segments, v6: bool, segment: u16, transport: usize) -> Self {
         let (gso_type, csum_offset) = match (segments, v6) {
             (Segments::Tcp, false) => (GSO_TCPV4 | GSO_ECN, 16),
@@ -106,12 +107,12 @@ impl Virtio {
         Virtio { flags: NEEDS_CSUM, gso_type, header_len: 0, segment, csum_start, csum_offset }
     }
 
-    /// A packet with nothing left to do.
+    /// Returns the header of a packet with nothing left to do.
     pub(super) fn plain() -> Self {
         Virtio { flags: 0, gso_type: GSO_NONE, header_len: 0, segment: 0, csum_start: 0, csum_offset: 0 }
     }
 
-    /// The bytes of a header.
+    /// Returns the bytes of the header.
     pub(super) fn bytes(&self) -> [u8; VIRTIO_LEN] {
         let mut bytes = [0; VIRTIO_LEN];
         self.write(&mut bytes);

@@ -2,21 +2,21 @@
 
 use std::io;
 
-/// An observation that failed. An observer that fails costs its own figures, never the trial: the
+/// An observation that failed. Only the observer's own figures are missing then, and the trial goes on: the
 /// [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed.
     #[error("cannot {operation} {object}: {source}")]
     Io {
-        /// "read", "ask TCP_INFO of".
+        /// The operation: "read", "ask TCP_INFO of".
         operation: &'static str,
         /// The file, socket or thread.
         object: String,
-        /// Why, as the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel's answer is not of the shape that its documentation gives.
+    /// The kernel's answer does not have the shape that its documentation gives.
     #[error(
         "cannot make sense of {object}: {why}; please report the file's contents with your kernel's version"
     )]
@@ -26,7 +26,7 @@ pub enum Error {
         /// What was expected.
         why: String,
     },
-    /// The kernel's answer over netlink; the message names operation and object.
+    /// A netlink request failed; the message names operation and object.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
     /// The process to watch is in another network namespace.
@@ -34,18 +34,18 @@ pub enum Error {
     Elsewhere {
         /// The process.
         pid: u32,
-        /// "network namespace blue".
+        /// The namespace: "network namespace blue".
         namespace: String,
-        /// What to do.
+        /// The command that watches it there.
         command: String,
     },
-    /// The process to watch may not be looked at.
+    /// This process may not inspect the process to watch.
     #[error("process {pid} belongs to another user: only root may watch it (sudo)")]
     Forbidden {
         /// The process.
         pid: u32,
     },
-    /// The thing to watch is not there.
+    /// The object to watch does not exist.
     #[error("{object} is gone: {why}")]
     Gone {
         /// The thread, socket or device.

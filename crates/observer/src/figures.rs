@@ -1,15 +1,15 @@
-//! What observers print.
+//! The figures that observers print.
 
 use landspeed_record::{Amount, Detail, Misshapen, Observations, PartFigures};
 use landspeed_units::Nanos;
 
 use crate::Observer;
 
-/// A figure that is looked at first, taken from what was observed.
+/// A figure that an observer prints, taken from what was observed.
 pub type Headline = landspeed_record::Headline<Observations>;
 
-/// The figures that are looked at first, of the details that they are taken from: name, what it is, and the amount,
-/// which is none where it was not seen.
+/// Declares an observer's figures, grouped by the detail that they are taken from: each has a name, a description and
+/// an amount, which is `None` if it was not seen.
 macro_rules! headlines {
     ($($seen:ident: $detail:ty => { $($name:literal, $about:literal: $amount:expr;)+ })+) => {
         &[$($($crate::Headline {
@@ -21,7 +21,7 @@ macro_rules! headlines {
 }
 pub(crate) use headlines;
 
-/// A figure of a detail, for [`Headline::of`]; none where the detail is not there.
+/// Returns a figure of a detail, for [`Headline::of`]; `None` if the detail is absent.
 pub(crate) fn of<T: Detail, A: Into<Amount>>(
     seen: &Observations,
     amount: impl FnOnce(&T) -> Option<A>,
@@ -29,8 +29,8 @@ pub(crate) fn of<T: Detail, A: Into<Amount>>(
     Ok(seen.details.find()?.and_then(amount).map(Into::into))
 }
 
-/// What `rows` print of what they saw on `host`; then one line for each whose figures have another shape than this
-/// landspeed's.
+/// Returns the figures that `rows` print of what was seen on `host`, and one line for each observer whose details
+/// have a shape that this version of landspeed does not know.
 pub fn figures(
     rows: &[&'static Observer],
     host: &str,
@@ -48,13 +48,13 @@ pub fn figures(
     (printed, unread)
 }
 
-/// The mean of times; none where there are none.
+/// Returns the mean; `None` if there are no times.
 pub(crate) fn mean(times: impl Iterator<Item = Nanos>) -> Option<Nanos> {
     let times: Vec<Nanos> = times.collect();
     times.iter().copied().sum::<Nanos>().0.checked_div(times.len() as u64).map(Nanos)
 }
 
-/// The sum, or the most that a number can be.
+/// Returns the sum; it saturates at the largest u64.
 pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }

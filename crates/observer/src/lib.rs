@@ -1,8 +1,8 @@
-//! Observers: what is watched on a host while a workload runs.
+//! Observers: they record what happens on a host while a workload runs.
 //!
-//! Each observer is one folder with one [`Observer`] in the one table, [`OBSERVERS`]; names, help and
-//! the reference pages derive from the table. An observer says what it cannot see, and why, so that a
-//! reader of a record knows what its silence means.
+//! Each observer is one folder with one [`Observer`] in the table [`OBSERVERS`]; names, help and the reference pages
+//! derive from the table. An observer states what it cannot see, and why, so that a reader of a record knows what
+//! missing data means.
 //!
 //! A [`Watcher`] holds the observers of one trial:
 //!
@@ -15,15 +15,15 @@
 //! let seen = watcher.close();             // the window ends
 //! ```
 //!
-//! What costs more or answers questions of an explanation alone does not run always ([`Observer::runs`]); [`rows`] chooses
-//! by name, for [`Watcher::with`]. [`Live`] watches flows that somebody else made.
+//! Observers that cost more, or that serve only explanations, do not always run ([`Observer::runs`]); [`rows`]
+//! selects them by name for [`Watcher::with`]. [`Live`] watches existing flows of other programs.
 //!
-//! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
-//! thread*: call all of it from a thread of the namespace that the workload runs in.
+//! [`host::probe`] describes the host. Everything is read in the network namespace of the *calling thread*, so call
+//! all of it from a thread in the workload's namespace.
 
 #![warn(missing_docs)]
 
-// A new observer is a folder, a line here and a row of the table below.
+// A new observer needs a folder, a line here and a row of the table below.
 mod cost;
 mod cpu;
 mod flows;
@@ -50,14 +50,14 @@ mod table;
 mod watcher;
 mod window;
 
-/// Every observer there is. They open in this order and close in the reverse one.
+/// All observers. They open in this order and close in the reverse order.
 ///
-/// - Processor time is last: it is read closest around the window, and the other observers' own cost lies outside it.
-/// - What takes long to finish is first, so that it closes when all other windows are closed: "cost" names symbols,
-///   "path" detaches its programs.
-/// - "flows" and "processes" choose the flows of a live watch, which takes a moment where the busiest are sought: they
-///   come before all whose counters are compared with each other. Over the workload's own flows they choose nothing, so
-///   one order serves both.
+/// - Processor time is last, so that it is read closest around the window and excludes the other observers' own cost.
+/// - Observers that take long to finish are first, so that they close after all other windows are closed: "cost"
+///   looks up symbols, "path" detaches its programs.
+/// - "flows" and "processes" select the flows of a live watch, which takes a moment if the busiest are wanted. They
+///   precede all observers whose counters are compared with each other. For the workload's own flows they select
+///   nothing, so one order serves both cases.
 pub static OBSERVERS: &[&Observer] = &[
     &cost::COST,
     &path::PATH,

@@ -1,4 +1,4 @@
-//! Watching flows that are already there, generating nothing.
+//! Watches existing flows without generating traffic.
 //!
 //! ```no_run
 //! # use landspeed_observer::Live;
@@ -19,8 +19,8 @@ use landspeed_record::{Observations, WatchTarget};
 use crate::sockets::select;
 use crate::{Error, Observer, Runs, Scene, Watcher, rows};
 
-/// The link that the busiest flow of a target takes out of this host: the route to its peer. A flow within the
-/// host takes "lo". `None` where no flow with a peer is there.
+/// Returns the link by which the busiest flow of a target leaves this host: the route to its peer, which is "lo" for
+/// a flow within the host. `None` if no flow has a peer.
 pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
     let scene = Scene { target, ..Scene::default() };
     let found = select(&SockDiag::open()?, &scene)?.found;
@@ -29,13 +29,13 @@ pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
     if let Some(peer) = peers.into_iter().find(|ip| !ip.is_unspecified()) {
         return Ok(Some(rtnl.route_get(peer)?.device));
     }
-    // Datagram sockets without a peer: the link that holds the address that one is bound to.
+    // Datagram sockets without a peer: the link with the address that one of them is bound to.
     let bound: Vec<IpAddr> = found.iter().map(|found| found.key().local.ip()).collect();
     let holder = rtnl.all_addresses()?.into_iter().find(|held| bound.contains(&held.address));
     Ok(holder.map(|held| rtnl.link_at(held.index)).transpose()?.map(|link| link.name))
 }
 
-/// A watch over flows that are there.
+/// A watch over existing flows.
 #[derive(Debug)]
 pub struct Live {
     watcher: Watcher,
@@ -45,13 +45,13 @@ pub struct Live {
 }
 
 impl Live {
-    /// All observers that explain, over the link that is named or that [`busiest_link`] finds.
+    /// Prepares all observers that explain, over the given link or the one that [`busiest_link`] returns.
     pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
         Self::with(&rows(&[], Runs::Explaining).expect("no name is asked for"), target, link)
     }
 
-    /// These observers likewise, without those that only see the workload's own sockets. Where no link is found the
-    /// observers of one link say so; the others see what they see.
+    /// Prepares these observers, without those that see only the workload's own sockets. If there is no link, the
+    /// observers of one link report that and the others still work.
     pub fn with(
         observers: &[&'static Observer],
         target: WatchTarget,
@@ -69,13 +69,13 @@ impl Live {
         Ok(Live { watcher: Watcher::with(&sighted, &link), target, link, notes })
     }
 
-    /// The link whose counters and settings are watched; empty where there is none.
+    /// Returns the link whose counters and settings are watched; empty if there is none.
     pub fn link(&self) -> &str {
         &self.link
     }
 
-    /// Watches for `length`, with a sample each `every`, on this thread. Ends early once `stop` says so, which is
-    /// asked before each sample.
+    /// Watches for `length` on this thread, with a sample each `every`. Ends early once `stop`, called before each
+    /// sample, returns true.
     pub fn watch(&mut self, length: Duration, every: Duration, stop: impl Fn() -> bool) -> Observations {
         self.watcher.open(&Scene { target: self.target, ..Scene::default() });
         let opened = Instant::now();
@@ -83,7 +83,7 @@ impl Live {
         while next < opened + length && !stop() {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             self.watcher.sample(opened.elapsed().into());
-            // A late sample shifts those that follow; it is not made up for by a burst.
+            // A late sample delays those that follow; samples are not taken in bursts to catch up.
             next = (next + every).max(Instant::now());
         }
         if !stop() {

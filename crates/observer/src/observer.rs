@@ -1,4 +1,4 @@
-//! The plug-in point.
+//! The plug-in point: an observer, and its watch.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,71 +7,71 @@ use landspeed_units::Nanos;
 
 use crate::{Error, Headline};
 
-/// What a watch looks at, known when the window opens.
+/// The subject of a watch, known when the window opens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scene<'a> {
-    /// Thread ids of the workload's own threads, all of this process; empty where the flows are
-    /// somebody else's. They live until the window is closed.
+    /// Ids of the workload's own threads, all of this process; empty if the flows are other programs'. The threads
+    /// live until the window is closed.
     pub threads: &'a [i32],
-    /// The workload's sockets, each with its flow's number; empty likewise. A flow may have none, or several, and sockets may
-    /// be of any family.
+    /// The workload's sockets, each with its flow's number; empty if the flows are other programs'. A flow may have
+    /// none or several, and sockets may be of any family.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
     /// Whose flows are watched.
     pub target: WatchTarget,
 }
 
-/// When an observer runs without being asked for by name.
+/// When an observer runs without being requested by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runs {
     /// In every trial and in every explanation.
     Always,
-    /// Where what was seen is to be explained.
+    /// Only where a path or a flow is explained.
     Explaining,
-    /// Where it is asked for by name: it disturbs what it looks at.
+    /// Never: only if requested by name, for instance because it disturbs what it observes.
     OnRequest,
 }
 
 /// One kind of observation: a row of the table.
 pub struct Observer {
-    /// One lower-case word: "cpu", "tcp-info".
+    /// Its name, one lower-case word: "cpu", "tcp-info".
     pub name: &'static str,
-    /// What it watches, one line.
+    /// What it watches, in one line.
     pub about: &'static str,
-    /// What it cannot see, and why: one sentence each.
+    /// What it cannot see, and why, in one sentence each.
     pub cannot_see: &'static [&'static str],
-    /// When it runs without being asked for by name.
+    /// When it runs without being requested by name.
     pub runs: Runs,
-    /// It asks the workload's own descriptors: of somebody else's flows it sees nothing then.
+    /// True if it reads the workload's own descriptors, and so sees nothing of other programs' flows.
     pub own_sockets_only: bool,
-    /// What it prints of what it saw: the figures that are looked at first.
+    /// The figures that it prints.
     pub headlines: &'static [Headline],
-    /// Whether it can run on this host; the reason where it cannot.
+    /// Checks that it can run on this host; returns the reason if it cannot.
     pub can_run: fn() -> Result<(), String>,
-    /// A watch over this link, the interface that the workload's packets take. Whatever is slow to find is found here,
+    /// Makes a watch over this link, the interface that the workload's packets take. Slow look-ups are done here,
     /// before the window opens.
     pub watch: fn(&str) -> Box<dyn Watch>,
 }
 
 impl Observer {
-    /// What it prints of what was seen.
+    /// Returns the figures that it prints of what was seen.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
         Headline::figures(self.headlines, seen)
     }
 
-    /// Whether it can run on this host; the reason where it cannot.
+    /// Checks that it can run on this host; returns the reason if it cannot.
     pub fn can_run(&self) -> Result<(), String> {
         (self.can_run)()
     }
 
-    /// A watch over this link.
+    /// Makes a watch over this link.
     pub fn watch(&self, link: &str) -> Box<dyn Watch> {
         (self.watch)(link)
     }
 }
 
-/// An observer at work. Opened and closed any number of times, each time anew.
+/// An observer at work. It can be opened and closed any number of times; each window starts anew.
 pub trait Watch: Send {
-    /// Begins a window: reads the counters whose difference [`Watch::close`] reports. Quick.
+    /// Begins a window: reads the counters whose difference [`Watch::close`] reports. It must be quick.
     fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error>;
 
     /// Takes a sample within the window, `at` after the flows' first data.

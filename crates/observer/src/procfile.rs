@@ -1,4 +1,4 @@
-//! Files of /proc and /sys: small, made by the kernel as they are read.
+//! Reads files of /proc and /sys: small files that the kernel makes as they are read.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,7 +8,8 @@ use landspeed_units::CpuNanos;
 
 use crate::Error;
 
-/// No file that is read here comes near this; a longer one (a fake /proc, a runaway driver) is cut.
+/// The most bytes that are read of one file. No expected file comes near this; a longer one (a fake /proc, a faulty
+/// driver) is cut.
 const LIMIT: u64 = 8 << 20;
 
 pub(crate) fn read(path: &str) -> Result<String, Error> {
@@ -20,19 +21,19 @@ pub(crate) fn read(path: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The file without the white space around its contents; `None` where it is absent, unreadable or empty.
+/// Returns a file's contents without surrounding white space; `None` if it is absent, unreadable or empty.
 pub(crate) fn word(path: impl AsRef<Path>) -> Option<String> {
     let text = read(path.as_ref().to_str()?).ok()?;
     let word = text.trim();
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// Whether `path` can be opened for reading; the reason where not.
+/// Checks that `path` can be opened for reading; returns the reason if it cannot.
 pub(crate) fn readable(path: &str) -> Result<(), String> {
     fs::File::open(path).map(drop).map_err(|error| format!("cannot read {path}: {error}"))
 }
 
-/// The entries of a folder whose names are numbers, ascending: processes, threads, interrupts.
+/// Returns the entries of a folder whose names are numbers, ascending: processes, threads, interrupts.
 pub(crate) fn numbered(folder: impl AsRef<Path>) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(folder)?.flatten();
     let mut numbers: Vec<u32> =
@@ -41,15 +42,15 @@ pub(crate) fn numbered(folder: impl AsRef<Path>) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// What is used of /proc/PID/stat and /proc/PID/task/TID/stat (proc_pid_stat(5)).
+/// The fields of /proc/PID/stat and /proc/PID/task/TID/stat that are used (proc_pid_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) state: char,
     pub(crate) parent: u32,
     pub(crate) ran: CpuNanos,
-    /// Run time of the children that it has waited for.
+    /// The run time of the children that it has waited for.
     pub(crate) children_ran: CpuNanos,
-    /// The processor that it was last on.
+    /// The processor that it last ran on.
     pub(crate) core: u32,
 }
 
@@ -58,7 +59,8 @@ impl Stat {
         Self::parse(&read(path)?).ok_or_else(|| Error::shape(path, "too few fields"))
     }
 
-    /// Fields are numbered from 1; the third is the first behind the name, which may itself hold ')' and spaces.
+    /// Parses a stat file. Fields are numbered from 1; the third is the first after the name, which may itself hold
+    /// ')' and spaces.
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
@@ -72,7 +74,7 @@ impl Stat {
     }
 }
 
-/// Time in ticks of USER_HZ, as /proc shows it.
+/// Converts ticks of USER_HZ, in which /proc shows times.
 pub(crate) fn ticks(ticks: u64) -> CpuNanos {
     CpuNanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
 }

@@ -1,14 +1,17 @@
-//! Choosing from the table.
+//! Selects observers from the table.
 
 use crate::{OBSERVERS, Observer, Runs};
 
-/// The observer called `name`.
+/// Returns the observer called `name`.
 pub fn observer(name: &str) -> Option<&'static Observer> {
     OBSERVERS.iter().copied().find(|observer| observer.name == name)
 }
 
-/// The observers that run `when`, those that always run and those that are `asked` for, each once and in the order of
+/// Returns the observers that run `when`, those that always run and those in `asked`, each once and in the order of
 /// the table.
+///
+/// # Errors
+/// Returns an error for a name that no observer has.
 pub fn rows(asked: &[String], when: Runs) -> Result<Vec<&'static Observer>, String> {
     if let Some(name) = asked.iter().find(|name| observer(name).is_none()) {
         return Err(format!("no observer is called '{}'", name.escape_default()));

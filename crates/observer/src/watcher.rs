@@ -1,23 +1,23 @@
-//! All observers together, over one window.
+//! Runs several observers over one window.
 
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
 use crate::{Error, Observer, Runs, Scene, Watch, rows};
 
-/// An observer that can run here, and how it fares.
+/// An observer that can run on this host, and its state.
 struct Seat {
     name: &'static str,
     watch: Box<dyn Watch>,
-    /// Opened without an error and not closed since.
+    /// True if it was opened without an error and not closed since.
     open: bool,
 }
 
-/// Watches one host over the window of one trial. No observer's failure stops another's work, or the
-/// trial: it becomes a line of [`Observations::unseen`].
+/// Watches one host over the window of one trial. An observer's failure stops neither the others nor the trial: it
+/// becomes a line of [`Observations::unseen`].
 pub struct Watcher {
     seats: Vec<Seat>,
-    /// Why observers do not run here at all.
+    /// The reasons why observers cannot run on this host.
     barred: Vec<String>,
     failed: Vec<String>,
 }
@@ -30,12 +30,13 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// The observers that always run, over `link`.
+    /// Prepares the observers that always run, over `link`.
     pub fn new(link: &str) -> Self {
         Self::with(&rows(&[], Runs::Always).expect("no name is asked for"), link)
     }
 
-    /// The given observers over `link`. An observer that cannot run here is left out, and every window says so.
+    /// Prepares the given observers over `link`. An observer that cannot run on this host is left out, and every
+    /// window says so.
     pub fn with(observers: &[&'static Observer], link: &str) -> Self {
         let mut watcher = Watcher { seats: Vec::new(), barred: Vec::new(), failed: Vec::new() };
         for row in observers {
@@ -49,8 +50,7 @@ impl Watcher {
         watcher
     }
 
-    /// Begins a window over `scene`.
-    /// A window that was still open is thrown away. Sockets are held by a duplicate until
+    /// Begins a window over `scene`. A window that is still open is discarded. Sockets are held by a duplicate until
     /// [`Watcher::close`], so a flow is seen to its end even if the workload closes it first.
     pub fn open(&mut self, scene: &Scene<'_>) {
         self.failed.clear();
@@ -61,14 +61,14 @@ impl Watcher {
         }
     }
 
-    /// Takes a sample of whatever is sampled within the window, `at` after the flows' first data.
+    /// Takes a sample with each open observer, `at` after the flows' first data.
     pub fn sample(&mut self, at: Nanos) {
         for seat in self.seats.iter_mut().filter(|seat| seat.open) {
             note(&mut self.failed, seat.name, seat.watch.sample(at));
         }
     }
 
-    /// Ends the window and says what was seen. Without an open window only `unseen` is filled.
+    /// Ends the window and returns what was seen. Without an open window only `unseen` is filled.
     pub fn close(&mut self) -> Observations {
         let mut seen = Observations::default();
         for seat in self.seats.iter_mut().rev().filter(|seat| seat.open) {
@@ -81,7 +81,7 @@ impl Watcher {
     }
 }
 
-/// Remembers a failure once: a sample that fails a hundred times is one line.
+/// Records a failure once, so that a sample that fails a hundred times is one line.
 fn note(failed: &mut Vec<String>, name: &str, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         let line = format!("{name}: {error}");

@@ -1,11 +1,11 @@
-//! Watches that open a window anew each time.
+//! Watches whose windows each start with a new state.
 
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
 use crate::{Error, Scene, Watch};
 
-/// A window of one observer, until it is closed.
+/// An open window of one observer.
 pub(crate) trait OpenWindow: Send {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
         Ok(())
@@ -19,7 +19,7 @@ struct Windows<Open, W> {
     window: Option<W>,
 }
 
-/// A watch whose windows are opened by `open`; one that was still open is thrown away first.
+/// Makes a watch whose windows are opened by `open`; a window that is still open is discarded first.
 pub(crate) fn windows<W: OpenWindow + 'static>(
     open: impl FnMut(&Scene<'_>) -> Result<W, Error> + Send + 'static,
 ) -> Box<dyn Watch> {
@@ -48,7 +48,7 @@ struct Counters<R, Read, Tell> {
     tell: Tell,
 }
 
-/// A watch over counters: `read` at both ends of a window, and told by `tell` from the two readings.
+/// Makes a watch over counters: `read` reads them at both ends of a window, and `tell` reports from the two readings.
 pub(crate) fn difference<R: Send + 'static>(
     read: impl Fn() -> Result<R, Error> + Clone + Send + 'static,
     tell: impl Fn(&R, &R, &mut Observations) + Copy + Send + 'static,

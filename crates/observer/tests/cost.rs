@@ -15,7 +15,7 @@ use landspeed_record::{CostClass, CostProfile, Observations, WatchTarget};
 use landspeed_topology::Lab;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The observer, or why it cannot run here.
+/// Returns the observer; prints why and returns `None` if it cannot run on this host.
 fn cost() -> Option<&'static Observer> {
     let cost = observer("cost").expect("it is in the table");
     match cost.can_run() {
@@ -38,7 +38,7 @@ fn enter(netns: &str) {
         .expect("enter the namespace");
 }
 
-/// A stream between two threads, until dropped.
+/// A stream between two threads, until it is dropped.
 struct Stream {
     tids: [i32; 2],
     stop: Arc<AtomicBool>,
@@ -46,8 +46,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// The sender in the namespace `from`, the receiver, which listens on `address`, in `to`; `None` is the
-    /// caller's.
+    /// Starts the sender in the namespace `from` and the receiver, which listens on `address`, in `to`; `None` is the
+    /// caller's namespace.
     fn between(from: Option<&str>, to: Option<&str>, address: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = std::sync::mpsc::channel();
@@ -82,14 +82,15 @@ impl Drop for Stream {
     }
 }
 
-/// One window of `length` over `threads`.
+/// Watches `threads` for one window of `length`.
 fn window(watch: &mut dyn Watch, threads: &[i32], length: Duration) -> CostProfile {
     watch.open(&Scene { threads, ..Scene::default() }).expect("open");
     std::thread::sleep(length);
     close(watch)
 }
 
-/// The same, again where a busy machine gave the threads hardly any time: what a few samples show proves nothing.
+/// Watches longer and longer windows until one has enough samples: a busy machine may give the threads hardly any
+/// time, and a few samples prove nothing.
 fn full_window(watch: &mut dyn Watch, threads: &[i32]) -> CostProfile {
     const ENOUGH: u64 = 200;
     let mut seen = CostProfile::default();
@@ -112,7 +113,7 @@ fn by_class(profile: &CostProfile) -> BTreeMap<CostClass, u64> {
     profile.classes.iter().map(|row| (row.class, row.samples)).collect()
 }
 
-/// What holds for every profile.
+/// Checks what holds for every profile.
 fn check(profile: &CostProfile) {
     assert_eq!(profile.classes.iter().map(|row| row.samples).sum::<u64>(), profile.samples, "{profile:?}");
     assert!(profile.kernel_samples <= profile.samples);
@@ -123,7 +124,7 @@ fn check(profile: &CostProfile) {
     assert!((0.0..=1.0).contains(&profile.steal_share), "{}", profile.steal_share);
 }
 
-/// Share of the kernel's samples that the table knows.
+/// Returns the share of the kernel's samples that the table classifies.
 fn known(profile: &CostProfile) -> f64 {
     let unknown: u64 = profile.unclassified.iter().map(|row| row.samples).sum();
     1.0 - unknown as f64 / profile.kernel_samples.max(1) as f64
@@ -144,7 +145,7 @@ fn a_stream_over_loopback_shows_its_layers() {
     }
     assert!(known(&seen) > 0.9, "too much that no rule knows: {:?}", seen.unclassified);
     assert!(seen.stacks.iter().any(|row| row.stack.contains("tcp_sendmsg_[k]")), "{:?}", seen.stacks);
-    // A second window starts from nothing.
+    // A second window starts from zero.
     let again = window(watch.as_mut(), &stream.tids, Duration::from_millis(100));
     check(&again);
     assert!(again.samples < seen.samples, "{} {}", again.samples, seen.samples);
@@ -158,7 +159,7 @@ fn a_stream_between_namespaces_is_nearly_all_known() {
         Err(why) => return eprintln!("SKIP: {why}"),
     };
     let [a, b] = lab.hosts() else { panic!("{:?}", lab.hosts()) };
-    // The driver then has a call for each segment: of one for each 64 KB a few hundred samples may show none.
+    // The driver then runs for each segment: with a call for each 64 KB, a few hundred samples may not include one.
     let segments = ["netns", "exec", &a.netns, "ethtool", "-K", &a.device, "tso", "off", "gso", "off"];
     assert!(Command::new("ip").args(segments).status().expect("ip").success());
     let stream = Stream::between(Some(&a.netns), Some(&b.netns), &b.v4.to_string());
@@ -186,7 +187,7 @@ fn a_thread_that_is_not_the_workloads_is_not_counted() {
     });
     ready.wait();
     let mut watch = cost.watch("lo");
-    // This thread sleeps, so that the spinner's would be nearly all samples there are.
+    // This thread sleeps, so that the spinning thread would have nearly all samples.
     let tasks = window(watch.as_mut(), &[own_thread()], Duration::from_millis(300));
     watch
         .open(&Scene { threads: &[own_thread()], target: WatchTarget::Top, ..Scene::default() })
@@ -218,7 +219,7 @@ fn a_window_that_is_thrown_away_leaves_nothing_behind() {
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
         names.filter(|name| name.trim() == format!("cost-{}", own_thread())).count()
     };
-    // A thread names itself when it starts, and is listed for a moment after it was joined.
+    // A thread names itself when it starts, and is still listed for a moment after it was joined.
     let eventually = |count| {
         let end = Instant::now() + Duration::from_secs(20);
         while readers() != count && Instant::now() < end {

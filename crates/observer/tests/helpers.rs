@@ -1,4 +1,5 @@
-//! What a trial's end uses beside its workers. A binary of its own: the whole process is counted, other tests included.
+//! The processor time that one end of a trial uses besides its workers. A separate binary, because the whole process
+//! is counted, other tests included.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -8,11 +9,11 @@ use std::time::{Duration, Instant};
 use landspeed_observer::{Scene, Watcher, leave_out_this_thread, observer};
 use landspeed_record::CpuUsage;
 
-/// What each spinner runs at least.
+/// The least run time of each spinning thread.
 const SPIN: Duration = Duration::from_millis(60);
-/// Far more than what a window costs by itself, and a tick.
+/// In ns, far more than what a window itself costs, plus a tick.
 const LITTLE: u64 = 15_000_000;
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step of these tests takes on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -21,7 +22,7 @@ fn own_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Reads a CPU clock, which is there.
+/// Reads a CPU clock that exists.
 fn clock(id: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the kernel to fill.
@@ -29,13 +30,13 @@ fn clock(id: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).expect("below a second"))
 }
 
-/// Runs the calling thread for [`SPIN`].
+/// Keeps the calling thread busy for [`SPIN`].
 fn spin() {
     let end = clock(libc::CLOCK_THREAD_CPUTIME_ID) + SPIN;
     while clock(libc::CLOCK_THREAD_CPUTIME_ID) < end {}
 }
 
-/// What the observer sees of `work`, beside a worker that does nothing.
+/// Returns what the observer sees of `work`, beside an idle worker.
 fn window(work: impl FnOnce()) -> CpuUsage {
     let (tell, told) = mpsc::channel();
     let (over, wait) = mpsc::channel::<()>();
@@ -53,7 +54,7 @@ fn window(work: impl FnOnce()) -> CpuUsage {
     seen.get::<CpuUsage>().clone()
 }
 
-/// One test at a time, whose own thread coordinates.
+/// Runs one test at a time; the test's own thread counts as a coordinator.
 fn alone(test: impl FnOnce()) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     leave_out_this_thread();
@@ -71,7 +72,7 @@ fn a_thread_that_helps_is_counted_whether_it_lives_or_not() {
         assert!(is_spin(ended.helpers_ns.0), "{ended:?}");
         let (go, wait) = mpsc::channel::<()>();
         let (tell, done) = mpsc::channel();
-        // A transport's own thread is older than the trial, and stays.
+        // A transport's own thread is older than the trial, and remains.
         let helper = std::thread::spawn(move || {
             for () in wait {
                 spin();
@@ -122,11 +123,11 @@ fn another_trials_workers_are_not() {
     });
 }
 
-/// Spins for a few tenths of a second, and for some seconds.
+/// A script that spins for a few tenths of a second; `LONGER` spins for some seconds.
 const A_WHILE: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
 const LONGER: &str = "i=0; while [ $i -lt 9000000 ]; do i=$((i+1)); done";
 
-/// A child that is gone when this is.
+/// A child process that is killed when this is dropped.
 struct Shell(Child);
 
 impl Shell {
@@ -136,7 +137,7 @@ impl Shell {
         Shell(shell.spawn().expect("a shell"))
     }
 
-    /// Waits until it has said a line.
+    /// Waits until the shell has printed a line.
     fn said(&mut self) {
         let line = self.0.stdout.as_mut().expect("a pipe").read_exact(&mut [0]);
         line.expect("the shell says a line");
@@ -150,7 +151,7 @@ impl Drop for Shell {
     }
 }
 
-/// Waits until a process ran for [`SPIN`] more.
+/// Waits until a process ran for another [`SPIN`].
 fn let_run(Shell(child): &Shell) {
     let mut id = 0;
     // SAFETY: `id` is a valid clockid for the call to fill.
@@ -187,7 +188,7 @@ fn children_are_counted_while_they_live_and_when_they_have_ended() {
 #[test]
 fn children_of_children_are_counted() {
     alone(|| {
-        // The shell waits for one that spins, says so, and stays.
+        // The shell waits for a spinning subshell, prints a line, and remains.
         let mut shell = None;
         let seen = window(|| shell.insert(Shell::run(&format!("({A_WHILE}); echo; read end"))).said());
         assert!(seen.children_ns.0 > 2 * LITTLE, "{seen:?}");

@@ -1,4 +1,4 @@
-//! All observers together, as an agent uses them.
+//! Several observers together, as an agent uses them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ fn own_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Sends `bytes` over loopback and waits for one byte back, which acknowledges them all.
+/// Sends `bytes` over loopback and waits for one byte in return, which acknowledges them all.
 fn exchange(client: &mut TcpStream, server: &mut TcpStream, bytes: usize) {
     let sender = client.try_clone().map(|mut client| {
         std::thread::spawn(move || client.write_all(&vec![7; bytes]).expect("send over loopback"))
@@ -26,8 +26,8 @@ fn exchange(client: &mut TcpStream, server: &mut TcpStream, bytes: usize) {
     client.read_exact(&mut [0]).expect("receive over loopback");
 }
 
-/// What the watcher could not see for reasons of its own: another network namespace of this machine
-/// may use RPS meanwhile, and a container's PID namespace hides kernel threads.
+/// Returns what the watcher could not see, except for reasons outside the test: another network namespace of this
+/// machine may use RPS, and a container's PID namespace hides kernel threads.
 fn told(seen: &Observations) -> Vec<&str> {
     let of_the_machine = |line: &&str| line.contains("RPS woke") || line.contains("from this PID namespace");
     seen.unseen.iter().map(String::as_str).filter(|line| !of_the_machine(line)).collect()
@@ -75,7 +75,7 @@ fn a_link_that_is_gone_costs_its_own_figures_only() {
     assert!(seen.unseen.iter().any(|line| line.contains("no-such0")), "{:?}", seen.unseen);
 }
 
-/// An observer that fails in every way it can.
+/// An observer that fails at every sample, and when a window closes.
 const BROKEN: Observer = Observer {
     name: "broken",
     about: "nothing",
@@ -122,7 +122,7 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
 
 #[test]
 fn without_capabilities_what_cannot_run_says_why_and_the_others_go_on() {
-    // Capabilities are a thread's own: the rest of this program keeps its.
+    // Capabilities belong to a thread: the rest of this program keeps its own.
     let seen = std::thread::spawn(|| {
         let none = CapabilitySet::empty();
         let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -136,7 +136,7 @@ fn without_capabilities_what_cannot_run_says_why_and_the_others_go_on() {
     assert!(seen.get::<CpuUsage>().window_ns > Nanos(0), "{seen:?}");
     let why = |row: &str| seen.unseen.iter().find(|line| line.starts_with(row)).expect("it says why");
     assert!(why("path: ").contains("CAP_BPF") && why("path: ").contains("run landspeed as root"), "{seen:?}");
-    // Some hosts let everybody sample (kernel.perf_event_paranoid).
+    // Some hosts permit sampling to all users (kernel.perf_event_paranoid).
     if seen.get::<Option<CostProfile>>().is_none() {
         let why = why("cost: ");
         assert!(why.contains("perf_event_open(2) is refused") || why.contains("kptr_restrict"), "{why}");

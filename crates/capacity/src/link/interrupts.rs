@@ -1,4 +1,4 @@
-//! Interrupts of a device, and the NUMA nodes of the processors that take them.
+//! The interrupts of a device, and the NUMA nodes of the processors that handle them.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::Files;
 use crate::cores::node_of;
 use crate::files::word;
 
-/// Numbers of a device's interrupts: message-signalled ones, or the one line where it has no others.
-/// Devices on a bus of their own below PCI (virtio) keep them one folder up.
+/// Returns the numbers of a device's interrupts: the message-signalled ones, or the single interrupt line if there
+/// are none. Devices on a bus of their own below PCI (virtio) have them one folder up.
 pub(super) fn of(device: &Path) -> Vec<u32> {
     [Some(device), device.parent()]
         .into_iter()
@@ -30,8 +30,8 @@ fn signalled(device: &Path) -> Vec<u32> {
     irqs
 }
 
-/// Nodes of the processors that these interrupts go to: where they really go where the kernel tells, else
-/// where they may go. Sorted, each once.
+/// Returns the NUMA nodes of the processors that handle these interrupts, sorted, each once: by the effective
+/// affinity if the kernel reports it, otherwise by the allowed affinity.
 pub(super) fn nodes(files: &Files, irqs: &[u32]) -> Vec<u32> {
     let cpus = irqs.iter().filter_map(|irq| {
         let list = |name: &str| files.word(format!("proc/irq/{irq}/{name}"));

@@ -1,5 +1,5 @@
-//! The link towards the peer: its speed, its place on the bus, its NUMA node and those of its interrupts.
-//! All read from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); nothing is measured.
+//! The link towards the peer: its speed, its place on the bus, its NUMA node and the nodes of its interrupts. All of
+//! it is read from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); nothing is measured.
 
 mod interrupts;
 mod pcie;
@@ -14,11 +14,11 @@ use crate::files::word;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LinkLimits {
-    /// Nominal speed.
+    /// The nominal speed.
     pub rate_bps: Option<BitRate>,
     pub pcie: Option<PcieLink>,
     pub node: Option<u32>,
-    /// NUMA nodes of the processors that take its interrupts.
+    /// The NUMA nodes of the processors that handle its interrupts.
     pub irq_nodes: Vec<u32>,
     /// What could not be read, and why.
     pub notes: Vec<String>,
@@ -27,7 +27,7 @@ pub(crate) struct LinkLimits {
 pub(crate) fn limits(link: &str, files: &Files) -> LinkLimits {
     let mut found = LinkLimits::default();
     let folder = Path::new("sys/class/net").join(link);
-    // A name is a single part of a path.
+    // A link's name is a single component of a path.
     if link.is_empty() || link.contains('/') || link.starts_with('.') || !files.path(&folder).exists() {
         found.notes.push(format!(
             "link '{}' is not in /sys/class/net: its speed and bus are unknown",
@@ -70,7 +70,7 @@ fn place(link: &str, device: &Path, files: &Files, found: &mut LinkLimits) {
     }
 }
 
-/// NUMA node of a device, or of the one it sits on (virtio); -1 stands for none.
+/// Returns the NUMA node of a device, or of the device above it (virtio); sysfs shows -1 if there is none.
 fn node(device: &Path) -> Option<u32> {
     let own = |folder: &Path| word(&folder.join("numa_node"))?.parse().ok();
     own(device).or_else(|| own(device.parent()?))
@@ -139,7 +139,7 @@ mod fixture {
 
     pub(super) struct Tree(tempfile::TempDir);
 
-    /// The port above and the device below it.
+    /// The PCIe port; `NIC` is the device below it.
     const PORT: &str = "sys/devices/pci0000:3a/0000:3a:00.0";
     pub(super) const NIC: &str = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
 
@@ -158,7 +158,7 @@ mod fixture {
             fs::write(path, text).unwrap();
         }
 
-        /// Two nodes of two processors; a 25 Gb/s NIC of eight lanes in a slot wired for four.
+        /// Builds two nodes of two processors, and a 25 Gb/s NIC of eight lanes in a slot wired for four.
         pub(super) fn with_nic() -> Self {
             let tree = Tree(tempfile::tempdir().unwrap());
             let files = [

@@ -1,4 +1,4 @@
-//! PCI Express: how fast and wide a device's link runs, and could.
+//! PCI Express: the current and the highest possible speed and width of a device's link.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use landspeed_units::{BitRate, Bytes};
 
 use crate::files::word;
 
-/// A device's place, and what could not be read of it.
+/// A device's link on the bus, and a note on what could not be read of it.
 pub(super) struct Place {
     pub(super) link: PcieLink,
     pub(super) note: Option<String>,
 }
 
-/// The link of the device in this folder, or of the nearest device above it that has one: virtio and
-/// auxiliary devices, and virtual functions, sit on another's.
+/// Reads the link of the device in this folder, or of the nearest device above it that has one: virtio and auxiliary
+/// devices use the link of the device above them, and a virtual function that of its physical function.
 pub(super) fn read(device: &Path) -> Option<Place> {
     let function = device.join("physfn").canonicalize().ok();
     let start = function.as_deref().unwrap_or(device);
@@ -48,21 +48,21 @@ fn link_in(folder: &Path) -> Option<PcieLink> {
     })
 }
 
-/// "8.0 GT/s PCIe", in older kernels "8 GT/s"; "Unknown" is nothing.
+/// Parses a speed, "8.0 GT/s PCIe" or in older kernels "8 GT/s", as transfers per second; `None` for "Unknown".
 fn transfers(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     unit.starts_with("GT/s").then_some(())?;
     number.parse::<f64>().ok().filter(|gt| *gt > 0.0).map(|gt| gt * 1e9)
 }
 
-/// Lanes; 0 and 255 are what functions without a link of their own show.
+/// Reads a number of lanes; `None` for 0 and 255, which functions without a link of their own show.
 fn width(folder: &Path, name: &str) -> Option<u32> {
     word(&folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
 }
 
-/// Share of transfers that carries data: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (PCI Express Base
-/// Specification 3.0 section 4.2), 242 of 256 bytes of a flit at 64 GT/s (6.0 section 4.2.3). Headers of
-/// packets are not taken off.
+/// Returns the share of transfers that carries data: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (PCI Express Base
+/// Specification 3.0 section 4.2), and 242 of 256 bytes of a flit at 64 GT/s (6.0 section 4.2.3). Packet headers are
+/// not subtracted.
 fn encoding(transfers: f64) -> f64 {
     match transfers {
         slow if slow < 6e9 => 8.0 / 10.0,
@@ -71,26 +71,26 @@ fn encoding(transfers: f64) -> f64 {
     }
 }
 
-/// Device Control register of the PCI Express capability.
+/// The Device Control register of the PCI Express capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Control {
     read_request: Bytes,
     payload: Bytes,
 }
 
-/// linux/pci_regs.h.
+/// Offsets and values from linux/pci_regs.h.
 mod reg {
     pub(super) const STATUS: usize = 0x06;
     pub(super) const STATUS_CAP_LIST: u16 = 0x10;
     pub(super) const CAPABILITY_LIST: usize = 0x34;
     pub(super) const CAP_ID_EXP: u8 = 0x10;
     pub(super) const EXP_DEVCTL: usize = 8;
-    /// Standard configuration header: all that others than root may read.
+    /// The size of the standard configuration header, which is all that users other than root may read.
     pub(super) const HEADER: usize = 64;
 }
 
 impl Control {
-    /// From the first bytes of a configuration space.
+    /// Parses the first bytes of a configuration space.
     fn in_config(config: &[u8]) -> Result<Self, &'static str> {
         if config.len() <= reg::HEADER {
             return Err("the largest PCIe read request is unknown: only root may read it");
@@ -109,7 +109,7 @@ fn express(config: &[u8]) -> Option<usize> {
         return None;
     }
     let mut at = usize::from(config[reg::CAPABILITY_LIST] & !3);
-    // The list lies in the first 256 bytes; a broken one might go in circles.
+    // The list lies in the first 256 bytes and has at most 48 entries; the bound ends a broken list that is circular.
     for _ in 0..48 {
         match (*config.get(at)?, *config.get(at + 1)?) {
             (reg::CAP_ID_EXP, _) => return Some(at),
@@ -124,8 +124,8 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-/// Power management at 0x40, MSI-X at 0x98, PCI Express at 0x70 as in a common 25 Gb/s NIC; Max_Payload_Size
-/// 256, Max_Read_Request_Size 512.
+/// Builds a configuration space with power management at 0x40, MSI-X at 0x98 and PCI Express at 0x70, as in a common
+/// 25 Gb/s NIC; Max_Payload_Size is 256 and Max_Read_Request_Size 512.
 #[cfg(test)]
 pub(super) fn config_of_a_nic() -> Vec<u8> {
     let mut config = vec![0; 256];

@@ -1,9 +1,9 @@
-//! The four loops, and what they must leave in the arrays.
+//! The four loops of STREAM, and the values that they must leave in the arrays.
 //!
-//! Plain loops over slices: the compiler turns the copy into a call of memcpy and the others into vector
-//! code, as a C compiler does with -O3: rates are within 2 % of a plain C program's (docs/bench.md).
+//! They are plain loops over slices: the compiler turns the copy into a call of memcpy and the others into vector
+//! code, as a C compiler does with -O3. The rates are within 2 % of those of a plain C program (docs/bench.md).
 
-/// STREAM's q.
+/// STREAM's scalar q.
 const SCALAR: f64 = 3.0;
 
 /// One thread's share of the three arrays.
@@ -14,8 +14,8 @@ pub(super) struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// First touch by the thread that will use the pages, so that they are on its node; then the doubling
-    /// with which STREAM tries its clock, since the results depend on it.
+    /// Touches the pages first in the thread that will use them, so that they are on its node; then doubles `a`, as
+    /// STREAM does when it tests its clock, since the results depend on it.
     pub(super) fn fill(&mut self) {
         self.a.fill(1.0);
         self.b.fill(2.0);
@@ -23,7 +23,7 @@ impl Share<'_> {
         self.a.iter_mut().for_each(|a| *a *= 2.0);
     }
 
-    /// The kernel with this index, in STREAM's order.
+    /// Runs the kernel with this index, in STREAM's order.
     pub(super) fn run(&mut self, kernel: usize) {
         match kernel {
             0 => copy(self.c, self.a),
@@ -33,7 +33,7 @@ impl Share<'_> {
         }
     }
 
-    /// Sums over the elements of |value - expected| / expected, by array.
+    /// Returns, for each array, the sum of |value - expected| / expected over its elements.
     pub(super) fn errors(&self, expected: [f64; 3]) -> [f64; 3] {
         let error = |array: &[f64], value: f64| array.iter().map(|x| (x - value).abs() / value.abs()).sum();
         [error(self.a, expected[0]), error(self.b, expected[1]), error(self.c, expected[2])]
@@ -66,7 +66,7 @@ fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
     }
 }
 
-/// What every element of a, b and c holds after so many repetitions.
+/// Returns the value that every element of a, b and c has after `repetitions` repetitions.
 pub(super) fn expected(repetitions: u32) -> [f64; 3] {
     let (mut a, mut b, mut c) = (2.0, 2.0, 0.0);
     for _ in 0..repetitions {

@@ -1,13 +1,13 @@
-//! Memory bandwidth: the four kernels of STREAM.
+//! Memory bandwidth, measured with the four kernels of STREAM.
 //!
-//! By the rules that J. D. McCalpin publishes with it (<https://www.cs.virginia.edu/stream/ref.html>, and
-//! "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA Newsletter,
-//! December 1995): double-precision arrays, each at least four times the size of all last-level caches in
-//! use; at least ten repetitions of which the first does not count; the best one is the figure; bytes are
-//! those that the kernel names, without the write-allocate of caches; the arrays are checked at the end.
+//! The rules are those that J. D. McCalpin publishes with it (<https://www.cs.virginia.edu/stream/ref.html>, and
+//! "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA Newsletter, December
+//! 1995): the arrays are of double precision, each at least four times the size of all last-level caches in use;
+//! there are at least ten repetitions, of which the first does not count; the figure is the best repetition; the
+//! bytes are those that the kernel names, without the write-allocate of caches; the arrays are checked at the end.
 //!
-//! Deviation: threads take their own clocks, and a repetition lasts from the first to start to the last to
-//! end, where STREAM's master thread times an OpenMP region; the difference is a wake-up.
+//! One deviation: each thread reads its own clock, and a repetition lasts from the first start to the last end, where
+//! STREAM's master thread times an OpenMP region. The difference is the time of one wake-up.
 
 mod kernels;
 mod run;
@@ -20,33 +20,33 @@ use landspeed_units::{BitRate, Bytes};
 use crate::{Budget, Error, Files};
 use size::Size;
 
-/// In the order of STREAM and of [`run::Times`].
+/// The kernels, in the order of STREAM and of [`run::Times`].
 const KERNELS: [MemoryKernel; 4] =
     [MemoryKernel::Copy, MemoryKernel::Scale, MemoryKernel::Add, MemoryKernel::Triad];
 
-/// Repetitions that STREAM's rules ask for, the first included.
+/// Repetitions, the first included: STREAM's rules require at least ten.
 const REPETITIONS: u32 = 11;
 
-/// Fewer than these after the first are no figure.
+/// The fewest counted repetitions (those after the first) that make a figure.
 const LEAST: u32 = 3;
 
-/// The part of the time in which memory is touched to see how much of it there is time for.
+/// The reciprocal of the share of the time that is spent touching memory, to learn how much of it the time allows.
 const TOUCHING: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Stream {
     pub rates: Vec<StreamRate>,
-    /// Where the rules could not be kept.
+    /// Notes on the rules that could not be kept.
     pub notes: Vec<String>,
 }
 
 /// Runs the four kernels with one thread on each of `cores`, [`REPETITIONS`] times.
 ///
 /// # Errors
-/// Where a thread cannot be pinned, the time is too short for three repetitions, or the arrays do not hold
-/// what they must.
+/// Returns an error if a thread cannot be pinned, if the time is too short for three counted repetitions, or if the
+/// arrays hold wrong values at the end.
 pub(crate) fn stream(cores: &[u32], files: &Files, budget: &Budget<'_>) -> Result<Stream, Error> {
-    // Arrays are touched twice, once to see how fast that goes, and most of the time is for the kernels.
+    // The arrays are touched twice, once to learn how fast that is; most of the time is left for the kernels.
     let size = Size::of_host(files, cores).within(budget.left() / TOUCHING);
     let mut stream = within(cores, size.array, budget)?;
     stream.notes.extend(size.note);
@@ -76,9 +76,9 @@ fn within(cores: &[u32], array: Bytes, budget: &Budget<'_>) -> Result<Stream, Er
     Ok(Stream { rates, notes: (done < REPETITIONS).then(note).into_iter().collect() })
 }
 
-/// The four kernels over arrays of `array` bytes each, one thread on each of `cores`, for as long as
-/// `go_on` says so; it is told how many repetitions have been, and must not panic. Rates are zero where
-/// there were fewer than two.
+/// Runs the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, while `go_on` returns
+/// true. `go_on` gets the number of finished repetitions and must not panic. The rates are zero if fewer than two
+/// repetitions ran.
 fn stream_while(
     cores: &[u32],
     array: Bytes,
@@ -99,7 +99,7 @@ fn stream_while(
     Ok(rates.collect())
 }
 
-/// Bits per second of one pass over arrays of `elements`, as STREAM counts them.
+/// Returns the rate of one pass over arrays of `elements`, in bits per second, with the bytes that STREAM counts.
 fn rate(kernel: MemoryKernel, elements: usize, seconds: f64) -> f64 {
     let arrays = match kernel {
         MemoryKernel::Copy | MemoryKernel::Scale => 2,

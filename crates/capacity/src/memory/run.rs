@@ -8,16 +8,16 @@ use super::kernels::{Share, expected};
 use crate::Error;
 use crate::cores::pin;
 
-/// Seconds of the four kernels in one repetition.
+/// Seconds of each of the four kernels in one repetition.
 pub(super) type Times = [f64; 4];
 
 /// When one thread began and ended each kernel of one repetition.
 type Spans = [(Instant, Instant); 4];
 
-/// Largest relative error of the arrays' means that STREAM allows for doubles.
+/// The largest relative error of the arrays' means that STREAM allows for doubles.
 const TOLERANCE: f64 = 1e-13;
 
-/// Arrays begin at page boundaries, as STREAM's static ones do.
+/// Bytes that the arrays' starts are aligned to: page boundaries, as STREAM's static arrays are.
 const PAGE: usize = 4096;
 
 struct Left {
@@ -25,7 +25,8 @@ struct Left {
     errors: [f64; 3],
 }
 
-/// Asked by one thread before each repetition, with the number of those before: whether to run it.
+/// A callback that returns true if one more repetition is to run. One thread calls it before each repetition, with
+/// the number of those that ran.
 pub(super) type GoOn<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
 
 struct Team {
@@ -33,7 +34,7 @@ struct Team {
     go_on: AtomicBool,
 }
 
-/// Runs repetitions as long as `go_on` says; the results are checked.
+/// Runs repetitions while `go_on` returns true, and checks the results.
 pub(super) fn run(cores: &[u32], elements: usize, go_on: GoOn<'_>) -> Result<Vec<Times>, Error> {
     if cores.is_empty() {
         return Err(Error::Unable("STREAM needs a core".into()));
@@ -74,7 +75,7 @@ fn aligned(array: &mut [f64], elements: usize) -> &mut [f64] {
 }
 
 fn work(team: &Team, mut leads: Option<GoOn<'_>>, core: u32, mut share: Share<'_>) -> Result<Left, Error> {
-    // A thread that cannot be pinned keeps step all the same: the others wait for it at each kernel.
+    // A thread that cannot be pinned still keeps step, because the others wait for it at each kernel.
     let pinned = pin(core);
     if pinned.is_err() {
         team.go_on.store(false, Ordering::Relaxed);
@@ -86,13 +87,13 @@ fn work(team: &Team, mut leads: Option<GoOn<'_>>, core: u32, mut share: Share<'_
             team.go_on.store(false, Ordering::Relaxed);
         }
         team.barrier.wait();
-        // The barrier orders this after the leader's store; nobody stores again before all have passed
-        // the next one.
+        // The barrier orders this load after the leader's store, and no thread stores again before all have passed
+        // the next barrier.
         if !team.go_on.load(Ordering::Relaxed) {
             break;
         }
         spans.push(repetition(team, &mut share));
-        // The leader is asked when the last one is done, not when it is itself.
+        // The leader asks `go_on` again when the last thread is done, not when the leader itself is.
         team.barrier.wait();
     }
     pinned.map(|()| Left { errors: share.errors(expected(spans.len() as u32)), spans })
@@ -113,7 +114,7 @@ fn conclude(left: Vec<Left>, elements: usize) -> Result<Vec<Times>, Error> {
     let repetitions = left.iter().map(|one| one.spans.len()).min().unwrap_or(0);
     let errors: [f64; 3] =
         std::array::from_fn(|array| left.iter().map(|one| one.errors[array]).sum::<f64>() / elements as f64);
-    // A NaN is no small error either. After no repetition c is zero and the ratio without meaning.
+    // A NaN fails the comparison, and so counts as wrong. After no repetition c is zero and the ratio means nothing.
     let right = repetitions == 0 || errors.iter().all(|&error| error <= TOLERANCE);
     if !right {
         let error = errors.into_iter().fold(0.0, f64::max);
@@ -122,7 +123,7 @@ fn conclude(left: Vec<Left>, elements: usize) -> Result<Vec<Times>, Error> {
     Ok((0..repetitions).map(|repetition| std::array::from_fn(|k| wall(&left, repetition, k))).collect())
 }
 
-/// From the first thread's start to the last one's end.
+/// Returns the seconds from the first thread's start to the last one's end.
 fn wall(left: &[Left], repetition: usize, kernel: usize) -> f64 {
     let spans = left.iter().map(|one| one.spans[repetition][kernel]);
     let start = spans.clone().map(|(start, _)| start).min();

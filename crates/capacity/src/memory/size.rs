@@ -1,4 +1,4 @@
-//! How large the arrays are: large enough for the rules, small enough for the host.
+//! The size of STREAM's arrays: large enough for its rules, small enough for the host.
 
 use std::time::{Duration, Instant};
 
@@ -8,39 +8,39 @@ use crate::Files;
 use crate::cores::last_level_bytes;
 use crate::files::word;
 
-/// STREAM's rule: each array at least so many times the last-level caches in use.
+/// The least size of each array, as a multiple of the last-level caches in use (STREAM's rule).
 const TIMES_CACHE: u64 = 4;
 
-/// And at least a million elements.
+/// The least size of each array: a million elements (STREAM's rule).
 const LEAST: Bytes = Bytes(8_000_000);
 
-/// What is taken where a host does not tell its caches: four times 64 MiB.
+/// The size of each array if the host does not report its caches: four times 64 MiB.
 const UNKNOWN: Bytes = Bytes::mib(256);
 
-/// The three arrays together take at most this part of the memory that is free.
+/// The reciprocal of the share of the free memory that the three arrays may take together.
 const PART: u64 = 4;
 
-/// Memory is touched so much at a time between two looks at the clock.
+/// Bytes of memory that are touched between two readings of the clock.
 const STRIDE: usize = 1 << 20;
-/// The smallest page that a host has.
+/// The smallest page size of any host, in bytes.
 const PAGE: usize = 4096;
 
-/// Size of STREAM's arrays.
+/// The size of STREAM's arrays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Of each of the three.
+    /// Bytes of each of the three arrays.
     pub array: Bytes,
-    /// Where it is not what the rules ask for.
+    /// A note if the size is not the one that the rules require.
     pub note: Option<String>,
 }
 
 impl Size {
-    /// For the caches that `cores` use and the memory that is free.
+    /// Chooses the size for the caches that `cores` use and the memory that is free.
     pub(super) fn of_host(files: &Files, cores: &[u32]) -> Self {
         Size::for_caches(last_level_bytes(files, cores), available(files))
     }
 
-    /// For last-level caches of `cache` bytes in sum and `available` bytes of free memory.
+    /// Chooses the size for last-level caches of `cache` bytes in total and `available` bytes of free memory.
     pub(super) fn for_caches(cache: Option<u64>, available: Option<Bytes>) -> Self {
         let asked = match cache {
             Some(cache) => Bytes(cache.saturating_mul(TIMES_CACHE)).max(LEAST),
@@ -60,8 +60,9 @@ impl Size {
         Size { array: asked.min(most), note }
     }
 
-    /// Lowered to what can be touched for the first time within `time`. Where the hypervisor has yet to give each page,
-    /// that is half a gigabyte a second, and a cache of half a gigabyte asks for arrays of six.
+    /// Lowers the size to what can be touched for the first time within `time`. Where the hypervisor has yet to back
+    /// each page, only half a gigabyte can be touched a second, while a cache of half a gigabyte requires arrays of
+    /// six gigabytes.
     pub(super) fn within(self, time: Duration) -> Self {
         let asked = self.array;
         let touched = Bytes(touch(3 * asked.0 as usize, time) as u64 / 3);
@@ -76,10 +77,10 @@ impl Size {
     }
 }
 
-/// Takes `bytes` of memory, touches them until the time is over, and gives them back; how many it came to.
+/// Allocates `bytes` of memory, touches it until the time is over, and frees it; returns how many bytes were touched.
 fn touch(bytes: usize, time: Duration) -> usize {
     let began = Instant::now();
-    // Zeros are promised, not written: a page is the kernel's to give when it is written to.
+    // The kernel promises zeros without writing them: it allocates a page only when the page is written to.
     let mut memory = vec![0_u8; bytes];
     let mut touched = 0;
     for stride in memory.chunks_mut(STRIDE) {
@@ -93,7 +94,7 @@ fn touch(bytes: usize, time: Duration) -> usize {
     touched
 }
 
-/// Memory that can be taken without harm: MemAvailable, or less where a control group allows less.
+/// Returns the memory that can be used without harm: MemAvailable, or less if a control group allows less.
 fn available(files: &Files) -> Option<Bytes> {
     [mem_available(files), group_v2(files), group_v1(files)].into_iter().flatten().min()
 }
@@ -104,7 +105,7 @@ fn mem_available(files: &Files) -> Option<Bytes> {
     Some(Bytes::kib(line.trim().strip_suffix("kB")?.trim().parse().ok()?))
 }
 
-/// The least of what this process's groups leave, from its own up to the root (cgroup v2).
+/// Returns the least that this process's groups leave, from its own group up to the root (cgroup v2).
 fn group_v2(files: &Files) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -118,7 +119,7 @@ fn group_v2(files: &Files) -> Option<Bytes> {
     left.min()
 }
 
-/// As [`group_v2`] where the memory controller is on a v1 hierarchy; its own group only.
+/// Returns what this process's own group leaves if the memory controller is on a v1 hierarchy.
 fn group_v1(files: &Files) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| {

@@ -1,13 +1,13 @@
-//! Raw packets: how many one core hands to the device layer.
+//! Raw packets: how many of them one core hands to the device layer.
 //!
-//! SC'03 (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all
-//! copies but one, and repeated it beside a load on the same processor: a rate that held acquitted the
-//! processor. Here: a packet ring (`AF_PACKET` with `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`), which also
-//! sends ready-made packets and needs no kernel module; and UDP by sendmmsg with segmentation left to the
-//! device, the most that a sockets program can do.
+//! SC'03 (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all copies but
+//! one, and repeated it beside a load on the same processor: a rate that did not fall acquitted the processor. This
+//! module uses two methods. A packet ring (`AF_PACKET` with `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`) also sends
+//! ready-made packets, and needs no kernel module. UDP by sendmmsg, with segmentation left to the device, is the most
+//! that a program with sockets can do.
 //!
-//! All of it goes into a veth pair in a network namespace made for it; nothing is sent on a link of the
-//! host. The far end discards each packet on the same core, which is part of the figures.
+//! Everything goes into a veth pair in a network namespace made for it; nothing is sent on a link of the host. The
+//! far end discards each packet on the same core, and that time is part of the figures.
 
 mod rate;
 mod ring;
@@ -28,7 +28,7 @@ use ring::Ring;
 use room::{NEAR, Room};
 use udp::Udp;
 
-/// Least packet of Ethernet without its checksum, the usual full one, and that of SC'03.
+/// The smallest Ethernet packet without its checksum, the usual full-size one, and the size that SC'03 used.
 pub(crate) const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
 
 #[derive(Debug, Clone, Copy)]
@@ -36,9 +36,9 @@ pub(crate) struct Plan<'a> {
     pub core: u32,
     /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
     pub sizes: &'a [Bytes],
-    /// Of each figure.
+    /// The duration of each measurement.
     pub time: Duration,
-    /// Whether to repeat each figure beside a busy loop on the same core.
+    /// True to repeat each figure beside a busy loop on the same core.
     pub loaded: bool,
 }
 
@@ -46,18 +46,18 @@ pub(crate) struct Plan<'a> {
 struct Handed {
     /// Packets on the link, as a device that segments would make them.
     packets: u64,
-    /// Buffers that the device layer was given: fewer where each holds several packets.
+    /// Buffers that the device layer was given: fewer than packets if each holds several.
     buffers: u64,
 }
 
-/// Something that sends packets of one size.
+/// A sender of packets of one size.
 trait Source {
-    /// Sends some, for less than a few milliseconds.
+    /// Sends some packets, for at most a few milliseconds.
     fn burst(&mut self) -> io::Result<Handed>;
 }
 
-/// Packet rates, and what could not be measured, in words. Without leave to make a network namespace
-/// (CAP_SYS_ADMIN) UDP over loopback stands in.
+/// Measures packet rates; also returns notes on what could not be measured. Without permission to make a network
+/// namespace (CAP_SYS_ADMIN), it measures UDP over loopback instead.
 pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
     let inside = in_throwaway(|| on_core(plan.core, || Ok(in_room(&Room::make()?, plan, budget))));
     match inside.map_err(|error| Error::io("make", "a network namespace", error)).flatten() {
@@ -102,7 +102,8 @@ fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<
     (found.rates, found.notes)
 }
 
-/// Figures whose packets the device has seen: a queue that drops silently would make them worthless.
+/// Measures a source, and fails if the device's counter does not show its packets: a queue that drops silently would
+/// make the figures worthless.
 fn checked(source: &mut dyn Source, plan: &Plan<'_>, budget: &Budget<'_>) -> Result<Figures, Error> {
     let rtnl = Rtnl::open()?;
     let sent = || rtnl.link(NEAR).map(|link| link.tx_packets);
@@ -125,7 +126,7 @@ struct Found {
 }
 
 impl Found {
-    /// Whether the time is over, which is said once.
+    /// Returns true if the time is over, and adds a note about it.
     fn late(&mut self, size: Bytes, budget: &Budget<'_>) -> bool {
         let late = budget.over();
         if late {

@@ -1,4 +1,4 @@
-//! Packets per second of a source, alone and beside a load.
+//! The packets per second of a source, alone and beside a load.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +8,20 @@ use super::{Handed, Plan, Source};
 use crate::cores::pin;
 use crate::{Budget, Error};
 
-/// Caches and branch predictors warm up.
+/// The time that a source runs before it is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
 
-/// Beside a load the scheduler's turns, a few milliseconds each, must average out.
+/// The least time of a measurement beside a load: the scheduler's turns, a few milliseconds each, must average out.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
 
-/// Packets per second.
+/// Rates in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figures {
     pub(super) alone: f64,
     pub(super) loaded: Option<f64>,
 }
 
-/// What the source can do on the core that this thread is pinned to, and all that it handed over.
+/// Measures the source on the core that this thread is pinned to; also returns the total that it handed over.
 pub(super) fn figures(
     source: &mut dyn Source,
     plan: &Plan<'_>,
@@ -65,7 +65,7 @@ fn drive(
     }
 }
 
-/// Runs `work` in this thread while another one of the same priority keeps `core` busy.
+/// Runs `work` in this thread while another thread of the same priority keeps `core` busy.
 fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let (busy, done) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -86,7 +86,7 @@ fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<
     })
 }
 
-/// Ends the load on every way out, a panic included.
+/// Ends the load on every path out, including a panic.
 struct StopLoad<'a>(&'a AtomicBool);
 
 impl StopLoad<'_> {

@@ -1,5 +1,5 @@
-//! Ready-made packets from a ring that the kernel shares (packet(7), and
-//! Documentation/networking/packet_mmap.rst): no copy and no queueing discipline.
+//! Sends ready-made packets from a ring that is shared with the kernel (packet(7), and
+//! Documentation/networking/packet_mmap.rst), without a copy and without a qdisc.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,17 +14,18 @@ use super::room::Room;
 use super::{Handed, Source};
 use crate::Error;
 
-/// EtherType for local experiments (IEEE 802): no stack takes it, so the far end discards it at once.
+/// The EtherType for local experiments (IEEE 802). No stack accepts it, so the far end discards the packet
+/// immediately.
 const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
 
-/// linux/if_packet.h: where the data of a frame begins that is to be sent (TPACKET2_HDRLEN without the
-/// address that only received frames carry).
+/// The offset of the data in a frame to send (linux/if_packet.h): TPACKET2_HDRLEN without the address that only
+/// received frames carry.
 const DATA: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 
-/// Frames of a ring: enough that the system call is shared by many, few enough to stay in a cache.
+/// Frames of a ring: enough to spread the cost of the system call, few enough to stay in a cache.
 const FRAMES: usize = 64;
 
-/// Least size of a frame: 64 of them fill whole blocks, and pages, of every size that Linux has.
+/// The smallest frame in bytes: 64 of them fill whole blocks, and whole pages of every size that Linux has.
 const LEAST_FRAME: usize = 2048;
 
 pub(super) struct Ring {
@@ -43,7 +44,7 @@ impl Ring {
     }
 
     fn set_up(room: &Room, packet: usize) -> io::Result<Self> {
-        // Protocol 0: this socket is never handed a packet.
+        // Protocol 0: the kernel never hands this socket a packet.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let frame = frame_for(packet);
         let ring = request(frame)?;
@@ -71,8 +72,8 @@ impl Ring {
         let header = [&room.far.0[..], &room.near.0[..], &ETHER_TYPE].concat();
         for index in 0..FRAMES {
             let frame = self.frame_at(index);
-            // SAFETY: the frame lies within the mapping, is aligned to its size, and holds header and
-            // packet; the kernel does not look at it before its status says so.
+            // SAFETY: the frame lies within the mapping, is aligned to its size, and holds header and packet; the
+            // kernel does not read it before its status says so.
             unsafe {
                 let head = frame.cast::<libc::tpacket2_hdr>();
                 (*head).tp_len = self.packet;
@@ -88,7 +89,7 @@ impl Ring {
         unsafe { self.memory.as_ptr().add(index * self.frame) }
     }
 
-    /// The word by which kernel and program hand a frame to each other.
+    /// Returns the word by which the kernel and the program hand a frame to each other.
     fn status(&self, index: usize) -> &AtomicU32 {
         // SAFETY: tp_status is the first word of a frame, aligned, and mapped as long as `self` lives;
         // both sides only access it as one word.
@@ -102,7 +103,7 @@ impl Source for Ring {
         for index in 0..FRAMES {
             match self.status(index).load(Ordering::Acquire) {
                 libc::TP_STATUS_AVAILABLE => {}
-                // Of the last burst, still on its way through the device layer.
+                // A frame of the last burst that is still on its way through the device layer.
                 libc::TP_STATUS_SENDING | libc::TP_STATUS_SEND_REQUEST => continue,
                 refused => {
                     return Err(io::Error::other(format!(
@@ -114,7 +115,7 @@ impl Source for Ring {
             given += 1;
         }
         match send(&self.socket, &[], SendFlags::empty()) {
-            // A transmit queue that is full for the moment keeps what is left for the next burst.
+            // If the transmit queue is full for the moment, the rest is sent with the next burst.
             Ok(_) | Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 Ok(Handed { packets: given, buffers: given })
             }
@@ -130,12 +131,12 @@ impl Drop for Ring {
     }
 }
 
-/// Frames are powers of two, so that they fill blocks.
+/// Returns the frame size for a packet: a power of two, so that frames fill whole blocks.
 fn frame_for(packet: usize) -> usize {
     (DATA + packet).next_power_of_two().max(LEAST_FRAME)
 }
 
-/// Blocks of 64 KiB, of which the frames fill two or more.
+/// Describes a ring with blocks of 64 KiB; the frames fill two or more.
 fn request(frame: usize) -> io::Result<libc::tpacket_req> {
     const BLOCK: usize = 64 << 10;
     let number =

@@ -1,4 +1,4 @@
-//! A network namespace with a veth pair in it, gone with the thread that made it.
+//! A network namespace with a veth pair in it, which ends with the thread that made it.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use crate::Error;
 pub(super) const NEAR: &str = "ls-near";
 const FAR: &str = "ls-far";
 
-/// Address of the near end: TEST-NET-1 (RFC 5737), which no route leads to.
+/// The address of the near end, from TEST-NET-1 (RFC 5737), to which no route leads.
 pub(super) const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// The largest packet that is sent is SC'03's 8160 bytes.
+/// The MTU of the pair, in bytes: the largest packet that is sent is SC'03's 8160 bytes.
 const MTU: u32 = 9000;
 
-/// It takes a millisecond; this bounds a machine that stalls.
+/// The longest time that the near end may take to come up. It takes a millisecond; this bounds a machine that stalls.
 const UP_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) index: u32,
-    /// Hardware address of the near end.
+    /// The hardware address of the near end.
     pub(super) near: HardwareAddress,
-    /// Of the far end.
+    /// The hardware address of the far end.
     pub(super) far: HardwareAddress,
 }
 
@@ -35,7 +35,8 @@ impl Room {
         let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
         rtnl.create_veth(&end(NEAR), &end(FAR))?;
         for name in [NEAR, FAR] {
-            // Without a link-local address no neighbour discovery disturbs; a kernel without IPv6 has none.
+            // Without a link-local address there is no neighbour discovery to disturb; a kernel without IPv6 has
+            // none.
             let _ = rtnl.set_link(name, LinkChange::Ipv6LinkLocal(false));
             rtnl.set_link(name, LinkChange::Mtu(MTU))?;
             rtnl.set_link(name, LinkChange::Up(true))?;
@@ -47,7 +48,7 @@ impl Room {
     }
 }
 
-/// Waits until the near end sends: without a carrier, or before its queue is in place, packets are dropped.
+/// Waits until the near end can send: without a carrier, or before its qdisc is in place, packets are dropped.
 fn wait_until_up(rtnl: &Rtnl) -> Result<(), Error> {
     let until = Instant::now() + UP_WITHIN;
     loop {

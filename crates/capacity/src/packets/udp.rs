@@ -1,4 +1,4 @@
-//! UDP by sendmmsg, each message cut into packets by the device (UDP_SEGMENT, Linux 4.18).
+//! Sends UDP by sendmmsg; the device cuts each message into packets (UDP_SEGMENT, Linux 4.18).
 
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -12,36 +12,36 @@ use super::room::NEAR_ADDRESS;
 use super::{Handed, Source};
 use crate::Error;
 
-/// linux/udp.h: most packets of one message in every kernel that has the option.
+/// The most packets of one message that every kernel with the option allows (linux/udp.h).
 const MOST_SEGMENTS: usize = 64;
 
-/// Largest payload of one message.
+/// The largest payload of one message, in bytes.
 const MOST_PAYLOAD: usize = 65_507;
 
-/// Ethernet, IPv4 and UDP.
+/// Bytes of the Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
 
 /// Messages of one system call.
 const MESSAGES: usize = 16;
 
-/// A group that nobody joins (RFC 2365: site-local scope): to send there takes neither route nor
-/// neighbour, and the far end drops it as it looks for members.
+/// A multicast group without members (RFC 2365: site-local scope). Sending there needs neither a route nor a
+/// neighbour, and the far end drops the packet when it finds no member.
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 76, 83), 9);
 
-/// linux/udp.h; not in every libc for every target.
+/// The value in linux/udp.h; not every libc has it for every target.
 const UDP_GRO: libc::c_int = 104;
 
-/// Sends messages that make packets of one size.
+/// A sender of messages that make packets of one size.
 pub(super) struct Udp {
     socket: Socket,
     data: Vec<u8>,
     segments: u64,
-    /// Keeps the far end of a loopback flow open.
+    /// The receiving socket of a loopback flow, kept open.
     _sink: Option<UdpSocket>,
 }
 
 impl Udp {
-    /// Out of the near end of the [`Room`](super::room::Room) of this thread's namespace.
+    /// Opens a sender from the near end of the [`Room`](super::room::Room) in this thread's namespace.
     pub(super) fn into_room(size: Bytes) -> Result<Self, Error> {
         let open = || {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
@@ -53,7 +53,7 @@ impl Udp {
         open().map_err(|error| Error::io("set up", "UDP with segmentation offload", error))
     }
 
-    /// To a socket on loopback that nobody reads: once its buffer is full, the kernel drops.
+    /// Opens a sender to a socket on loopback that nothing reads: once its buffer is full, the kernel drops.
     pub(super) fn over_loopback(size: Bytes) -> Result<Self, Error> {
         let open = || {
             let sink = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -69,7 +69,7 @@ impl Udp {
         let payload = (size.0 as usize).saturating_sub(HEADERS).max(1);
         let segments = (MOST_PAYLOAD / payload).clamp(1, MOST_SEGMENTS);
         set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &(payload as libc::c_int))?;
-        // Full messages must not wait for the buffer of the socket.
+        // The socket's buffer must hold all messages, so that they do not wait for room in it.
         socket.set_send_buffer_size(2 * MESSAGES * MOST_PAYLOAD)?;
         Ok(Udp { socket, data: vec![0; payload * segments], segments: segments as u64, _sink: sink })
     }
@@ -89,7 +89,7 @@ impl Source for Udp {
     }
 }
 
-/// setsockopt(2).
+/// Calls setsockopt(2).
 pub(super) fn set_option<T>(
     socket: BorrowedFd<'_>,
     level: libc::c_int,

@@ -1,11 +1,10 @@
 //! The Internet checksum.
 
-/// The one's complement sum of RFC 1071, complemented, in the byte order of the data.
+/// Returns the one's complement sum of RFC 1071, complemented, in the byte order of the data.
 ///
-/// Section 2 (B) lets words be summed in the machine's own order, (C) lets carries wait in a wider
-/// accumulator, (D) lets wider words be summed than 16 bits: so 32-bit words go into 64-bit sums, four
-/// abreast, which compilers make vector code of. That is about what the kernel's add-with-carry loops
-/// reach, and what a cache can feed.
+/// Section 2 (B) allows summing words in the machine's own order, (C) collecting carries in a wider accumulator, and
+/// (D) summing words wider than 16 bits. So 32-bit words are added to eight 64-bit sums, which compilers turn into
+/// vector code. That is about as fast as the kernel's add-with-carry loops, and as a cache can supply data.
 pub(crate) fn checksum(data: &[u8]) -> u16 {
     const LANES: usize = 8;
     let mut sums = [0u64; LANES];
@@ -35,7 +34,7 @@ fn fold(mut sum: u64) -> u16 {
 mod tests {
     use super::*;
 
-    /// RFC 1071 section 1, 16 bits at a time.
+    /// Computes the checksum by RFC 1071 section 1, 16 bits at a time.
     fn by_the_letter(data: &[u8]) -> u16 {
         let mut sum = 0u32;
         for pair in data.chunks(2) {

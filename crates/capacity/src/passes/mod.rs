@@ -1,13 +1,12 @@
-//! Copying and summing by one core: of data in its cache, of data that is not, and of data that the other
-//! one has just brought there.
+//! Copies and checksums by one core: of data in its cache, of data that is not, and of data that the other operation
+//! has just brought there.
 //!
-//! The question is Jin & Yoo's (sections 3.2 and 3.3, Figure 6): a receiver that sums in software pays for
-//! cold data there and copies warm data afterwards; once the NIC sums, the copy meets cold data and
-//! costs as much as the sum did. "copy" cold against "copy right after checksum" is that difference on
-//! this host.
+//! The question is from Jin & Yoo (sections 3.2 and 3.3, Figure 6): a receiver that sums in software pays for cold
+//! data in the sum and copies warm data afterwards; once the NIC sums, the copy meets cold data and costs as much as
+//! the sum did. "copy" cold against "copy right after checksum" is that difference on this host.
 //!
-//! Cold pieces are taken from a region four times the last-level cache, in an order that prefetchers do
-//! not follow from piece to piece; the copy goes to one buffer that stays warm, as an application's does.
+//! Cold pieces come from a region four times the last-level cache, in an order that prefetchers do not follow from
+//! piece to piece; the copy goes to one buffer that stays warm, as an application's does.
 
 mod checksum;
 
@@ -22,18 +21,18 @@ use crate::cores::{caches, last_level_bytes, on_core};
 use crate::{Budget, Error, Files};
 pub(crate) use checksum::checksum;
 
-/// A large write or an aggregate of segments: the size at which Jin & Yoo end their curves.
+/// Bytes of a large write or of an aggregate of segments: the size at which the curves of Jin & Yoo end.
 const PIECE: usize = 32 << 10;
 
-/// Fits the smallest first-level data cache twice.
+/// Bytes of a small piece: source and target fit the smallest first-level data cache together.
 const SMALL_PIECE: usize = 8 << 10;
 
-/// The region that cold pieces come from, at most and at least.
+/// The least and the most bytes of the region that cold pieces come from.
 const REGION: (u64, u64) = (16 << 20, 256 << 20);
 
 const TIME: Duration = Duration::from_millis(40);
 
-/// What is done with each piece, in order; rates are those of single operations.
+/// An operation on each piece. Rates are those of single operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Copying,
@@ -42,7 +41,7 @@ enum Operation {
 
 use Operation::{Copying, Summing};
 
-/// All passes on one core, and where they do not mean what they say.
+/// Runs all passes on one core; also returns notes on passes that do not measure what their names say.
 pub(crate) fn passes(
     core: u32,
     files: &Files,
@@ -67,13 +66,13 @@ pub(crate) fn passes(
 struct Bench {
     region: Vec<u8>,
     target: Vec<u8>,
-    /// What reading the clock takes, in seconds.
+    /// Seconds that one reading of the clock takes.
     clock: f64,
 }
 
 impl Bench {
     fn new(region: usize) -> Self {
-        // Written with something: untouched pages are all the same page of zeros.
+        // Filled with data, because untouched pages are all the same page of zeros.
         let region = (0..region).map(|n| (n % 251) as u8).collect();
         Bench { region, target: vec![1; PIECE], clock: clock_seconds() }
     }
@@ -100,8 +99,9 @@ impl Bench {
         Ok(passes)
     }
 
-    /// Bits per second of each operation by the median over all pieces of as many walks as fit [`TIME`],
-    /// three at least: a piece during which somebody else had the core says nothing about the memory.
+    /// Returns the rate of each operation, in bits per second, by the median over all pieces. It walks as often as
+    /// [`TIME`] allows, and at least three times. The median ignores pieces during which another program had the
+    /// core, because they say nothing about the memory.
     fn repeat<const N: usize>(
         &mut self,
         size: usize,
@@ -121,7 +121,7 @@ impl Bench {
         Ok(seconds.map(|seconds| size as f64 * 8.0 / median(&seconds).unwrap_or_default().max(1e-9)))
     }
 
-    /// One operation on the same piece again and again, several to a reading of the clock.
+    /// Times one operation on the same piece again and again, several to a reading of the clock.
     fn hot(&mut self, operation: Operation, size: usize, seconds: &mut [Vec<f64>; 1]) {
         const TIMES: u32 = 16;
         let source = &self.region[..size];
@@ -134,7 +134,7 @@ impl Bench {
         }
     }
 
-    /// The operations on each piece of the region once, each timed by itself.
+    /// Times the operations on each piece of the region once, each separately.
     fn cold<const N: usize>(&mut self, operations: [Operation; N], seconds: &mut [Vec<f64>; N]) {
         let pieces = self.region.len() / PIECE;
         for step in 0..pieces {
@@ -160,7 +160,8 @@ impl Operation {
     }
 }
 
-/// Every index below `pieces`, a power of two, once as `step` goes from 0: an odd factor has an inverse.
+/// Maps the steps from 0 to each index below `pieces` once. `pieces` is a power of two, and the odd factor has an
+/// inverse.
 fn scattered(step: usize, pieces: usize) -> usize {
     step.wrapping_mul(0x9e37_79b1) & (pieces - 1)
 }
@@ -169,7 +170,7 @@ fn pass(what: &str, size: usize, hot: bool, rate: f64) -> Pass {
     Pass { what: what.into(), size_bytes: Bytes(size as u64), hot, rate_bps: BitRate(rate) }
 }
 
-/// Seconds between two readings of the clock with nothing in between.
+/// Returns the median seconds between two readings of the clock with nothing in between.
 fn clock_seconds() -> f64 {
     let gap = |_| {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Whether this process may sample, in words.
+//! Checks whether this process may sample, and explains a refusal.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::{event::Event, kallsyms};
 use crate::procfile;
 
-/// What decides over a refusal.
+/// The conditions that explain a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Standing {
     /// kernel.perf_event_paranoid.
     paranoid: Option<i32>,
-    /// CAP_PERFMON or CAP_SYS_ADMIN.
+    /// True with CAP_PERFMON or CAP_SYS_ADMIN.
     capable: bool,
-    /// A seccomp filter is in force.
+    /// True if a seccomp filter is in force.
     filtered: bool,
 }
 
@@ -30,7 +30,8 @@ impl Standing {
     }
 }
 
-/// Whether all processors can be sampled and kernel symbols are shown; the reason and the remedy where not.
+/// Checks that all processors can be sampled and that kernel symbols are shown; returns the reason and the remedy if
+/// not.
 pub(super) fn can_sample() -> Result<(), String> {
     let here = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
     Event::CpuClock.open(here).map_err(|error| refused(&error, &Standing::own()))?;

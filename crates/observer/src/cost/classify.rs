@@ -1,31 +1,30 @@
-//! One class for one stack.
+//! Classifies stacks.
 
 use landspeed_record::CostClass;
 
 use super::kallsyms::Function;
 use super::rules::{Rule, Rules};
 
-/// What a sample was taken for.
+/// The result of classifying a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement<'a> {
-    /// Busy, in this class.
+    /// The processor was busy, in this class.
     Class {
         class: CostClass,
-        /// It landed where interrupts were turned on again and was given to the caller.
+        /// True if the sample was taken where interrupts were turned on again, and was attributed to the caller.
         moved: bool,
     },
-    /// The processor had nothing to do.
+    /// The processor was idle.
     Idle,
-    /// No rule knows this symbol, the innermost that is no helper.
+    /// No rule matches this symbol, the innermost that is not a helper.
     Unknown(&'a str),
 }
 
-/// Judges the kernel part of a stack, innermost function first; `None` is an address that lies in no
-/// function.
+/// Classifies the kernel part of a stack, innermost function first; `None` is an address outside all functions.
 ///
-/// The innermost function decides; where it is a helper (memset, an unlock that turns interrupts on), the next
-/// one outwards is asked, up to the first that is none. It never passes a function that no rule knows: what is
-/// unknown is shown, not guessed from its callers.
+/// The innermost function decides. If it is a helper (memset, an unlock that turns interrupts on), the next function
+/// outwards decides, up to the first that is not a helper. A function that no rule matches ends the search: unknown
+/// functions are reported, not guessed from their callers.
 pub(super) fn judge<'a>(rules: &Rules, kernel: &[Option<Function<'a>>]) -> Judgement<'a> {
     let mut moved = false;
     let mut fallback = None;
@@ -50,7 +49,7 @@ pub(super) fn judge<'a>(rules: &Rules, kernel: &[Option<Function<'a>>]) -> Judge
     }
 }
 
-/// What an address outside of all functions is called.
+/// The name of an address outside all functions.
 pub(super) const NOWHERE: &str = "[unknown]";
 
 #[cfg(test)]
@@ -58,14 +57,14 @@ mod tests {
     use super::super::rules::RULES;
     use super::*;
 
-    /// "innermost < its caller < ...".
+    /// Classifies a stack that is written as "innermost < its caller < ...".
     fn judged(stack: &'static str) -> Judgement<'static> {
         let frames: Vec<_> =
             stack.split(" < ").map(|name| (name != "?").then_some(Function { name, module: "" })).collect();
         judge(&RULES, &frames)
     }
 
-    /// The class, and innermost frames as seen on Linux 6.18 unless said otherwise. Copies are by what they are called for.
+    /// The class, and innermost frames as seen on Linux 6.18 unless noted. Copies are classified by their purpose.
     const STACKS: &str = "
         # Innermost frames as seen on Linux 6.18 unless said otherwise, and what they are. Copies are by what they are called
         # for.
@@ -138,7 +137,8 @@ mod tests {
                 "_raw_spin_unlock_irqrestore < __wake_up_common_lock < sock_def_readable",
             ),
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < try_to_wake_up < wake_up_q"),
-            // What ends in an unlock is no longer there, by a tail call: hrtimer_start, hrtimer_run_softirq.
+            // A tail call removes a function that ends in an unlock from the stack: hrtimer_start,
+            // hrtimer_run_softirq.
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < tcp_write_xmit < tcp_sendmsg_locked"),
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < handle_softirqs < __irq_exit_rcu"),
             (CostClass::Memory, "pv_native_irq_enable < ___slab_alloc < kmem_cache_alloc"),

@@ -7,38 +7,39 @@ use landspeed_units::Nanos;
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter, SampleFlag};
 
-/// Time between two samples of a busy processor. Just off a millisecond, so that it does not keep step
-/// with the kernel's own tick at 100, 250 or 1000 Hz.
+/// The time between two samples of a busy processor: just over a millisecond, so that samples do not keep step with
+/// the kernel's own tick at 100, 250 or 1000 Hz.
 pub(super) const PERIOD: Nanos = Nanos(1_001_001);
 
-/// Room for records of one processor: over a second of deep stacks at 1 kHz. With its page of control a ring is 516 KiB,
-/// what kernel.perf_event_mlock_kb allows each processor without privilege.
+/// Bytes of the record ring of one processor: over a second of deep stacks at 1 kHz. With its control page a ring is
+/// 516 KiB, which kernel.perf_event_mlock_kb allows each processor without privilege.
 pub(super) const RING_BYTES: usize = 512 << 10;
 
-/// What makes a sample.
+/// The event that triggers a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A timer on each processor (PERF_COUNT_SW_CPU_CLOCK): on every host, blind while interrupts are off.
+    /// A timer on each processor (PERF_COUNT_SW_CPU_CLOCK). Every host has it, but it is blind while interrupts are
+    /// off.
     CpuClock,
-    /// The processor's cycle counter (PERF_COUNT_HW_CPU_CYCLES), which interrupts even then.
+    /// The processor's cycle counter (PERF_COUNT_HW_CPU_CYCLES), which samples even while interrupts are off.
     Cycles {
-        /// Clock of a busy processor, as measured.
+        /// The cycles per second of a busy processor, as measured.
         per_second: u64,
     },
 }
 
 impl Event {
-    /// The best that this machine has: cycles where they can be sampled, else the clock.
+    /// Returns the best event that this machine has: cycles if they can be sampled, otherwise the clock.
     pub(super) fn probe(cpu: u32) -> Self {
         let sampled = Event::Cycles { per_second: 1_000_000_000 }.open(cpu);
         match sampled.and_then(|_| rate(Builder::new(Hardware::CPU_CYCLES))) {
-            // Below 100 MHz the counter does not count what its name says.
+            // A counter below 100 MHz does not count cycles.
             Ok(per_second) if per_second > 100_000_000 => Event::Cycles { per_second },
             _ => Event::CpuClock,
         }
     }
 
-    /// As records call it.
+    /// Returns the name that records use.
     pub(super) fn name(self) -> &'static str {
         match self {
             Event::CpuClock => "cpu-clock",
@@ -46,7 +47,7 @@ impl Event {
         }
     }
 
-    /// Counts from one sample to the next.
+    /// Returns the counts from one sample to the next.
     fn period(self) -> u64 {
         match self {
             Event::CpuClock => PERIOD.0,
@@ -57,18 +58,18 @@ impl Event {
         }
     }
 
-    /// A stopped event over everything that runs on processor `cpu`.
+    /// Opens a stopped event over everything that runs on processor `cpu`.
     pub(super) fn open(self, cpu: u32) -> io::Result<Counter> {
         let mut event = match self {
             Event::CpuClock => Builder::new(Software::CPU_CLOCK),
             Event::Cycles { .. } => Builder::new(Hardware::CPU_CYCLES),
         };
         event.any_pid().one_cpu(cpu as usize).include_kernel().include_hv();
-        // What a virtual machine that this host runs does on its processors is sampled as the host's KVM code.
+        // Time that this host's virtual machines run on its processors is sampled as the host's KVM code.
         event.exclude_guest(true);
         event.sample_period(self.period()).sample(SampleFlag::TID | SampleFlag::CALLCHAIN);
         event.wakeup_watermark(RING_BYTES / 2);
-        // Names of BPF programs as they come and go (Linux 5.1).
+        // Reports the names of BPF programs as they are loaded and unloaded (Linux 5.1).
         event.ksymbol(true).build()
     }
 }
@@ -80,7 +81,7 @@ pub(super) fn enable(event: BorrowedFd<'_>) -> io::Result<()> {
     control(event, PERF_EVENT_IOC_ENABLE)
 }
 
-/// Stops it; what it sampled stays in its ring.
+/// Stops an event; its samples stay in its ring.
 pub(super) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
     control(event, PERF_EVENT_IOC_DISABLE)
 }
@@ -91,7 +92,7 @@ fn control(event: BorrowedFd<'_>, request: libc::c_ulong) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// How fast a counter runs while this thread does, in counts per second of processor time.
+/// Measures how fast a counter runs while this thread does, in counts per second of processor time.
 fn rate(mut event: Builder<'_>) -> io::Result<u64> {
     const SPIN: Nanos = Nanos::millis(2);
     let mut counter = event.include_kernel().include_hv().enabled(true).build()?;
@@ -122,7 +123,7 @@ mod tests {
     #[test]
     fn a_counters_rate_is_that_of_what_it_counts() {
         match rate(Builder::new(Software::TASK_CLOCK)) {
-            // It counts nanoseconds of this thread: 10^9 a second, but for the two clocks' readings.
+            // The clock counts nanoseconds of this thread: 10^9 a second, apart from the readings of the two clocks.
             Ok(rate) => assert!((500_000_000..2_000_000_000).contains(&rate), "{rate}"),
             Err(error) => eprintln!("SKIP: this host refuses perf events: {error}"),
         }

@@ -1,7 +1,7 @@
-//! /proc/kallsyms: which kernel function an address lies in.
+//! Finds the kernel function at an address, from /proc/kallsyms.
 //!
-//! Read when a window has closed, so that modules and BPF programs that came meanwhile are there. Lines are
-//! "address type name [module]"; only code (types t and w) is kept.
+//! The file is read when a window has closed, so that modules and BPF programs that were loaded within it are listed.
+//! Its lines are "address type name [module]"; only code (types t and w) is kept.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,11 +11,11 @@ use crate::Error;
 
 pub(super) const PATH: &str = "/proc/kallsyms";
 
-/// Symbols of the running kernel, ascending by address.
+/// The symbols of the running kernel, ascending by address.
 #[derive(Debug, Default)]
 pub(super) struct Kallsyms(Vec<Symbol>);
 
-/// Code from `start` to the next symbol, or to `end` where that is known.
+/// Code from `start` to the next symbol, or to `end` if that is known.
 #[derive(Debug)]
 struct Symbol {
     start: u64,
@@ -27,14 +27,14 @@ struct Symbol {
 /// A kernel function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Function<'a> {
-    /// Its name as the source has it: without the suffixes that compilers add (".isra.0", ".cold").
+    /// Its name as in the source, without the suffixes that compilers add (".isra.0", ".cold").
     pub(super) name: &'a str,
     /// Its module; empty for the kernel itself.
     pub(super) module: &'a str,
 }
 
 impl Kallsyms {
-    /// Those of the running kernel, and what was loaded within the window.
+    /// Reads the symbols of the running kernel, and adds the code that was loaded within the window.
     pub(super) fn read(loaded: &[Loaded]) -> Result<Self, Error> {
         let file = File::open(PATH).map_err(|source| Error::io("open", PATH, source))?;
         let Kallsyms(mut symbols) = Self::parse(BufReader::with_capacity(1 << 16, file))?;
@@ -48,7 +48,7 @@ impl Kallsyms {
         Ok(Kallsyms(symbols))
     }
 
-    /// From the file's text.
+    /// Parses the file's text.
     pub(super) fn parse(mut lines: impl BufRead) -> Result<Self, Error> {
         let (mut symbols, mut line) = (Vec::new(), String::new());
         while lines.read_line(&mut line).map_err(|source| Error::io("read", PATH, source))? > 0 {
@@ -59,20 +59,20 @@ impl Kallsyms {
         Ok(Kallsyms(symbols))
     }
 
-    /// The function that `address` lies in; `None` below the first symbol, and in code of which nothing but
-    /// the end is known.
+    /// Returns the function at `address`; `None` below the first symbol and above the end of a symbol whose end is
+    /// known.
     pub(super) fn function(&self, address: u64) -> Option<Function<'_>> {
         let Kallsyms(symbols) = self;
         let after = symbols.partition_point(|symbol| symbol.start <= address);
         let last = symbols[..after].last()?;
-        // Of names for the same address, the first that kallsyms has.
+        // Of several names for the same address, the first one in kallsyms.
         let first = symbols[..after].partition_point(|symbol| symbol.start < last.start);
         let Symbol { end, name, module, .. } = &symbols[first];
         (address < *end).then_some(Function { name, module })
     }
 }
 
-/// A line that is no code, or no line of this file, is passed over.
+/// Parses a line; `None` if it is not code or not a valid line.
 fn symbol(line: &str) -> Option<Symbol> {
     let mut columns = line.split_ascii_whitespace();
     let (address, kind, name) = (columns.next()?, columns.next()?, columns.next()?);
@@ -83,7 +83,7 @@ fn symbol(line: &str) -> Option<Symbol> {
     runs.then(|| Symbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
 }
 
-/// Whether the running kernel shows addresses to this process; the reason and the remedy where not.
+/// Checks that the running kernel shows addresses to this process; returns the reason and the remedy if not.
 pub(super) fn shown() -> Result<(), String> {
     let file = File::open(PATH).map_err(|error| format!("cannot read {PATH}: {error}"))?;
     let some = BufReader::new(file).lines().take(100).map_while(Result::ok);
@@ -99,7 +99,7 @@ pub(super) fn shown() -> Result<(), String> {
     ))
 }
 
-/// The name without compilers' suffixes.
+/// Returns the name without compilers' suffixes.
 fn base(name: &str) -> &str {
     match name.find('.') {
         Some(dot) if dot > 0 => &name[..dot],

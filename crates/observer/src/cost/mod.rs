@@ -1,26 +1,26 @@
-//! Processor time by layer: what the processors were doing, sampled about a thousand times a second.
+//! Processor time by layer: samples about a thousand times a second what the processors do.
 //!
 //! # How
 //!
-//! perf_event_open(2) on every processor: cycles where the machine counts them, else the software clock. Each
-//! sample is the stack at that moment; a thread that sleeps until a ring is half full counts equal stacks. When
-//! the window has closed, kernel addresses are looked up in /proc/kallsyms, user addresses in the programs' own
-//! symbol tables, and each sample gets one class by the table `classes.txt`.
+//! perf_event_open(2) runs on every processor: on cycles if the machine counts them, otherwise on the software clock.
+//! Each sample is the stack at that moment; a thread that sleeps until a ring is half full counts equal stacks. When
+//! the window has closed, kernel addresses are looked up in /proc/kallsyms and user addresses in the programs' own
+//! symbol tables, and the table `classes.txt` gives each sample one class.
 //!
 //! # Whose time
 //!
-//! Hosts of a lab are namespaces of one machine: there, only samples of the workload's own threads count
-//! ("tasks"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links that
-//! is where nearly all of them run; samples of ksoftirqd, which may carry either host's packets, are told in a
-//! note. Where a process was named, its own threads count ("process"), with the same note. On a machine's first
-//! network namespace, or over flows of other programs, everything but the idle loop counts ("machine").
+//! Hosts of a lab are namespaces of one machine: there, and over loopback, only samples of the workload's own threads
+//! count ("tasks"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links
+//! nearly all of them run there. Samples of ksoftirqd, which may carry either host's packets, are reported in a note.
+//! If a process was named, its own threads count ("process"), with the same note. In a machine's first network
+//! namespace, or over flows of other programs, everything but the idle loop counts ("machine").
 //!
 //! # What the timer cannot see
 //!
-//! The software clock is a timer interrupt, and waits while interrupts are off. What ran then shows where they
-//! are turned on again, mostly `_raw_spin_unlock_irqrestore` and the end of a context switch. The table names
-//! those places and gives their samples to the caller, which had interrupts off; a note counts them. Stolen time
-//! is not sampled: it has a figure of its own.
+//! The software clock is a timer interrupt, and waits while interrupts are off. Work in that time shows where
+//! interrupts are turned on again, mostly in `_raw_spin_unlock_irqrestore` and at the end of a context switch. The
+//! table names those places and gives their samples to the caller, which had interrupts off; a note counts them.
+//! Stolen time is not sampled, because it has a figure of its own.
 
 mod ability;
 mod classify;
@@ -53,7 +53,7 @@ fn largest(cost: &CostProfile) -> String {
     largest.map_or_else(String::new, |class| format!("{}, {:.0} %", class.class.name(), share(class.samples)))
 }
 
-/// Samples of what the processors run, by layer.
+/// Samples what the processors run, by layer.
 pub static COST: Observer = Observer {
     name: "cost",
     about: "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling and others",
@@ -90,7 +90,7 @@ pub static COST: Observer = Observer {
 
 struct Open {
     event: Event,
-    /// For stolen time.
+    /// Read for the stolen time.
     cores: Cores,
     sampler: Sampler,
     opened: Instant,
@@ -110,7 +110,7 @@ impl OpenWindow for Open {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         self.sampler.pause()?;
         let length = self.opened.elapsed().into();
-        // The window is over: what follows may take its time.
+        // The window is over, so that what follows may take time.
         let cores = stat::difference(&self.cores, &stat::read()?);
         let steal_share = CpuUsage { cores, ..CpuUsage::default() }.steal_share();
         let tally = self.sampler.finish()?;

@@ -1,4 +1,4 @@
-//! From counted stacks to a profile.
+//! Turns counted stacks into a profile.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,26 +12,26 @@ use super::rules::RULES;
 use super::tally::{Stack, Tally, Whose};
 use super::usersyms::Programs;
 
-/// Stacks that a profile keeps: of ten seconds at 1 kHz they hold nine samples of ten and more.
+/// The most stacks that a profile keeps: over ten seconds at 1 kHz they hold at least nine of ten samples.
 const MOST_STACKS: usize = 400;
 
-/// What sampling does to what it samples, as tests/path/cost.rs measured it: interleaved, with the samplers of both
-/// hosts of a lab on two shared processors.
+/// The cost of sampling for the flows that are sampled, as tests/path/cost.rs measured it: interleaved, with the
+/// samplers of both hosts of a lab on two shared processors.
 const OWN_COST: &str = "sampling costs something itself, in no class: bytes per CPU-second with it over without were \
                         0.93 [0.90, 0.96] in a lab without offloads, 0.98 [0.94, 1.01] with them";
 
-/// What is known of the window besides its samples.
+/// Facts about the window besides its samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
-    /// What made the samples.
+    /// The event that triggered the samples.
     pub(super) event: Event,
-    /// How long it was open.
+    /// How long the window was open.
     pub(super) length: Nanos,
-    /// Stolen time as a share of it, over all processors.
+    /// Stolen time as a share of the window, over all processors.
     pub(super) steal_share: f64,
 }
 
-/// The profile of one window.
+/// Returns the profile of one window.
 pub(super) fn profile(tally: &Tally, window: Window, kernel: &Kallsyms) -> CostProfile {
     let mut sums = Sums::default();
     let programs = Programs::of(tally.stacks.keys());
@@ -78,9 +78,9 @@ struct Sums {
     classes: BTreeMap<CostClass, u64>,
     unknown: HashMap<String, u64>,
     stacks: HashMap<(String, CostClass), u64>,
-    /// Samples that landed where interrupts were turned on again.
+    /// Samples that were taken where interrupts were turned on again.
     moved: u64,
-    /// Network softirqs outside of the scope: in ksoftirqd, and on top of anything else.
+    /// Samples of network softirqs outside the scope: in ksoftirqd, and (`elsewhere`) on top of other tasks.
     ksoftirqd: u64,
     elsewhere: u64,
 }
@@ -123,14 +123,14 @@ impl Sums {
     }
 }
 
-/// Functions of kernel addresses. All but the innermost are return addresses, which may lie one past the
-/// function that called.
+/// Returns the functions at kernel addresses. All but the innermost are return addresses, which may lie one byte past
+/// the calling function.
 fn frames<'a>(addresses: &[u64], kernel: &'a Kallsyms) -> Vec<Option<Function<'a>>> {
     let at = |(depth, address): (usize, &u64)| kernel.function(address.saturating_sub(u64::from(depth > 0)));
     addresses.iter().enumerate().map(at).collect()
 }
 
-/// The folded form of flame graphs: outermost first, joined by ";", kernel frames marked.
+/// Returns a stack in the folded form of flame graphs: outermost first, joined by ";", kernel frames marked.
 fn folded<'a>(kernel: &[Option<Function<'_>>], user: impl Iterator<Item = &'a str>) -> String {
     let kernel =
         kernel.iter().map(|frame| format!("{}_[k]", frame.map_or(NOWHERE, |function| function.name)));
@@ -139,7 +139,8 @@ fn folded<'a>(kernel: &[Option<Function<'_>>], user: impl Iterator<Item = &'a st
     frames.join(";")
 }
 
-/// The `most` rows with most samples, most first, equal ones by name; and the samples of the rest.
+/// Returns the `most` rows with the most samples, most first and equal ones by key, and the number of samples in the
+/// rest.
 fn most<K: Ord>(rows: impl Iterator<Item = (K, u64)>, most: usize) -> (Vec<(K, u64)>, u64) {
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -182,7 +183,7 @@ mod tests {
     const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
         ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
         ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
-    /// Samples of thread `tid`, each a chain of addresses.
+    /// Builds samples of threads; each is a thread id and a chain of addresses.
     fn tally(scope: Scope, samples: &[(i32, &[u64])]) -> Tally {
         let mut tally = Tally::new(scope, 99);
         for (tid, chain) in samples {
@@ -225,7 +226,8 @@ mod tests {
     #[test]
     fn stacks_are_folded_from_the_outermost() {
         let seen = seen(Scope::Machine, &[(7, &[KERNEL, 0xffff_6010, 0xffff_1000, USER, 0x10])]);
-        // A return address at a function's first byte is its predecessor's last call.
+        // A return address at a function's first byte belongs to the preceding function, whose last instruction is a
+        // call.
         let stack = "[unknown];tcp_sendmsg_[k];tcp_ack_[k]".to_owned();
         assert_eq!(seen.stacks, [StackSamples { stack, class: CostClass::Tcp, samples: 1 }]);
     }

@@ -1,4 +1,4 @@
-//! The symbol table, `classes.txt`, which says how it is written.
+//! Parses and applies the symbol table `classes.txt`, which describes its own syntax.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,18 +12,18 @@ const TEXT: &str = include_str!("classes.txt");
 pub(super) static RULES: LazyLock<Rules> =
     LazyLock::new(|| Rules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
 
-/// What a symbol says about the sample that it is found in.
+/// The meaning of a symbol for the sample that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Rule {
-    /// It is of this class.
+    /// The sample belongs to this class.
     Class(CostClass),
-    /// The processor had nothing to do: not counted.
+    /// The processor was idle: the sample does not count.
     Idle,
-    /// A helper: its caller says.
+    /// The symbol is a helper, so that its caller decides.
     Caller {
-        /// Where no caller says anything.
+        /// The class if no caller decides.
         otherwise: Option<CostClass>,
-        /// It turns interrupts on, where a timer's sample lands that was due while they were off.
+        /// True if the helper turns interrupts on: a timer's sample that was due while they were off is taken there.
         interrupts: bool,
     },
 }
@@ -31,11 +31,11 @@ pub(super) enum Rule {
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     exact: HashMap<&'static str, Rule>,
-    /// Of a helper and its caller, few.
+    /// Rules for a helper and its caller; there are few.
     pairs: Vec<((&'static str, &'static str), Rule)>,
-    /// With "*", those with most letters first.
+    /// Patterns with "*", those with the most letters first.
     patterns: Vec<(&'static str, Rule)>,
-    /// Of modules, likewise.
+    /// Patterns of modules, those with the most letters first.
     modules: Vec<(&'static str, Rule)>,
 }
 
@@ -54,7 +54,7 @@ impl Rules {
                 rules.add(word, rule).map_err(|why| format!("line {number}: '{word}' {why}"))?;
             }
         }
-        // Stable: the order of the file decides nothing, as two patterns of one length must agree.
+        // The sort is stable. The order in the file does not matter, since two patterns of equal length must agree.
         rules.patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(letters(pattern)));
         rules.modules.sort_by_key(|(pattern, _)| std::cmp::Reverse(letters(pattern)));
         Ok(rules)
@@ -91,7 +91,7 @@ impl Rules {
         Ok(())
     }
 
-    /// What is known of a function; `None` where no rule knows it.
+    /// Returns the rule for a function; `None` if none matches.
     pub(super) fn of(&self, function: Function<'_>) -> Option<Rule> {
         let find = |list: &[(&'static str, Rule)], name| {
             list.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, rule)| *rule)
@@ -100,13 +100,13 @@ impl Rules {
         by_name.or_else(|| find(&self.modules, function.module))
     }
 
-    /// What is known of a helper that `caller` called, beyond what the caller's own rule says.
+    /// Returns the rule for a helper that `caller` called, if the pair has one of its own.
     pub(super) fn of_pair(&self, helper: Function<'_>, caller: Function<'_>) -> Option<Rule> {
         self.pairs.iter().find(|(pair, _)| *pair == (helper.name, caller.name)).map(|(_, rule)| *rule)
     }
 }
 
-/// The rule that a section stands for: "tcp", "idle", "caller", "caller, else copy", "interrupts-on, else lock".
+/// Parses a section's header: "tcp", "idle", "caller", "caller, else copy", "interrupts-on, else lock".
 fn header(text: &str) -> Option<Rule> {
     let class = |name: &str| CostClass::ALL.into_iter().find(|class| class.name() == name);
     let (kind, otherwise) = match text.split_once(", else ") {
@@ -126,12 +126,12 @@ fn is_symbol(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*'))
 }
 
-/// How specific a pattern is.
+/// Returns how specific a pattern is.
 fn letters(pattern: &str) -> usize {
     pattern.bytes().filter(|byte| *byte != b'*').count()
 }
 
-/// Whether `name` is `pattern`, in which "*" stands for anything, also for nothing.
+/// Returns true if `name` matches `pattern`, in which "*" stands for any text, including none.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -154,7 +154,7 @@ mod tests {
         RULES.of(Function { name, module })
     }
 
-    /// A name that `pattern` matches and that is nobody's.
+    /// Returns a name that `pattern` matches and that no function has.
     fn example(pattern: &str) -> String {
         pattern.replace('*', "zq9")
     }
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_two_rules_match_alike_they_judge_alike() {
-        // Two that only say how a name begins never match the same one with as many letters. Of the others, on
-        // the symbols of this machine's kernel, where it shows them.
+        // Two patterns that only have a "*" at the end never match the same name with equally many letters. The
+        // others are checked on the symbols of this machine's kernel, if it shows them.
         let begins = |pattern: &str| pattern.strip_suffix('*').is_some_and(|rest| !rest.contains('*'));
         let other: Vec<_> = RULES.patterns.iter().filter(|(pattern, _)| !begins(pattern)).collect();
         let Ok(text) = std::fs::read_to_string(super::super::kallsyms::PATH) else { return };

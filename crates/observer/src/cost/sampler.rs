@@ -1,4 +1,4 @@
-//! Sampling of all processors over one window.
+//! Samples all processors over one window.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,8 +13,8 @@ use super::event::{self, Event, RING_BYTES};
 use super::tally::{Scope, Tally};
 use crate::{Error, procfile};
 
-/// Events on every processor and the thread that reads their rings. The thread sleeps until a ring is
-/// half full, about once a second, so that it does not disturb what it watches.
+/// Events on every processor, and the thread that reads their rings. The thread sleeps until a ring is half full,
+/// about once a second, so that it does not disturb what it watches.
 #[derive(Debug)]
 pub(super) struct Sampler {
     events: Arc<Vec<OwnedFd>>,
@@ -31,13 +31,13 @@ impl Sampler {
         for cpu in online()? {
             let object = || format!("of processor {cpu}");
             let opened = match event.open(cpu) {
-                // It went offline since the list was read.
+                // The processor went offline after the list was read.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 opened => opened.map_err(|e| Error::io("open the sampling event", object(), e))?,
             };
             let ring = opened.sampled(RING_BYTES);
             let ring = ring.map_err(|e| Error::io("map the sample ring", object(), e))?;
-            // SAFETY: the ring owns the descriptor and is there for the whole statement.
+            // SAFETY: the ring owns the descriptor and lives for the whole statement.
             let event = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned();
             events.push(event.map_err(|e| Error::io("duplicate the sampling event", object(), e))?);
             rings.push(ring);
@@ -51,12 +51,12 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Stops at once; [`Sampler::finish`] may take its time then.
+    /// Stops sampling immediately, so that [`Sampler::finish`] may take time.
     pub(super) fn pause(&self) -> Result<(), Error> {
         self.each(event::disable).map_err(|e| Error::io("stop", "the sampling events", e))
     }
 
-    /// Everything that was sampled.
+    /// Returns everything that was sampled.
     pub(super) fn finish(mut self) -> Result<Tally, Error> {
         self.join()
             .unwrap_or_else(|| Err(io::Error::other("it was joined before")))
@@ -79,7 +79,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// A window that is thrown away.
+    /// Ends the thread of a window that is discarded.
     fn drop(&mut self) {
         self.join();
     }
@@ -105,7 +105,7 @@ fn read_in_background(
         .map_err(|e| Error::io("start", "the thread that reads the samples", e))
 }
 
-/// Reads until told to stop, and what is left then.
+/// Reads until `stop` is signalled, and then what is left.
 fn read(events: &[OwnedFd], stop: &OwnedFd, mut rings: Vec<Ring>, scope: Scope) -> io::Result<Tally> {
     let mut tally = Tally::new(scope, rustix::thread::gettid().as_raw_nonzero().get());
     let mut waits: Vec<_> = std::iter::once(stop)
@@ -119,7 +119,7 @@ fn read(events: &[OwnedFd], stop: &OwnedFd, mut rings: Vec<Ring>, scope: Scope) 
         }
         for ring in &mut rings {
             while let Some(record) = ring.next_record() {
-                // A record that cannot be parsed is one of a kind that was not asked for.
+                // A record that cannot be parsed is of a kind that was not requested.
                 if let Ok(record) = record.parse_record() {
                     tally.add(record);
                 }
@@ -128,7 +128,7 @@ fn read(events: &[OwnedFd], stop: &OwnedFd, mut rings: Vec<Ring>, scope: Scope) 
         if waits[0].revents().contains(PollFlags::IN) {
             return Ok(tally);
         }
-        // An event whose processor went offline hangs up; waiting for it would never rest again.
+        // An event whose processor went offline hangs up, and polling it would return immediately every time.
         waits.retain(|wait| !wait.revents().intersects(PollFlags::HUP | PollFlags::ERR));
     }
 }

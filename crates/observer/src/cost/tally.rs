@@ -1,21 +1,21 @@
-//! Samples counted by stack.
+//! Counts samples by stack.
 
 use std::collections::{BTreeSet, HashMap};
 
 use perf_event::data::Record;
 
-/// Addresses kept at most over all stacks, 64 MB: a window of minutes on a hundred busy processors must
-/// not eat the host's memory. Samples beyond are counted as lost.
+/// The most addresses that are kept over all stacks, 64 MB, because a window of minutes on a hundred busy processors
+/// must not exhaust the host's memory. Samples beyond that count as lost.
 const MOST_ADDRESSES: usize = 8 << 20;
 
-/// Addresses from here on are markers (PERF_CONTEXT_MAX).
+/// The first of the addresses that are markers (PERF_CONTEXT_MAX).
 const FIRST_MARKER: u64 = -4095_i64 as u64;
 pub(super) const KERNEL: u64 = -128_i64 as u64;
 pub(super) const USER: u64 = -512_i64 as u64;
 
 /// What a processor was doing.
 pub(super) struct Sample<'a> {
-    /// Process, in this process's PID namespace; 0 for the idle task and for processes outside.
+    /// The process, in this process's PID namespace; 0 for the idle task and for processes outside.
     pub(super) pid: i32,
     pub(super) tid: i32,
     /// Addresses from the innermost outwards, with markers (`PERF_CONTEXT_*`) between them.
@@ -23,8 +23,8 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Addresses behind a marker, innermost first: [`KERNEL`]'s are none where user code ran, [`USER`]'s none for kernel
-    /// threads.
+    /// Returns the addresses behind a marker, innermost first. [`KERNEL`] has none if user code ran, [`USER`] has
+    /// none for kernel threads.
     fn part(&self, marker: u64) -> &'a [u64] {
         let Some(at) = self.chain.iter().position(|address| *address == marker) else { return &[] };
         let after = &self.chain[at + 1..];
@@ -36,45 +36,45 @@ impl<'a> Sample<'a> {
 /// Whose processor time a sample is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Whose {
-    /// The scope's: it is counted.
+    /// The scope's: it counts.
     Watched,
-    /// The thread's that reads the samples, where everybody's time is counted.
+    /// That of the thread that reads the samples, if all samples of the machine count.
     Own,
-    /// Somebody else's, kept to say what softirqs did there.
+    /// Outside the scope; kept to report its softirqs.
     Others,
 }
 
-/// Addresses of one stack, innermost first.
+/// The addresses of one stack, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Stack {
     pub(super) whose: Whose,
-    /// Process that the user addresses belong to.
+    /// The process that the user addresses belong to.
     pub(super) pid: i32,
     pub(super) kernel: Box<[u64]>,
     pub(super) user: Box<[u64]>,
 }
 
-/// Code that came or went while it was watched.
+/// Code that was loaded or unloaded within the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Loaded {
-    /// Its first byte.
+    /// The address of its first byte.
     pub(super) start: u64,
     pub(super) length: u32,
     pub(super) name: String,
 }
 
-/// What a window's samples are counted for.
+/// The threads whose samples count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     /// These threads.
     Tasks(BTreeSet<i32>),
-    /// All threads of this process, those that it starts meanwhile among them.
+    /// All threads of this process, including those that it starts within the window.
     Process(i32),
     Machine,
 }
 
 impl Scope {
-    /// As records call it.
+    /// Returns the name that records use.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Scope::Tasks(_) => "tasks",
@@ -87,22 +87,22 @@ impl Scope {
 /// Everything that was sampled.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Whose samples are counted.
+    /// The threads whose samples count.
     pub(super) scope: Scope,
-    /// Samples by stack.
+    /// The number of samples by stack.
     pub(super) stacks: HashMap<Stack, u64>,
-    /// Samples that never arrived.
+    /// Samples that were lost.
     pub(super) lost: u64,
-    /// Times that the kernel held sampling back.
+    /// How often the kernel throttled sampling.
     pub(super) throttled: u64,
-    /// Code that came or went.
+    /// Code that was loaded or unloaded.
     pub(super) loaded: Vec<Loaded>,
     reader: i32,
     addresses: usize,
 }
 
 impl Tally {
-    /// Nothing yet; `reader` is the thread that will fill it.
+    /// Makes an empty tally; `reader` is the thread that will fill it.
     pub(super) fn new(scope: Scope, reader: i32) -> Self {
         Tally {
             scope,
@@ -143,7 +143,7 @@ impl Tally {
             Scope::Machine if sample.tid == self.reader => Whose::Own,
             Scope::Machine => Whose::Watched,
         };
-        // Of others only what the kernel did is of interest.
+        // Outside the scope only the kernel's work matters.
         let (user, pid) = if whose == Whose::Others { (&[][..], 0) } else { (sample.part(USER), sample.pid) };
         if whose == Whose::Others && sample.part(KERNEL).is_empty() {
             return;
@@ -166,7 +166,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    /// Of thread `tid` of process 1.
+    /// Makes a sample of thread `tid` of process 1.
     fn sample_of(tid: i32, chain: &[u64]) -> Sample<'_> {
         Sample { pid: 1, tid, chain }
     }

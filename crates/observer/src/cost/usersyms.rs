@@ -1,6 +1,6 @@
-//! Names for user addresses, from the programs' own symbol tables.
+//! Finds the names of user addresses in the programs' own symbol tables.
 //!
-//! Only flame graphs need them: whatever user code is called, its class is application.
+//! Only flame graphs need them: the class of user code is always "application".
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -14,11 +14,11 @@ use super::classify::NOWHERE;
 use super::tally::Stack;
 use crate::procfile;
 
-/// Processes whose programs are opened, those with most addresses first. The symbols of a browser or of a
-/// database take seconds to read; on a busy machine there are hundreds of processes with one sample each.
+/// The most processes whose programs are opened, those with the most addresses first. Reading the symbols of a
+/// browser or a database takes seconds, and a busy machine has hundreds of processes with one sample each.
 const MOST_PROCESSES: usize = 8;
 
-/// Names of the user functions of a window's stacks.
+/// The names of the user functions in a window's stacks.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     names: HashMap<(i32, u64), String>,
@@ -26,7 +26,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Looks up all user addresses of `stacks`, in processes that are still there.
+    /// Looks up all user addresses of `stacks`, in processes that still exist.
     pub(super) fn of<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Self {
         let mut addresses: BTreeMap<i32, BTreeSet<u64>> = BTreeMap::new();
         for stack in stacks.filter(|stack| !stack.user.is_empty()) {
@@ -55,17 +55,17 @@ impl Programs {
         }
         for address in addresses {
             let name = names.remove(address).unwrap_or_else(|| modules.of_address(*address));
-            // ";" joins frames; Rust's array types have it too.
+            // ";" joins frames, and Rust's array types contain it too.
             self.names.insert((pid, *address), name.replace(';', ","));
         }
     }
 
-    /// Names of a stack's user frames, innermost first.
+    /// Returns the names of a stack's user frames, innermost first.
     pub(super) fn names<'a>(&'a self, stack: &'a Stack) -> impl Iterator<Item = &'a str> {
         lookups(stack).map(|address| self.names.get(&(stack.pid, address)).map_or(NOWHERE, String::as_str))
     }
 
-    /// What a reader of the stacks must know.
+    /// Returns notes that a reader of the stacks must know.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "user frames are followed by frame pointers: callers of code that was built without are missing or wrong"
@@ -83,20 +83,20 @@ impl Programs {
     }
 }
 
-/// Addresses to look up: a return address may lie one past the function that called.
+/// Returns the addresses to look up: a return address may lie one byte past the calling function.
 fn lookups(stack: &Stack) -> impl Iterator<Item = u64> {
     stack.user.iter().enumerate().map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
 }
 
-/// Files mapped by a process, by their first address.
+/// The files that a process has mapped, by the start of each mapping.
 #[derive(Debug, Default)]
 struct Modules(BTreeMap<u64, Module>);
 
-/// A stretch of a process's memory that holds a part of a file.
+/// A range of a process's memory that holds a part of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Module {
     end: u64,
-    /// Where in the file it begins.
+    /// The offset in the file at which it begins.
     offset: u64,
     path: String,
 }
@@ -106,7 +106,7 @@ impl Modules {
         Self::parse(&procfile::read(&format!("/proc/{pid}/maps")).unwrap_or_default())
     }
 
-    /// Lines are "start-end perms offset device inode path" (proc_pid_maps(5)).
+    /// Parses lines of the form "start-end perms offset device inode path" (proc_pid_maps(5)).
     fn parse(text: &str) -> Self {
         let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
         let module = |line: &str| {
@@ -119,20 +119,20 @@ impl Modules {
         Modules(text.lines().filter_map(module).collect())
     }
 
-    /// The start of the module that holds `address`, and the module.
+    /// Returns the module that contains `address`, and its start.
     fn at(&self, address: u64) -> Option<(u64, &Module)> {
         let (start, module) = self.0.range(..=address).next_back()?;
         (address < module.end).then_some((*start, module))
     }
 
-    /// "[libc.so.6]", or that nothing is known.
+    /// Returns the name of the module as "[libc.so.6]", or [`NOWHERE`].
     fn of_address(&self, address: u64) -> String {
         let Some((_, module)) = self.at(address) else { return NOWHERE.to_owned() };
         let file = module.path.rsplit('/').next().unwrap_or(&module.path);
         format!("[{}]", file.trim_matches(['[', ']']))
     }
 
-    /// The functions at `addresses`, as the symbol tables of the mapped files have them.
+    /// Returns the functions at `addresses`, from the symbol tables of the mapped files.
     fn names(&self, symbolizer: &Symbolizer, pid: i32, addresses: &[u64]) -> BTreeMap<u64, String> {
         let mut by_module: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for (address, (start, _)) in
@@ -156,16 +156,16 @@ impl Modules {
 }
 
 impl Module {
-    /// The file, by the kernel's own link to it (root only), which holds for deleted programs and in other mount
-    /// namespaces too; else by its path.
+    /// Opens the file by the kernel's own link to it (root only), which also works for deleted programs and in other
+    /// mount namespaces; otherwise by its path.
     fn open(&self, pid: i32, start: u64) -> Option<File> {
         let linked = format!("/proc/{pid}/map_files/{start:x}-{:x}", self.end);
         regular(&linked).or_else(|| self.path.starts_with('/').then(|| regular(&self.path))?)
     }
 }
 
-/// A regular file, opened. What a name leads to is up to other users: to open a FIFO would block, to open a device may
-/// do anything, so what it is, is looked at first, on the very file that is opened then.
+/// Opens a regular file. Other users control what a name leads to: opening a FIFO would block, and opening a device
+/// may have side effects. So the type is checked first, on the same file that is then opened.
 fn regular(path: &str) -> Option<File> {
     let found: OwnedFd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let about = rustix::fs::fstat(&found).ok()?;
@@ -173,7 +173,7 @@ fn regular(path: &str) -> Option<File> {
     is_file.then(|| File::open(own(found.as_raw_fd())).ok())?
 }
 
-/// A path to a file that this process has open.
+/// Returns a path to a file that this process has open.
 fn own(fd: i32) -> String {
     format!("/proc/self/fd/{fd}")
 }
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A map of symbols in /tmp is written by whoever made it: landspeed does not read it.
+    /// Another user may write a symbol map in /tmp, so that landspeed must not read it.
     #[test]
     fn a_fifo_in_place_of_a_map_of_symbols_holds_nobody_up() {
         let (may, how) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

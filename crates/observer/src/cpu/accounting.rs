@@ -1,4 +1,5 @@
-//! How a kernel accounts processor time, and which figures are therefore right: see the folder's page.
+//! Determines how the kernel accounts processor time, and so which figures are right; the module `cpu` explains the
+//! kinds.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,16 +8,17 @@ use landspeed_record::{CpuAccounting, LinkFacts};
 
 use crate::procfile;
 
-/// Whether the running kernel measures interrupt time and takes it out of tasks' run time (CONFIG_IRQ_TIME_ACCOUNTING, and
-/// not switched off); `None` where no configuration (/proc/config.gz, /boot or the module folder) could be read.
+/// Returns true if the running kernel measures interrupt time and subtracts it from tasks' run time
+/// (CONFIG_IRQ_TIME_ACCOUNTING, not switched off); `None` if no configuration (/proc/config.gz, /boot or the module
+/// folder) could be read.
 pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
     Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
 }
 
-/// The figures that are right for a path over `links`.
+/// Returns the figures that are right for a path over `links`.
 ///
-/// Without interrupt accounting the threads' own time is the whole cost only if every link of the path is
-/// virtual; a kernel that says nothing gets the figure that holds everywhere, if coarsely.
+/// Without interrupt accounting, the threads' own time is the whole cost only if every link of the path is virtual. A
+/// kernel whose accounting is unknown gets the figure that is always right, though coarse.
 pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFacts]) -> CpuAccounting {
     let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
     match interrupt_time_is_apart {
@@ -26,7 +28,7 @@ pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFac
     }
 }
 
-/// Link kinds that have no interrupt of their own: packets are handed on in the sender's context.
+/// Returns true for link kinds that have no interrupts of their own: packets are handed on in the sender's context.
 fn is_virtual(driver: &str) -> bool {
     matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
 }
@@ -35,8 +37,8 @@ fn enabled(configuration: &str, option: &str) -> bool {
     configuration.lines().any(|line| line.strip_prefix(option) == Some("=y"))
 }
 
-/// On x86 the kernel gives interrupt accounting up at boot for `tsc=noirqtime`, and at any time when it
-/// finds the TSC unstable, which it then takes off the list of clocks (arch/x86/kernel/tsc.c).
+/// Returns true if interrupt accounting is switched off. On x86 the kernel does that at boot for `tsc=noirqtime`, and
+/// at any time when it finds the TSC unstable, which it then removes from the list of clocks (arch/x86/kernel/tsc.c).
 fn switched_off() -> bool {
     const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
     let asked = procfile::word("/proc/cmdline").is_some_and(|line| line.contains("tsc=noirqtime"));
@@ -51,7 +53,7 @@ fn configuration() -> Option<String> {
     packed().or_else(|| plain.iter().find_map(|path| procfile::read(path).ok()))
 }
 
-/// /proc/config.gz (CONFIG_IKCONFIG_PROC): the running kernel's own, so it is asked first.
+/// Reads /proc/config.gz (CONFIG_IKCONFIG_PROC), which is tried first because it is the running kernel's own.
 fn packed() -> Option<String> {
     const MOST: u64 = 4 << 20;
     let mut text = String::new();

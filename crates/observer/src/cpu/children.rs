@@ -1,4 +1,4 @@
-//! Run time of the processes that this one has started, and of those that they have.
+//! The run time of this process's descendants.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -9,10 +9,11 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::clock::Clock;
 use crate::procfile::{self, Stat};
 
-/// Looks until no child has ended meanwhile, so often at most.
+/// The most times that the run times are read, until no child has ended between two readings.
 const LOOKS: usize = 3;
 
-/// What they have run up to now: those that live up to a tick late, those that ended once they were waited for.
+/// Returns the run time of all descendants until now. Living ones are up to a tick late, and ended ones count once
+/// they were waited for.
 pub(super) fn ran() -> CpuNanos {
     let mut ended = waited_for();
     for _ in 0..LOOKS {
@@ -22,11 +23,12 @@ pub(super) fn ran() -> CpuNanos {
             return ended + alive;
         }
     }
-    // Children come and go all the time: none lives long enough to matter.
+    // Children start and end all the time, and none lives long enough to matter.
     ended
 }
 
-/// RUSAGE_CHILDREN: children that have ended and were waited for, with all that they had waited for themselves.
+/// Reads RUSAGE_CHILDREN: children that have ended and were waited for, including those that they had waited for
+/// themselves.
 fn waited_for() -> CpuNanos {
     // SAFETY: an rusage is valid as zeros.
     let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -41,9 +43,9 @@ fn waited_for() -> CpuNanos {
     CpuNanos(nanos(usage.ru_utime) + nanos(usage.ru_stime))
 }
 
-/// Those that are there, ended ones that wait for their parent included.
+/// Returns the run time of existing descendants, including ended ones that their parent has not waited for.
 fn alive() -> CpuNanos {
-    // Most ends have none: then one call says so.
+    // Most ends of a trial have no children, which this one call reports.
     let any = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT);
     if matches!(any, Err(rustix::io::Errno::CHILD)) {
         return CpuNanos(0);
@@ -56,15 +58,15 @@ fn alive() -> CpuNanos {
         .sum()
 }
 
-/// The processes that this one has started and that are there, and those that they have.
+/// Returns the existing processes that this one has started, directly or indirectly.
 pub(crate) fn descendants() -> Vec<u32> {
     let (all, own) = (all(), std::process::id());
     all.keys().copied().filter(|pid| descends(&all, *pid, own)).collect()
 }
 
-/// Whether `own` started `pid`, or one that did, and so on.
+/// Returns true if `pid` is a descendant of `own`.
 fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, own: u32) -> bool {
-    // Ids are used again: what is read one by one may be a circle.
+    // Process ids are reused, so that parents that are read one by one may form a circle.
     for _ in 0..all.len() {
         match all.get(&pid) {
             Some(stat) if stat.parent == own => return true,

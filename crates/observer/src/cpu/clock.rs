@@ -1,4 +1,4 @@
-//! CPU clocks of threads.
+//! The CPU clocks of threads and processes.
 
 use std::io;
 
@@ -6,11 +6,11 @@ use landspeed_units::{CpuNanos, Nanos};
 
 use crate::Error;
 
-/// The CPU clock of a thread, as an id for clock_gettime(2).
+/// The CPU clock of a thread or a process, as an id for clock_gettime(2).
 ///
-/// The kernel builds such ids from the thread id's complement, shifted by three, and a tag in the low
-/// bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h); this
-/// is what pthread_getcpuclockid(3) and clock_getcpuclockid(3) return, and part of the ABI.
+/// The kernel builds such ids from the complement of the thread's or process's id, shifted by three, and a tag in the
+/// low bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h).
+/// pthread_getcpuclockid(3) and clock_getcpuclockid(3) return the same ids, which are part of the ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
     id: libc::clockid_t,
@@ -23,25 +23,25 @@ const SCHED: i32 = 2;
 const PER_THREAD: i32 = 4;
 
 impl Clock {
-    /// Of one thread of this process. Reading it brings the thread's run time up to date even while it
-    /// runs on another core, which /proc/TID/schedstat does not.
+    /// Returns the clock of one thread of this process. Reading it updates the thread's run time even while it runs
+    /// on another core, which /proc/TID/schedstat does not do.
     pub(crate) fn thread(tid: i32) -> Self {
         Clock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
     }
 
-    /// Of a whole other process; for a kernel thread that is the thread. Not brought up to date while
-    /// it runs: up to one tick late.
+    /// Returns the clock of another process, or of a kernel thread. Its time is not updated while the process runs:
+    /// it is up to one tick late.
     pub(crate) fn process(pid: i32) -> Self {
         Clock { id: (!pid << 3) | SCHED, tid: pid }
     }
 
-    /// Of this whole process: all its threads, those that have ended included. Of those that run on other cores it is
-    /// up to a tick late, unless their own clocks were read just before.
+    /// Returns the clock of this whole process: all its threads, including those that have ended. The time of threads
+    /// on other cores is up to a tick late, unless their own clocks were read just before.
     pub(super) fn own_process() -> Self {
         Clock { id: libc::CLOCK_PROCESS_CPUTIME_ID, tid: std::process::id().cast_signed() }
     }
 
-    /// How long it has run in all.
+    /// Returns the run time so far.
     pub(crate) fn read(self) -> Result<CpuNanos, Error> {
         gettime(self.id)
             .map(CpuNanos)
@@ -49,15 +49,14 @@ impl Clock {
     }
 }
 
-/// CLOCK_MONOTONIC, which all readings of a window share.
+/// Returns the time of CLOCK_MONOTONIC, which all readings of a window use.
 pub(crate) fn now() -> Nanos {
     Nanos(gettime(libc::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux"))
 }
 
 fn gettime(id: libc::clockid_t) -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the kernel to fill; an id that names no clock is refused
-    // with EINVAL.
+    // SAFETY: `time` is a valid timespec for the kernel to fill; an id that names no clock is refused with EINVAL.
     if unsafe { libc::clock_gettime(id, &raw mut time) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,8 +1,8 @@
-//! Run time of this process outside its known threads: what a trial's end uses beside its workers.
+//! The run time of this process outside its known threads: what one end of a trial uses besides its workers.
 //!
-//! A transport may have threads of its own, which nobody names. So the whole process is counted, those of its threads
-//! that have ended included, less the threads that are known: the workers of trials, which are counted by themselves,
-//! and the agent's own threads, which are no trial's (docs/decisions/0025).
+//! A transport may have threads whose ids are unknown. So the whole process is counted, including its ended threads,
+//! minus the known threads: the workers of trials, which are counted separately, and the agent's own threads, which
+//! belong to no trial (docs/decisions/0025).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,20 +16,21 @@ static KNOWN: Mutex<Known> = Mutex::new(Known { threads: BTreeMap::new(), past: 
 
 struct Known {
     threads: BTreeMap<i32, Entry>,
-    /// What others ran while they were known.
+    /// The run time of threads that are no longer known, for the time while they were known.
     past: CpuNanos,
 }
 
 struct Entry {
     clock: Clock,
-    /// What it had run before it was known.
+    /// The thread's run time before it became known.
     before: CpuNanos,
-    /// How many know it.
+    /// How many claims hold it.
     holders: u32,
 }
 
 impl Entry {
-    /// What it ran since it is known. A thread that has ended is as unknown as if it had not been.
+    /// Returns the thread's run time since it became known. A thread that has ended counts as if it had never been
+    /// known.
     fn ran(&self) -> CpuNanos {
         self.clock.read().map_or(CpuNanos(0), |now| now - self.before)
     }
@@ -41,11 +42,11 @@ impl Known {
     }
 }
 
-/// Threads that are known while this lives.
+/// A set of threads that are known until the claim is dropped.
 pub(super) struct Claim(Vec<i32>);
 
 impl Claim {
-    /// Makes `threads` known; those that are not of this process stay out.
+    /// Makes `threads` known; ids that are not threads of this process are ignored.
     pub(super) fn of(threads: &[i32]) -> Self {
         let mut known = known();
         let mut held = Vec::new();
@@ -83,18 +84,18 @@ thread_local! {
     static LEFT_OUT: Claim = Claim::of(&[rustix::thread::gettid().as_raw_nonzero().get()]);
 }
 
-/// Leaves the calling thread out of every trial's cost until it ends. For threads of an agent that coordinate, watch
-/// and talk to the controller.
+/// Excludes the calling thread from every trial's cost until the thread ends. Meant for threads of an agent that
+/// coordinate, watch and communicate with the controller.
 pub fn leave_out_this_thread() {
     LEFT_OUT.with(|_| ());
 }
 
-/// What threads that are not known have run up to now.
+/// Returns the run time of all unknown threads until now.
 pub(super) fn ran() -> Result<CpuNanos, Error> {
     let known = known();
     for tid in threads()?.filter(|tid| !known.threads.contains_key(tid)) {
-        // Asking a thread's clock brings up to date what the process's clock says of it, which would else be a tick
-        // late. One that has ended meanwhile is up to date.
+        // Reading a thread's clock updates its share of the process's clock, which would otherwise be a tick late.
+        // The share of a thread that has just ended is up to date.
         let _ = Clock::thread(tid).read();
     }
     let ran = known.ran();

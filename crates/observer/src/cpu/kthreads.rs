@@ -6,38 +6,38 @@ use super::children::all;
 use super::clock::Clock;
 use crate::procfile;
 
-/// kthreadd, the parent of every kernel thread.
+/// The process id of kthreadd, the parent of every kernel thread.
 const KTHREADD: u32 = 2;
 
-/// What is said where none can be seen.
+/// The note for a PID namespace that shows no kernel threads.
 pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is visible from this PID namespace; \
      run the agent outside of the container";
 
-/// What a kernel thread does for packets.
+/// The way in which a kernel thread processes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carrier {
-    /// ksoftirqd: softirqs that were put off.
+    /// ksoftirqd: runs deferred softirqs.
     Softirq,
-    /// napi/LINK-N: a device's polling, moved to a thread (`threaded`).
+    /// napi/LINK-N: runs a device's polling in a thread (`threaded`).
     Napi,
 }
 
-/// Kernel threads that were looked at, and what they do for packets. Names are read once for each
-/// thread: a machine with 128 cores has over a thousand kernel threads.
+/// The kernel threads seen so far, and how each processes packets, if it does. Each thread's name is read only once,
+/// because a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
 pub(super) struct Carriers {
     known: BTreeMap<u32, Option<Carrier>>,
 }
 
 impl Carriers {
-    /// Looks at all kernel threads.
+    /// Reads all kernel threads.
     pub(super) fn find() -> Self {
         let mut carriers = Carriers::default();
         carriers.refresh();
         carriers
     }
 
-    /// Looks at those that came since: `threaded` makes napi threads when it is turned on.
+    /// Adds the kernel threads that were started since: turning on `threaded` starts napi threads.
     pub(super) fn refresh(&mut self) {
         let now = kernel_threads();
         self.known.retain(|pid, _| now.binary_search(pid).is_ok());
@@ -48,7 +48,7 @@ impl Carriers {
         }
     }
 
-    /// The clocks of those that do this.
+    /// Returns the clocks of the threads of this kind.
     pub(super) fn clocks(&self, what: Carrier) -> impl Iterator<Item = Clock> {
         self.known
             .iter()
@@ -65,9 +65,9 @@ fn carrier(name: &str) -> Option<Carrier> {
     }
 }
 
-/// Process ids of kthreadd's children, ascending.
+/// Returns the process ids of kthreadd's children, ascending.
 fn kernel_threads() -> Vec<u32> {
-    // One read where the kernel has CONFIG_PROC_CHILDREN; else every process's parent is asked for.
+    // One read if the kernel has CONFIG_PROC_CHILDREN; otherwise the parent of every process is read.
     let children = procfile::read(&format!("/proc/{KTHREADD}/task/{KTHREADD}/children"));
     let mut pids: Vec<u32> = match children {
         Ok(text) if kthreadd_is_itself() => {
@@ -84,7 +84,7 @@ fn having_parent(parent: u32) -> Vec<u32> {
     all().into_iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| pid).collect()
 }
 
-/// In a container, process 2 is just some program.
+/// Returns true if process 2 is kthreadd; in a container it may be any program.
 fn kthreadd_is_itself() -> bool {
     procfile::word("/proc/2/comm").as_deref() == Some("kthreadd")
 }

@@ -1,31 +1,33 @@
-//! Processor time: each core by class, and the exact run time of the workload's threads, of what helps them, and of
-//! the kernel's packet-carrying threads.
+//! Processor time: each core by class, and the exact run time of the workload's threads, of their helpers, and of the
+//! kernel's packet-carrying threads.
 //!
-//! # What is measured, and how finely
+//! # What is measured, and how exactly
 //!
-//! | figure | from | step |
+//! | figure | source | resolution |
 //! |---|---|---|
 //! | a thread's run time | its CPU clock (clock_gettime(2)) | exact, ns |
-//! | helpers: the process's other threads, ended ones too | its CPU clock, less the threads that are known | exact, ns |
+//! | helpers: the process's other threads, including ended ones | its CPU clock, minus the known threads | exact, ns |
 //! | processes that this one started | their CPU clocks, RUSAGE_CHILDREN | ns, up to one tick late while they run |
 //! | ksoftirqd/N, napi/* | their CPU clocks | ns, up to one tick late while they run |
 //! | idle | /proc/stat; with NO_HZ the kernel notes when a core goes idle and wakes | exact, shown in USER_HZ (10 ms) |
 //! | user, system, irq, softirq, steal | /proc/stat | see below |
 //!
-//! # Why a kernel's way of accounting matters
+//! # Why the kernel's accounting matters
 //!
-//! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING, and CONFIG_VIRT_CPU_ACCOUNTING_GEN on cores that are not `nohz_full`):
-//! each tick, 4 ms at HZ=250, is charged to whatever runs at that moment: a 300 ms window is 75 dice throws. A *thread's*
-//! run time is exact, and includes the softirqs that run in its context, as all of veth's do; those that are put off are
-//! ksoftirqd's. So on virtual links threads and ksoftirqd are the cost: [`CpuAccounting::Tasks`]. Not so with RPS, RFS
-//! or a real NIC: their softirqs are charged to whatever they interrupt, mostly the idle loop. Turning RPS on then looked
-//! like 1.13 to 1.38 of the bytes per CPU-second (veth, no TSO, Linux 6.18, HZ=250, four pairs each); the softnet observer
-//! tells when packets change cores.
+//! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING, and CONFIG_VIRT_CPU_ACCOUNTING_GEN on cores that are not
+//! `nohz_full`): each tick, 4 ms at HZ=250, is charged to whatever runs at that moment, so that a window of 300 ms
+//! has only 75 ticks. A *thread's* run time is exact, and includes the softirqs that run in its context, as all of
+//! veth's do; deferred softirqs run in ksoftirqd. So on virtual links the threads and ksoftirqd are the cost:
+//! [`CpuAccounting::Tasks`]. This does not hold with RPS, RFS or a real NIC, whose softirqs are charged to whatever
+//! they interrupt, mostly the idle loop. With RPS on, the bytes per CPU-second then seemed to be 1.13 to 1.38 times
+//! as many (veth, no TSO, Linux 6.18, HZ=250, four pairs each). The softnet observer reports when packets change
+//! cores.
 //!
-//! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): hard and soft interrupts are
-//! measured and **taken out** of the interrupted task's run time (`update_rq_clock_task`, kernel/sched/cputime.c). Threads
-//! plus the irq and softirq columns are the cost: [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is in the softirq
-//! column as well, and counts once; threaded NAPI's is in its own run time only. [`accounting`] decides.
+//! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): hard and soft interrupts
+//! are measured and **subtracted** from the interrupted task's run time (`update_rq_clock_task`,
+//! kernel/sched/cputime.c). Threads plus the irq and softirq columns are the cost: [`CpuAccounting::TasksAndIrq`].
+//! ksoftirqd's time is also in the softirq column, and counts once; threaded NAPI's is only in its own run time.
+//! [`accounting`] decides.
 
 mod accounting;
 mod children;
@@ -91,7 +93,7 @@ struct Reading {
     at: Nanos,
 }
 
-/// What this end runs beside its workers, where it is the workload's.
+/// The run time of this end besides its workers, if the flows are the workload's.
 struct Own {
     helpers: CpuNanos,
     children: CpuNanos,
@@ -104,16 +106,16 @@ impl Own {
         Ok(Own { helpers: helpers::ran()?, children, _workers })
     }
 
-    /// Run time of helpers and of children since then.
+    /// Returns the run time of helpers and of children since `start`.
     fn since(&self) -> Result<(CpuNanos, CpuNanos), Error> {
         Ok((helpers::ran()? - self.helpers, children::ran() - self.children))
     }
 }
 
-/// Run time of some threads at one moment.
+/// The run time of some threads at one moment.
 struct Run {
     read: Vec<(Clock, CpuNanos)>,
-    /// Threads that had ended, or are not of this process.
+    /// The number of threads that had ended, or are not of this process.
     unread: usize,
 }
 
@@ -129,7 +131,7 @@ impl Run {
         Run { read, unread }
     }
 
-    /// Run time since then, and of how many threads it is not known.
+    /// Returns the run time since `start`, and the number of threads for which it is unknown.
     fn since(&self) -> (CpuNanos, usize) {
         let (mut total, mut unknown) = (CpuNanos(0), self.unread);
         for (clock, then) in &self.read {
@@ -158,7 +160,7 @@ impl Reading {
 impl OpenWindow for Reading {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         let end = clock::now();
-        // The workload's threads first: they are the figure that decides.
+        // The workload's threads come first, because their time is the figure that decides.
         let (workload_ns, threads_lost) = self.threads.since();
         let (helpers_ns, children_ns) = self.own.as_ref().map(Own::since).transpose()?.unwrap_or_default();
         let (ksoftirqd_ns, softirqs_lost) = self.softirqs.since();
@@ -212,7 +214,7 @@ mod tests {
         let cpu = seen.get::<CpuUsage>();
         assert!((20_000_000..=cpu.window_ns.0 + 1_000_000).contains(&cpu.workload_ns.0), "{cpu:?}");
         assert!(!cpu.cores.is_empty());
-        // A second window starts from nothing.
+        // A second window starts from zero.
         watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
         let mut again = Observations::default();
         watch.close(&mut again).unwrap();

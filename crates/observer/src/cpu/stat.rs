@@ -1,4 +1,4 @@
-//! /proc/stat: processor time of each core by class (proc_stat(5)).
+//! Reads /proc/stat: processor time of each core by class (proc_stat(5)).
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::{Error, procfile};
 
 pub(crate) const PATH: &str = "/proc/stat";
 
-/// Ticks (USER_HZ) by class, by core: user, nice, system, idle, iowait, irq, softirq, steal.
+/// Ticks (USER_HZ) by core and class: user, nice, system, idle, iowait, irq, softirq, steal.
 pub(crate) type Cores = BTreeMap<u32, [u64; 8]>;
 
 pub(crate) fn read() -> Result<Cores, Error> {
     parse(&procfile::read(PATH)?)
 }
 
-/// The `cpuN` lines; the sum over all cores (`cpu`) is left to the reader. Kernels before 2.6.11 lack
-/// the later columns: absent ones are zero.
+/// Parses the `cpuN` lines; the sum over all cores (`cpu`) is left to the reader. Kernels before 2.6.11 lack the
+/// later columns: absent ones are zero.
 fn parse(text: &str) -> Result<Cores, Error> {
     let mut cores = Cores::new();
     for line in text.lines() {
@@ -37,8 +37,8 @@ fn parse(text: &str) -> Result<Cores, Error> {
     Ok(cores)
 }
 
-/// What passed between the two, for cores that were there both times. A class that runs backwards (idle
-/// does so by a tick at times: the kernel extrapolates it) is zero.
+/// Returns the time between two readings, for cores that are in both. A class that decreases is zero (idle does so by
+/// a tick at times, because the kernel extrapolates it).
 pub(crate) fn difference(before: &Cores, after: &Cores) -> Vec<CoreClasses> {
     let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreClasses> {
         let earlier = before.get(core)?;

@@ -1,4 +1,4 @@
-//! Listening sockets over a window: how many connections wait to be accepted, and how many were turned away.
+//! Listening sockets over a window: how many connections wait to be accepted, and how many were dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ struct Listener {
     drops: u32,
 }
 
-/// Those that the watched flows come from or will come from, by cookie.
+/// The listeners that the watched flows come from or will come from, by cookie.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     own_inodes: BTreeSet<u32>,
@@ -28,12 +28,13 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// `own_inodes`: sockets of the workload's process, whose listeners are meant too.
+    /// Makes an empty set. Listeners whose inodes are in `own_inodes`, the sockets of the workload's process, are
+    /// watched too.
     pub(super) fn new(own_inodes: BTreeSet<u32>) -> Self {
         Listeners { own_inodes, seen: BTreeMap::new() }
     }
 
-    /// Looks at all of them: hosts have few, whatever the number of their connections.
+    /// Reads all listeners of the host, which has few, however many connections it has.
     pub(super) fn look(&mut self, diag: &SockDiag, wanted: &Wanted, flows: &[Track]) -> Result<(), Error> {
         for socket in diag.list(SocketKind::TcpListener, Ports::default())? {
             let known = self.seen.contains_key(&socket.id.cookie);
@@ -57,7 +58,7 @@ impl Listeners {
             first_drops: drops,
             drops,
         });
-        // A listener's queues: connections that wait, and how many may (`inet_diag_msg_common_fill`'s callers).
+        // The queues of a listener: connections that wait, and how many may (`inet_diag_msg_common_fill`'s callers).
         listener.most_waiting = listener.most_waiting.max(socket.receive_queue);
         listener.backlog = socket.send_queue;
         listener.drops = drops;
@@ -79,7 +80,7 @@ impl Listeners {
     }
 }
 
-/// Whether the flow is one of those that this listener accepts.
+/// Returns true if this listener accepts flows like this one.
 fn made(listener: &InetSocket, flow: &Track) -> bool {
     let local = canonical(listener.id.local);
     flow.is_tcp() && local.port() == flow.key.local.port() && covers(local.ip(), flow.key.local.ip())

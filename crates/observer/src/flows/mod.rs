@@ -1,9 +1,9 @@
-//! Flows as the kernel shows them, whoever made them: queues, buffers, drops and TCP_INFO of each socket, and the
-//! backlogs of the listening sockets behind them.
+//! Existing flows of any program, as the kernel shows them: queues, buffers, drops and TCP_INFO of each socket, and
+//! the backlogs of the listening sockets behind them.
 //!
-//! Everything comes from sock_diag in the network namespace of the thread that opens the window. At each sample the
-//! sockets that are known are asked for one by one, which costs microseconds however many sockets the host has.
-//! Only where new flows may join (an address, a process) are all sockets listed now and then.
+//! Everything comes from sock_diag in the network namespace of the thread that opens the window. Each sample requests
+//! the known sockets one by one, which takes microseconds however many sockets the host has. Only if new flows may
+//! join (an address, a process) are all sockets listed from time to time.
 
 mod listeners;
 mod state;
@@ -19,13 +19,13 @@ use crate::window::windows;
 use crate::{Observer, Runs};
 use window::Window;
 
-/// What a counter of each flow grew by, over all flows.
+/// Returns the growth of a counter within the window, summed over all flows.
 fn grown(flows: &[FlowWatch], counter: fn(&SocketState) -> u64) -> u64 {
     let ends = flows.iter().filter_map(|flow| Some((flow.samples.first()?, flow.samples.last()?)));
     total(ends.map(|(first, last)| counter(last).saturating_sub(counter(first))))
 }
 
-/// The TCP flows at the end.
+/// Returns the last states of the TCP flows.
 fn last(flows: &[FlowWatch]) -> impl Iterator<Item = &TcpState> {
     flows.iter().filter_map(|flow| flow.samples.last()?.tcp.as_deref())
 }

@@ -1,4 +1,4 @@
-//! A socket's state from what sock_diag told.
+//! Converts what sock_diag returned to a socket's state.
 
 use std::mem::{offset_of, size_of};
 
@@ -8,12 +8,12 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use crate::sockets::Found;
 use crate::tcp_info::raw::TcpInfo;
 
-/// The moment `at` of a socket.
+/// Returns the state of a socket at `at`.
 pub(super) fn socket(found: &Found, at: Nanos) -> SocketState {
     let socket = &found.socket;
     let memory = socket.memory.unwrap_or_default();
-    // TCP holds its whole send queue against the limit (`sk_stream_memory_free`); UDP has none, and what counts is
-    // what the link has not sent yet (`sock_alloc_send_pskb`).
+    // TCP compares its whole send queue with the limit (`sk_stream_memory_free`). UDP has no send queue: what counts
+    // is what the link has not sent yet (`sock_alloc_send_pskb`).
     let sending = match found.protocol {
         Protocol::TCP => memory.send_queued,
         _ => memory.in_transmission,
@@ -31,7 +31,8 @@ pub(super) fn socket(found: &Found, at: Nanos) -> SocketState {
     }
 }
 
-/// What this kernel does not have of TCP_INFO, given how many bytes it tells; by the release that brought it.
+/// Returns a note on the fields that this kernel's TCP_INFO lacks, given how many bytes it returned, with the release
+/// that added each; `None` if it lacks none.
 pub(super) fn untold(told: usize) -> Option<String> {
     const SINCE: &[(usize, &str)] = &[
         (offset_of!(TcpInfo, pacing_rate), "the pacing rate (Linux 3.15)"),
@@ -49,7 +50,7 @@ pub(super) fn untold(told: usize) -> Option<String> {
     (!lacks.is_empty()).then(|| format!("this kernel's TCP_INFO does not tell: {}", lacks.join("; ")))
 }
 
-/// Bytes that all of [`TcpState`] needs.
+/// The number of bytes that all of [`TcpState`] needs.
 pub(super) const WHOLE: usize = size_of::<TcpInfo>();
 
 fn micros(us: u64) -> Nanos {
@@ -64,22 +65,23 @@ fn bits(rate: u64) -> BitRate {
     BitRate(rate as f64 * 8.0)
 }
 
-/// A time that is zero until it was measured.
+/// Converts a time that is zero until it was measured.
 fn measured(us: u32) -> Option<Nanos> {
     (us > 0).then(|| micros(us.into()))
 }
 
-/// The state of which the kernel told so many bytes.
+/// Converts the bytes of TCP_INFO that the kernel returned.
 fn tcp(bytes: &[u8]) -> TcpState {
     let (info, told) = (TcpInfo::from_bytes(bytes), bytes.len());
     let scales = info.wscale;
-    // The kernel's word for "no round trip measured yet".
+    // u32::MAX is the kernel's value for "no round trip measured yet".
     let min_rtt = Some(info.min_rtt_us).filter(|us| *us != u32::MAX).unwrap_or(0);
     TcpState {
         ca_state: info.ca_state,
         retransmit_timeouts: info.retransmits,
         options: info.options,
-        // Bit fields: the first one lies in the low bits on a little-endian machine, in the high ones else.
+        // Bit fields: the first lies in the low bits on a little-endian machine, and in the high bits on a big-endian
+        // one.
         peer_window_scale: if cfg!(target_endian = "little") { scales & 15 } else { scales >> 4 },
         window_scale: if cfg!(target_endian = "little") { scales >> 4 } else { scales & 15 },
         app_limited: info.flags & if cfg!(target_endian = "little") { 1 } else { 0x80 } != 0,
@@ -105,7 +107,7 @@ fn tcp(bytes: &[u8]) -> TcpState {
         receive_space_bytes: Bytes(info.rcv_space.into()),
         peer_window_bytes: Bytes(info.snd_wnd.into()),
         receive_window_bytes: (told > offset_of!(TcpInfo, rcv_wnd)).then(|| Bytes(info.rcv_wnd.into())),
-        // "Unlimited", or none told.
+        // u64::MAX means "unlimited"; 0 means that the kernel returned none.
         pacing_rate_bps: Some(info.pacing_rate).filter(|rate| !matches!(*rate, 0 | u64::MAX)).map(bits),
         delivery_rate_bps: bits(info.delivery_rate),
         sent_bytes: Bytes(info.bytes_sent),
@@ -131,7 +133,7 @@ fn tcp(bytes: &[u8]) -> TcpState {
 mod tests {
     use super::*;
 
-    /// Each four bytes hold their own number.
+    /// Returns bytes in which each word of four holds its own index.
     fn numbered() -> Vec<u8> {
         (0..WHOLE as u32 / 4).flat_map(u32::to_ne_bytes).collect()
     }

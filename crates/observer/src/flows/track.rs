@@ -11,9 +11,9 @@ use crate::sockets::Found;
 pub(super) struct Track {
     pub(super) id: SocketId,
     pub(super) key: FlowKey,
-    /// Leads to the process; 0 until a process accepted it.
+    /// The inode number that leads to the process; 0 until a process accepted the connection.
     pub(super) inode: u32,
-    /// It was there at the last look.
+    /// True if the socket existed at the last sample.
     pub(super) alive: bool,
     congestion: String,
     samples: Vec<SocketState>,
@@ -35,8 +35,8 @@ impl Track {
         self.key.protocol == Protocol::TCP
     }
 
-    /// The moment `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a
-    /// connection be accepted, a congestion control be set.
+    /// Adds the state at `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a
+    /// connection accepted, or a congestion control set.
     pub(super) fn take(&mut self, found: &Found, at: Nanos) {
         self.alive = true;
         if found.socket.inode != 0 {

@@ -15,7 +15,7 @@ use crate::sockets::{Found, MOST_FLOWS, Owners, Wanted, inodes_of, select};
 use crate::window::OpenWindow;
 use crate::{Error, Scene};
 
-/// Listing all sockets of a host may take one part in this many of the time, whatever it costs there.
+/// The reciprocal of the share of the time that listing all sockets may take, however expensive it is on this host.
 const LIST_SHARE: u32 = 20;
 
 pub(super) struct Window {
@@ -26,13 +26,13 @@ pub(super) struct Window {
     next_list: Instant,
     flows: Vec<Track>,
     listeners: Listeners,
-    /// Processes of those that were there when the window opened.
+    /// The processes of the sockets that existed when the window opened.
     owners: Owners,
-    /// The workload's sockets, so that a flow that it closes is seen to the end of the window.
+    /// Duplicates of the workload's sockets, so that a flow that it closes is seen to the end of the window.
     _held: Vec<OwnedFd>,
-    /// Fewest bytes of TCP_INFO that the kernel told.
+    /// The fewest bytes of TCP_INFO that the kernel returned.
     told: usize,
-    /// Sockets that found no place.
+    /// Cookies of the sockets beyond the limit.
     too_many: BTreeSet<u64>,
     notes: Vec<String>,
 }
@@ -47,7 +47,7 @@ impl Window {
         };
         let before = Instant::now();
         let selection = select(&diag, scene)?;
-        // The choice of the busiest waits in between; that is no cost, and it is not made again.
+        // If the busiest are selected, this includes a wait; that set never grows, so it is not listed again.
         let opened = Instant::now();
         let mut window = Window {
             diag,
@@ -84,8 +84,8 @@ impl Window {
         self.listeners.look(&self.diag, &self.wanted, &self.flows)
     }
 
-    /// The known sockets as they are now: connections one by one, datagram sockets by port (a look-up by address
-    /// would meet any of those that share one).
+    /// Returns the current state of the known sockets: connections one by one, datagram sockets by port (a look-up by
+    /// address would return any one of the sockets that share it).
     fn known(&self) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         let mut ports = BTreeSet::new();
@@ -104,7 +104,7 @@ impl Window {
         Ok(found)
     }
 
-    /// Makes room for those that are new.
+    /// Adds flows that are new.
     fn join(&mut self, found: &[Found]) {
         if !self.wanted.may_grow() {
             return;
@@ -122,7 +122,7 @@ impl Window {
         }
     }
 
-    /// The moment `at` of the flows that were found; the others are gone.
+    /// Adds the state at `at` to the flows that were found, and marks the others as gone.
     fn take(&mut self, found: &[Found], at: Nanos) {
         let found: BTreeMap<u64, &Found> = found.iter().map(|found| (found.cookie(), found)).collect();
         for flow in &mut self.flows {
@@ -140,7 +140,7 @@ impl Window {
         self.flows.iter().map(|flow| flow.inode).chain(self.listeners.inodes()).collect()
     }
 
-    /// Adds what was seen. Holders of what came within the window are looked for now.
+    /// Reports what was seen. The processes of sockets that appeared within the window are looked up now.
     fn tell(self, seen: &mut Observations) {
         let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode).is_none());
         let came = Owners::find(came);
@@ -170,7 +170,7 @@ impl OpenWindow for Window {
         self.look()
     }
 
-    /// What was seen until then is told even where the last look fails.
+    /// Reports what was seen before, even if the last reading fails.
     fn close(mut self, seen: &mut Observations) -> Result<(), Error> {
         let last = self.look();
         self.tell(seen);
@@ -178,7 +178,7 @@ impl OpenWindow for Window {
     }
 }
 
-/// Duplicates of the workload's sockets.
+/// Returns duplicates of the workload's sockets.
 fn held(scene: &Scene<'_>) -> Result<Vec<OwnedFd>, Error> {
     let own = |(flow, socket): &(u32, BorrowedFd<'_>)| {
         let own = socket.try_clone_to_owned();
@@ -194,8 +194,8 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
-    /// Samples until `look` is content with what is known. When new flows are looked for depends on what looking
-    /// costs here.
+    /// Samples until `look` accepts the known flows. The time until new flows are listed depends on the cost of
+    /// listing on this machine.
     fn sample_until(window: &mut Window, look: impl Fn(&[Track]) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !look(&window.flows) {
@@ -217,7 +217,7 @@ mod tests {
         let server = listener.accept().unwrap().0;
         sample_until(&mut window, |flows| flows.len() == 2);
         window.look().unwrap();
-        // The server's end goes first, so that nothing of the client's lingers.
+        // The server's end closes first, so that no state of the client's remains.
         drop(server);
         drop(client);
         sample_until(&mut window, |flows| flows.iter().all(|flow| !flow.alive));

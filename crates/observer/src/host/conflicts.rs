@@ -1,7 +1,7 @@
-//! Programs that turn settings on their own while landspeed would tune them.
+//! Programs that change settings on their own while landspeed tunes them.
 //!
-//! Only daemons that go on writing count. NetworkManager and systemd-networkd set a link up once and leave
-//! it, unless it is re-activated; one-shot tuners (cpupower, ethtool hooks) have run already.
+//! Only daemons that keep writing count. NetworkManager and systemd-networkd configure a link once and leave it,
+//! unless it is re-activated; one-shot tuners (cpupower, ethtool hooks) have already run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use landspeed_record::Conflict;
 
 use crate::procfile;
 
-/// A program by its name in /proc/PID/comm (15 characters at most), and knobs that it writes.
+/// A program by its name in /proc/PID/comm (15 characters at most), and the knobs that it writes.
 struct Rewriter {
     program: &'static str,
     knobs: &'static [&'static str],
@@ -20,8 +20,8 @@ struct Rewriter {
 const REWRITERS: &[Rewriter] = &[
     // irqbalance(1): moves interrupts every 10 s.
     Rewriter { program: "irqbalance", knobs: &["irq-affinity"] },
-    // tuned(8): its profiles (network-throughput, network-latency, throughput-performance, ...) set these, and
-    // its dynamic tuning and rollback write them again.
+    // tuned(8): its profiles (network-throughput, network-latency, throughput-performance, ...) set these, and its
+    // dynamic tuning and rollback write them again.
     Rewriter {
         program: "tuned",
         knobs: &[
@@ -60,15 +60,15 @@ const REWRITERS: &[Rewriter] = &[
     Rewriter { program: "tlp", knobs: &["governor"] },
 ];
 
-/// Those that run now, by process id. A process counts only if root owns it: others cannot write these
-/// settings, and must not be able to keep a host from being tuned by borrowing a name.
+/// Returns the programs that run now, ordered by process id. A process counts only if root owns it: other users'
+/// processes cannot write these settings, and must not block tuning by using such a name.
 pub(super) fn running(proc: &Path) -> Vec<Conflict> {
     let mut found: Vec<Conflict> = Vec::new();
     for pid in procfile::numbered(proc).unwrap_or_default() {
         let folder = proc.join(pid.to_string());
         let Some(row) = procfile::word(folder.join("comm")).and_then(|name| row(&name)) else { continue };
         let by_root = fs::metadata(&folder).is_ok_and(|meta| meta.uid() == 0);
-        // A daemon's own children share its name: one line each program.
+        // A daemon's own children share its name: one line for each program.
         if by_root && found.iter().all(|conflict| conflict.program != row.program) {
             let knobs = row.knobs.iter().map(|knob| (*knob).to_owned()).collect();
             found.push(Conflict { program: row.program.to_owned(), pid, knobs });

@@ -1,17 +1,17 @@
-//! Which processors take a PCI device's receive interrupts.
+//! Finds the processors that handle a PCI device's receive interrupts.
 
 use landspeed_units::cpu_list;
 
 use super::Root;
 use crate::procfile::numbered;
 
-/// Words in the names of interrupts that carry no packets.
+/// Words in the names of interrupts that do not carry packets.
 const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgmnt", "adminq", "lsc", "ptp"];
 /// Words in the names of interrupts that only receive.
 const RECEIVE: [&str; 2] = ["input", "rx"];
 
-/// One processor an interrupt, in queue order: drivers ask for their interrupts in that order. Where a driver
-/// has interrupts of their own for receiving, only those count.
+/// Returns one processor per interrupt, in queue order, because drivers request their interrupts in that order. If a
+/// driver has separate interrupts for receiving, only those count.
 pub(super) fn receive_cpus(root: Root<'_>, device: &str) -> Vec<u32> {
     let numbers = numbered(root.0.join(device).join("msi_irqs")).unwrap_or_default();
     let named: Vec<(u32, String)> =
@@ -24,7 +24,7 @@ pub(super) fn receive_cpus(root: Root<'_>, device: &str) -> Vec<u32> {
         .collect()
 }
 
-/// The handler's name in lower case, of an interrupt that is in use and carries packets.
+/// Returns the handler's name in lower case, if the interrupt is in use and carries packets.
 fn handler(root: Root<'_>, irq: u32) -> Option<String> {
     let name = root.word(&format!("sys/kernel/irq/{irq}/actions"))?.to_ascii_lowercase();
     (!NO_PACKETS.iter().any(|word| name.contains(word))).then_some(name)
@@ -34,7 +34,8 @@ fn receives_only(name: &str) -> bool {
     RECEIVE.iter().any(|word| name.contains(word)) && !name.contains("tx")
 }
 
-/// Kernels before 4.15 tell only the set of processors that an interrupt may go to: its first one takes it.
+/// Returns the processor that handles an interrupt. Kernels before 4.15 report only the set of allowed processors, of
+/// which the first handles it.
 fn processor(root: Root<'_>, irq: u32) -> Option<u32> {
     let set = root
         .word(&format!("proc/irq/{irq}/effective_affinity_list"))
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
     use crate::host::tests::files_below;
 
-    /// Interrupts of a device as (number, handler, processors).
+    /// Creates the files of a device's interrupts, given as (number, handler, processors).
     fn device(irqs: &[(u32, &str, &str)]) -> tempfile::TempDir {
         let mut files = Vec::new();
         for (irq, name, cpus) in irqs {

@@ -1,8 +1,8 @@
-//! Network interfaces of the calling thread's namespace.
+//! The network interfaces of the calling thread's namespace.
 //!
-//! Asked by netlink, not read in /sys/class/net: sysfs shows the namespace that it was mounted in. What
-//! netlink does not tell (NUMA node, interrupts) is read at the device's bus address, which is the
-//! machine's whatever the namespace.
+//! They are read over netlink, not from /sys/class/net, because sysfs shows the namespace in which it was mounted.
+//! What netlink lacks (NUMA node, interrupts) is read at the device's bus address, which is valid for the machine in
+//! any namespace.
 
 use std::net::IpAddr;
 
@@ -12,13 +12,13 @@ use landspeed_units::cpu_list;
 
 use super::{Root, irqs::receive_cpus};
 
-/// Interfaces, and what could not be found out about them.
+/// The interfaces, and notes on what could not be read about them.
 pub(super) struct Found {
     pub(super) links: Vec<LinkFacts>,
     pub(super) notes: Vec<String>,
 }
 
-/// All but loopback, by index.
+/// Returns all interfaces but loopback, by index.
 pub(super) fn all(root: Root<'_>) -> Result<Found, Error> {
     let rtnl = Rtnl::open()?;
     let mut found = Found { links: Vec::new(), notes: Vec::new() };
@@ -33,7 +33,7 @@ pub(super) fn all(root: Root<'_>) -> Result<Found, Error> {
 }
 
 fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Ethtool>) -> LinkFacts {
-    // Virtual devices have a kind; some of them claim a driver, a bus or a speed that mean nothing.
+    // Virtual devices have a kind; some of them report a driver, a bus or a speed that means nothing.
     let driver = Ethtool::driver(&link.name).unwrap_or_default();
     let physical = link.kind.is_none();
     let pci = pci_address(&driver.bus).filter(|_| physical).map(|bus| format!("sys/bus/pci/devices/{bus}"));
@@ -47,7 +47,7 @@ fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Et
         mac: link.mac.to_string(),
         speed_mbps: speed.map(u64::from),
         addresses: ordered(link.index, addresses),
-        // -1 where the machine has no nodes.
+        // -1 if the machine has no nodes.
         numa_node: pci.as_deref().and_then(|device| root.number(&format!("{device}/numa_node"))),
         local_cpus: pci.as_deref().and_then(|device| local_cpus(root, device)).unwrap_or_default(),
         rx_queues,
@@ -59,24 +59,26 @@ fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Et
     }
 }
 
-/// The interface below a virtual one. The other end of a veth is told likewise, and lies beside it.
+/// Returns the interface below a virtual one. The other end of a veth is reported in the same field, but is a peer
+/// and not below.
 fn lower(link: &Link) -> Option<u32> {
     let stands_on = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
     link.peer.filter(|lower| stands_on && *lower != 0 && *lower != link.index)
 }
 
-/// "0000:3b:00.0", and nothing that could lead elsewhere as part of a path.
+/// Returns an address like "0000:3b:00.0"; `None` for text that could lead elsewhere as part of a path.
 fn pci_address(bus: &str) -> Option<&str> {
     let valid = bus.len() >= 7 && bus.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.');
     (valid && bus.contains(':') && !bus.contains("..")).then_some(bus)
 }
 
-/// Processors of the device's node.
+/// Returns the processors of the device's node.
 fn local_cpus(root: Root<'_>, device: &str) -> Option<Vec<u32>> {
     cpu_list(&root.word(&format!("{device}/local_cpulist"))?)
 }
 
-/// Queues in use where the driver tells them, else those allocated.
+/// Returns the numbers of receive and transmit queues: those in use if the driver reports them, otherwise those
+/// allocated.
 fn queues(link: &Link, ethtool: Option<&Ethtool>) -> (u32, u32) {
     let channels = ethtool
         .and_then(|ethtool| ethtool.settings(SettingGroup::Channels, &link.name).ok())
@@ -87,7 +89,7 @@ fn queues(link: &Link, ethtool: Option<&Ethtool>) -> (u32, u32) {
     (or(of("rx"), link.rx_queues), or(of("tx"), link.tx_queues))
 }
 
-/// IPv4 first, link-local last.
+/// Returns the addresses of a link, IPv4 first and link-local last.
 fn ordered(index: u32, addresses: &[Address]) -> Vec<IpAddr> {
     let mut own: Vec<IpAddr> = addresses.iter().filter(|a| a.index == index).map(|a| a.address).collect();
     own.sort_by_key(|address| (link_local(address), address.is_ipv6()));

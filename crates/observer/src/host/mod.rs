@@ -1,6 +1,6 @@
-//! What a host is: its system, processors, links, and the programs that would turn settings back.
+//! Describes a host: its system, processors and links, and programs that would change settings back.
 //!
-//! Nothing is guessed: what cannot be found out stays empty and is named in [`HostFacts::notes`].
+//! Nothing is guessed: what could not be read stays empty and is named in [`HostFacts::notes`].
 
 mod conflicts;
 mod irqs;
@@ -16,26 +16,26 @@ use landspeed_record::HostFacts;
 
 use crate::cpu::{accounting, interrupt_time_is_apart};
 
-/// Where files are read from: `/` on a host, a folder of fixtures in tests.
+/// The root below which files are read: `/` on a host, a folder of fixtures in tests.
 #[derive(Debug, Clone, Copy)]
 struct Root<'a>(&'a Path);
 
 impl Root<'_> {
-    /// A file below the root, without surrounding white space; `None` where absent or empty.
+    /// Returns a file's contents without surrounding white space; `None` if it is absent or empty.
     fn word(&self, path: &str) -> Option<String> {
         crate::procfile::word(self.0.join(path))
     }
 
-    /// [`Root::word`] as a number.
+    /// Returns a file's contents as a number.
     fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
         self.word(path)?.parse().ok()
     }
 }
 
-/// What this host is, seen from the calling thread's network namespace.
+/// Describes this host, as seen from the calling thread's network namespace.
 ///
-/// `landspeed`, `may_tune` and `may_not_tune_because` are left for the agent, which knows its own version
-/// and whether it was given leave.
+/// `landspeed`, `may_tune` and `may_not_tune_because` are left for the agent, which knows its own version and its
+/// permission.
 pub fn probe() -> HostFacts {
     let root = Root(Path::new("/"));
     let mut facts = HostFacts::default();
@@ -66,7 +66,7 @@ pub fn probe() -> HostFacts {
 pub(crate) mod tests {
     use super::*;
 
-    /// A root with these files, of (path, text).
+    /// Creates a root with these files, given as (path, text).
     pub(crate) fn files_below<P: AsRef<Path>>(files: &[(P, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -1,13 +1,13 @@
-//! Which network namespace the calling thread is in.
+//! Finds out which network namespace the calling thread is in.
 
 use std::fs;
 use std::path::Path;
 
 use landspeed_record::HostFacts;
 
-/// What the kernel calls the machine's first PID namespace, ever since namespaces have numbers, and its
-/// first network namespace since Linux 6.18 (`enum init_ns_ino`, include/uapi/linux/nsfs.h). Numbers given
-/// out later are greater.
+/// The kernel's name for the machine's first PID namespace, ever since namespaces have numbers; `FIRST_NET` is that
+/// of its first network namespace since Linux 6.18 (`enum init_ns_ino`, include/uapi/linux/nsfs.h). Numbers of later
+/// namespaces are greater.
 const FIRST_PID: &str = "pid:[4026531836]";
 const FIRST_NET: &str = "net:[4026531833]";
 
@@ -22,13 +22,14 @@ pub(super) fn fill(facts: &mut HostFacts) {
     }
 }
 
-/// Whether `namespace`, as /proc calls it, is the machine's first.
+/// Returns true if `namespace`, named as /proc names it, is the machine's first.
 pub(crate) fn is_first(namespace: &Path) -> bool {
     namespace == Path::new(FIRST_NET) || fs::read_link("/proc/1/ns/net").is_ok_and(|first| first == namespace)
 }
 
-/// Whether it is the machine's first one: its number says so, or kthreadd, which never leaves it, is in it.
-/// A container's process 2 is no kthreadd, and its process 1 may be anywhere.
+/// Returns true if the calling thread is in the machine's first network namespace: by the namespace's number, or
+/// because kthreadd, which never leaves it, is in it. In a container process 2 is not kthreadd, and process 1 may be
+/// in any namespace.
 fn initial() -> Result<bool, String> {
     let own = target("/proc/thread-self/ns/net")?;
     if own == FIRST_NET {

@@ -14,7 +14,7 @@ pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     facts.governor = root.word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
 }
 
-/// The first value under this name in /proc/cpuinfo.
+/// Returns the first value with this name in /proc/cpuinfo.
 fn named(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -22,7 +22,7 @@ fn named(text: &str, key: &str) -> Option<String> {
     })
 }
 
-/// x86 says "cpu MHz : 2445.406", POWER "clock : 3425.000000MHz", ARM nothing.
+/// Returns the clock in Hz: x86 shows "cpu MHz : 2445.406", POWER "clock : 3425.000000MHz", ARM nothing.
 fn clock(root: Root<'_>) -> Option<f64> {
     let text = root.word("proc/cpuinfo")?;
     let megahertz = named(&text, "cpu MHz").or_else(|| named(&text, "clock"))?;
@@ -30,14 +30,14 @@ fn clock(root: Root<'_>) -> Option<f64> {
     (megahertz > 0.0).then_some(megahertz * 1e6)
 }
 
-/// x86 and POWER name it in /proc/cpuinfo; ARM does not, but its device tree or firmware may.
+/// Returns the processor's model, or on ARM, which does not name it in /proc/cpuinfo, its numbers.
 fn model(root: Root<'_>) -> Option<String> {
     let text = root.word("proc/cpuinfo")?;
     let named = |key: &str| named(&text, key);
     named("model name").or_else(|| named("cpu")).or_else(|| arm(&named))
 }
 
-/// ARM's "CPU implementer" and "CPU part" numbers, which lscpu(1) translates.
+/// Returns ARM's "CPU implementer" and "CPU part" numbers, which lscpu(1) translates.
 fn arm(named: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     Some(format!("ARM implementer {} part {}", named("CPU implementer")?, named("CPU part")?))
 }

@@ -1,12 +1,12 @@
-//! The system: names, versions, memory, what the kernel's TCP offers.
+//! The system: names, versions, memory, and the congestion controls of the kernel's TCP.
 
 use landspeed_record::HostFacts;
 use landspeed_units::Bytes;
 
 use super::Root;
 
-/// After `namespace::fill`: the kernel lets only the machine's first network namespace default to a restricted congestion
-/// control.
+/// Fills in the system's facts. Call it after `namespace::fill`: the kernel lets only the machine's first network
+/// namespace use a restricted congestion control as its default.
 pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     let system = rustix::system::uname();
     facts.hostname = system.nodename().to_string_lossy().into_owned();
@@ -26,7 +26,7 @@ pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     }
 }
 
-/// os-release(5): the first of the two files that exists counts.
+/// Reads os-release(5): the first of the two files that exists counts.
 fn distribution(root: Root<'_>) -> Option<String> {
     let text = root.word("etc/os-release").or_else(|| root.word("usr/lib/os-release"))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
@@ -47,8 +47,8 @@ fn memory(root: Root<'_>) -> Option<Bytes> {
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded: "available" are the loaded ones, "allowed"
-/// those that take no privilege.
+/// Returns a list of congestion controls: "available" are those that are loaded, "allowed" those that need no
+/// privilege. With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded.
 fn congestion(root: Root<'_>, which: &str) -> Vec<String> {
     let names = root.word(&format!("proc/sys/net/ipv4/tcp_{which}_congestion_control")).unwrap_or_default();
     names.split_ascii_whitespace().map(str::to_owned).collect()

@@ -1,9 +1,9 @@
-//! Whether the machine is a guest, and of what: the signs that systemd-detect-virt(1) reads, without
-//! running anything. A careful hypervisor can hide; an empty answer means "no sign of one".
+//! Detects whether the machine is a guest, and of which hypervisor, from the signs that systemd-detect-virt(1) reads,
+//! without running a program. A careful hypervisor can hide; an empty answer means "no sign of one".
 
 use super::Root;
 
-/// Firmware's words, by hypervisor: (prefix, name). Order matters: Amazon's guests say KVM as well.
+/// Text of the firmware by hypervisor: (prefix, name). The order matters, because Amazon's guests also report KVM.
 const FIRMWARE: [(&str, &str); 13] = [
     ("Amazon EC2", "amazon"),
     ("Google Compute Engine", "google"),
@@ -20,15 +20,15 @@ const FIRMWARE: [(&str, &str); 13] = [
     ("Hyper-V", "hyperv"),
 ];
 
-/// DMI fields that hold such words.
+/// DMI fields that contain such text.
 const FIELDS: [&str; 4] = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
 
 /// Clocks that only a guest of that hypervisor has.
 const CLOCKS: [(&str, &str); 4] =
     [("kvm-clock", "kvm"), ("xen", "xen"), ("hyperv_clocksource_tsc_page", "hyperv"), ("hyperv", "hyperv")];
 
-/// "kvm", "vmware", ...; "unknown hypervisor" where the processor only says that there is one; empty on
-/// bare metal as far as can be seen.
+/// Returns "kvm", "vmware", ...; "unknown hypervisor" if the processor only reports that there is one; empty if there
+/// is no sign of one.
 pub(super) fn detect(root: Root<'_>) -> String {
     let found = root
         .word("sys/hypervisor/type")
@@ -43,7 +43,7 @@ fn firmware(root: Root<'_>) -> Option<String> {
         FIELDS.iter().filter_map(|field| root.word(&format!("sys/class/dmi/id/{field}"))).collect();
     let says = |prefix: &str| words.iter().any(|word| word.starts_with(prefix));
     let known = FIRMWARE.iter().find(|(prefix, _)| says(prefix)).map(|(_, name)| (*name).to_owned());
-    // Microsoft also makes machines of metal.
+    // Microsoft also makes physical machines.
     known.or_else(|| (says("Microsoft Corporation") && says("Virtual Machine")).then(|| "hyperv".to_owned()))
 }
 

@@ -1,10 +1,10 @@
-//! Counters of the link that the workload's packets take, and what passed through all others meanwhile: the route says which
-//! link they should take, the counters which one they took.
+//! Counters of the link that the workload's packets take, and the traffic of all other links in the window: the route
+//! says which link the packets should take, the counters show which one they took.
 //!
-//! Read from /proc/thread-self/net/dev: one read, and the kernel shows the namespace of the *reading
-//! thread*. /sys/class/net shows the namespace that sysfs was mounted in, which is another one after
-//! setns(2), and /proc/net is that of the process's first thread. rtnetlink's stats64 has the same
-//! numbers (both are `dev_get_stats`) at the price of a socket.
+//! The source is /proc/thread-self/net/dev: it takes one read, and the kernel shows the namespace of the *reading
+//! thread*. /sys/class/net shows the namespace in which sysfs was mounted, which is another one after setns(2), and
+//! /proc/net shows that of the process's first thread. rtnetlink's stats64 has the same numbers (both are
+//! `dev_get_stats`) at the price of a socket.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ struct Reading {
     at: Nanos,
 }
 
-/// How many links a host tells of, those that moved most first: enough for a path with all that lies below it.
+/// The most links that a host reports, those with the most traffic first: enough for a path with all links below it.
 const TOLD: usize = 16;
 
 fn read(link: &str) -> Result<Reading, Error> {
@@ -74,7 +74,7 @@ fn read(link: &str) -> Result<Reading, Error> {
     Ok(Reading { link: link.to_owned(), columns, bytes: bytes(&text), at })
 }
 
-/// The columns of one link. A name holds neither ':' nor white space (`dev_valid_name`).
+/// Returns the columns of one link. A name holds neither ':' nor white space (`dev_valid_name`).
 fn parse(text: &str, link: &str) -> Result<Option<[u64; 16]>, Error> {
     let mut lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
     let Some((_, columns)) = lines.find(|(name, _)| name.trim() == link) else { return Ok(None) };
@@ -93,7 +93,7 @@ fn bytes(text: &str) -> BTreeMap<String, [u64; 2]> {
     lines.filter_map(|(name, columns)| Some((name.trim().to_owned(), of(columns)?))).collect()
 }
 
-/// The links through which something passed, those with the most first.
+/// Returns the links with traffic, those with the most first.
 fn traffic(before: &Reading, after: &Reading) -> Vec<LinkTraffic> {
     let moved = |(link, now): (&String, &[u64; 2])| {
         let was = before.bytes.get(link)?;
@@ -107,7 +107,8 @@ fn traffic(before: &Reading, after: &Reading) -> Vec<LinkTraffic> {
     all
 }
 
-/// A counter that ran backwards (the link was made anew, or its driver reset) counts as zero.
+/// Returns the counters' growth. A counter that decreased (the link was created again, or its driver was reset)
+/// counts as zero.
 fn moved(before: &Reading, after: &Reading) -> LinkCounters {
     let moved = |column: usize| after.columns[column].saturating_sub(before.columns[column]);
     LinkCounters {

@@ -1,4 +1,4 @@
-//! Which packets are watched.
+//! Selects the packets that are watched.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -10,22 +10,22 @@ use rustix::net::{getpeername, getsockname, ipproto, sockopt};
 
 use crate::{Error, Scene};
 
-/// Flows beyond which telling them apart is not worth a lookup for each packet.
+/// The most flows that are told apart: with more, a lookup for each packet is not worth its cost.
 const MOST_FLOWS: usize = 2000;
 
-/// Where packets are watched: a link in a network namespace.
+/// The place where packets are watched: a link in a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Inode number of the namespace.
+    /// The inode number of the namespace.
     pub(super) netns: u32,
     pub(super) index: u32,
     pub(super) mtu: Bytes,
-    /// The device frees a packet only when it has been sent.
+    /// True if the device frees a packet only when it has been sent.
     pub(super) completion: bool,
 }
 
 impl Place {
-    /// The link called so in the calling thread's namespace.
+    /// Returns the link with this name in the calling thread's namespace.
     pub(super) fn of(link: &str) -> Result<Self, Error> {
         let gone = |why: String| Error::Gone { object: format!("link '{}'", link.escape_default()), why };
         let found = Rtnl::open().and_then(|rtnl| rtnl.link(link)).map_err(|e| gone(e.to_string()))?;
@@ -34,14 +34,14 @@ impl Place {
             netns: namespace()?,
             index: found.index,
             mtu: Bytes(found.mtu.into()),
-            // A tun device's packets are freed when its program has read them; other virtual devices
-            // hand the packet itself to whoever comes next.
+            // A tun device's packets are freed when its program has read them; other virtual devices hand on the
+            // packet itself.
             completion: found.kind.as_deref().map_or(!loopback, |kind| kind == "tun"),
         })
     }
 }
 
-/// The number in "net:[4026531833]", which is the namespace's inode.
+/// Returns the number in "net:[4026531833]", which is the namespace's inode.
 fn namespace() -> Result<u32, Error> {
     const PATH: &str = "/proc/thread-self/ns/net";
     let target = std::fs::read_link(PATH).map_err(|e| Error::io("read", PATH, e))?;
@@ -50,8 +50,8 @@ fn namespace() -> Result<u32, Error> {
     number.and_then(|number| number.parse().ok()).ok_or_else(|| Error::shape(PATH, format!("'{target}'")))
 }
 
-/// A flow as the tracer knows it: its protocol and ports. A flow's addresses add nothing on one link of
-/// one namespace. The remote port is 0 where any will do.
+/// The key of a flow for the tracer: its protocol and ports. On one link of one namespace, a flow's addresses add
+/// nothing. The remote port is 0 if any matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ports {
     pub(super) protocol: u8,
@@ -61,18 +61,18 @@ pub(super) struct Ports {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aim {
-    /// These; all of the link where it is empty.
+    /// These flows; all of the link if it is empty.
     pub(super) flows: Vec<Ports>,
-    /// Those with this end.
+    /// Flows with this address at one end.
     pub(super) address: Option<SocketAddr>,
-    /// Datagrams may be among them.
+    /// True if there may be datagrams among the packets.
     pub(super) datagrams: bool,
-    /// What a reader should know.
+    /// Notes that a reader should know.
     pub(super) notes: Vec<String>,
 }
 
 impl Aim {
-    /// At what `scene` shows.
+    /// Returns the selection for `scene`.
     pub(super) fn at(scene: &Scene<'_>) -> Self {
         let all = |note: &str| Aim { datagrams: true, notes: vec![note.to_owned()], ..Aim::default() };
         match scene.target {
@@ -96,7 +96,7 @@ impl Aim {
         Aim { flows, datagrams, ..Aim::default() }
     }
 
-    /// The address as IPv6, into which IPv4 is mapped (RFC 4291 section 2.5.5.2), and the port.
+    /// Returns the address as IPv6, into which IPv4 is mapped (RFC 4291 section 2.5.5.2), and the port.
     pub(super) fn end(&self) -> Option<([u8; 16], u16)> {
         let end = self.address?;
         let address = match end.ip() {
@@ -107,7 +107,8 @@ impl Aim {
     }
 }
 
-/// What a socket's packets carry; `None` for sockets of other families. Multipath TCP's are TCP's.
+/// Returns the protocol and ports of a socket's packets; `None` for sockets of other families. Multipath TCP's
+/// packets are TCP's.
 fn ports(socket: &BorrowedFd<'_>) -> Option<Ports> {
     let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
     let remote = getpeername(socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok());

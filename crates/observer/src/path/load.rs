@@ -1,4 +1,4 @@
-//! Loading the programs that a kernel has events for.
+//! Loads the BPF programs for which a kernel has events.
 
 use std::fmt::Display;
 use std::io;
@@ -12,14 +12,14 @@ use crate::Error;
 
 pub(super) const PROGRAMS: &str = "the path tracer's programs";
 
-/// Made by build.rs from path.bpf.c.
+/// The object that build.rs makes from path.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
 
 /// A point that this kernel has a program for.
 pub(super) struct Traced {
     pub(super) point: &'static Point,
     pub(super) program: &'static Program,
-    /// The kernel took the program and would not attach it: not asked again.
+    /// True if the kernel loaded the program but would not attach it; it is not attached again.
     pub(super) refused: bool,
 }
 
@@ -28,7 +28,7 @@ impl Traced {
         point.programs.contains(program).then_some(Traced { point, program, refused: false })
     }
 
-    /// What a reader misses, and why.
+    /// Returns a note on what a reader misses, and why.
     pub(super) fn not_seen(&self, error: &dyn Display) -> String {
         format!("not seen: {}: the kernel refuses to trace it ({error})", self.point.without)
     }
@@ -42,18 +42,18 @@ impl Traced {
 pub(super) struct Loaded {
     pub(super) object: Object,
     pub(super) traced: Vec<Traced>,
-    /// A line for each point that is not traced.
+    /// One line for each point that is not traced.
     pub(super) notes: Vec<String>,
 }
 
 impl Loaded {
-    /// All that a kernel with these types lets in.
+    /// Loads all programs that a kernel with these types accepts.
     pub(super) fn new(btf: &Btf<'_>) -> Result<Self, Error> {
         let (traced, notes) = traceable(btf);
         Self::most(traced, notes)
     }
 
-    /// All of `traced`; or, where the kernel refuses programs for functions, what is left without them.
+    /// Loads all of `traced`; if the kernel refuses programs for functions, only the rest.
     pub(super) fn most(mut traced: Vec<Traced>, mut notes: Vec<String>) -> Result<Self, Error> {
         let object = match load(&traced) {
             Err(error) if traced.iter().any(Traced::is_of_function) => {
@@ -69,7 +69,7 @@ impl Loaded {
 
 fn load(traced: &[Traced]) -> Result<Object, Error> {
     landspeed_bpf::listen();
-    // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+    // A copy on the heap: libelf needs an aligned image, which bytes in the binary are not.
     let image = CODE.to_vec();
     let opened = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
     let mut object = opened.map_err(|e| failed("open", PROGRAMS, &e))?;
@@ -84,7 +84,7 @@ fn load(traced: &[Traced]) -> Result<Object, Error> {
     })
 }
 
-/// The programs that this kernel has events for, and a line for each point that it has none for.
+/// Returns the programs that this kernel has events for, and one line for each point without one.
 fn traceable(btf: &Btf<'_>) -> (Vec<Traced>, Vec<String>) {
     let (mut traced, mut notes) = (Vec::new(), Vec::new());
     for point in POINTS {

@@ -1,9 +1,10 @@
 //! Where a packet spends its time: MAGNET of SC'03 (feng-2003 sections 3.2 and 5) on today's kernels.
 //!
-//! BPF programs on the network stack's tracepoints follow one packet in some from the send call through the
-//! queueing discipline and the driver, and from the device layer through the transport and the socket to the
-//! application. They count what happens to packets, keep histograms in the kernel, and are attached for 30 ms
-//! in every second only: even an empty program costs some percent of a packet's way while it is attached.
+//! BPF programs on the network stack's tracepoints follow a sample of the packets: from the send call through the
+//! qdisc and the driver, and from the device layer through the transport and the socket to the application. They
+//! count what happens to packets and keep histograms in the kernel. They are attached for 30 ms at a time and at most
+//! 2 % of the time, because even an empty program costs some percent of a packet's processing time while it is
+//! attached.
 
 mod aim;
 mod load;
@@ -22,13 +23,13 @@ use crate::{Error, Observer, Runs, Scene, Watch};
 use aim::{Aim, Place};
 use tracer::Tracer;
 
-/// Packets to which this happened, whatever the reason.
+/// Returns the number of packets with this outcome, for all reasons together.
 fn counted(path: &PathTrace, what: &str) -> u64 {
     let alike = path.counts.iter().filter(|(name, _)| name.split(':').next() == Some(what));
     total(alike.map(|(_, count)| *count))
 }
 
-/// Time stamps of sampled packets from hop to hop.
+/// Measures the time of sampled packets from hop to hop.
 pub static PATH: Observer = Observer {
     name: "path",
     about: "where packets spend their time, from the send call to the application's read, and what becomes of them",
@@ -61,13 +62,14 @@ pub static PATH: Observer = Observer {
 
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
-/// Asks the host, changes nothing, leaves nothing behind.
+/// Checks that this host can be traced. Changes nothing and leaves nothing behind.
 fn can_run() -> Result<(), String> {
     landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
     may_read_kernel(&std::fs::read_to_string(LOCKDOWN).unwrap_or_default())
 }
 
-/// Under "confidentiality" no program may read kernel memory (kernel_lockdown(7)).
+/// Returns an error under the lockdown "confidentiality", where no program may read kernel memory
+/// (kernel_lockdown(7)).
 fn may_read_kernel(lockdown: &str) -> Result<(), String> {
     if lockdown.contains("[confidentiality]") {
         return Err("kernel lockdown is 'confidentiality', which forbids reading kernel memory; boot with \
@@ -79,7 +81,8 @@ fn may_read_kernel(lockdown: &str) -> Result<(), String> {
 
 struct PathWatch {
     link: String,
-    /// What could not be found or started is tried again, and its failure said, when a window opens.
+    /// `None` if the link was not found. What failed is tried again when a window opens, and then its failure is
+    /// reported.
     place: Option<Place>,
     tracer: Option<Tracer>,
 }

@@ -1,14 +1,13 @@
-//! Which programs a kernel can have: what each is attached to, what stands in for it, and what is not seen
-//! without it.
+//! The programs that a kernel can have: what each is attached to, what replaces it, and what is not seen without it.
 
 use libbpf_rs::btf::{Btf, types};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A tracepoint with exactly so many parameters, where that matters.
+    /// A tracepoint; if a number is given, only one with exactly that many parameters.
     Tracepoint(&'static str, Option<usize>),
-    /// The entry of a function (fentry), which costs no more than a tracepoint but is refused by some
-    /// hosts, and which a kernel may rename at any time: only where there is no tracepoint.
+    /// The entry of a function (fentry). It costs no more than a tracepoint, but some hosts refuse it and a kernel
+    /// may rename the function at any time, so it is used only if there is no tracepoint.
     Function(&'static str),
 }
 
@@ -22,20 +21,20 @@ pub(super) struct Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Always,
-    /// Datagrams may be among the packets.
+    /// If there may be datagrams among the packets.
     Datagrams,
-    /// The device hands a packet over at once, as virtual ones do.
+    /// If the device hands a packet over immediately, as virtual devices do.
     Immediate,
-    /// The device frees a packet when it has been sent, as real ones do.
+    /// If the device frees a packet when it has been sent, as real devices do.
     Freed,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    /// Programs that trace it, best first; the first that a kernel has is used.
+    /// The programs that trace it, best first; the first that a kernel has is used.
     pub(super) programs: &'static [Program],
     pub(super) when: When,
-    /// What is not seen where none can be had.
+    /// What is not seen if the kernel has none of them.
     pub(super) without: &'static str,
 }
 
@@ -55,7 +54,8 @@ const fn always(programs: &'static [Program], without: &'static str) -> Point {
     Point { programs, when: When::Always, without }
 }
 
-/// All of them, in the order of a packet's way. Numbers in comments are the first Linux to have it.
+/// All points, in the order of a packet's way. Numbers in comments are the first Linux release that has the
+/// tracepoint.
 pub(super) static POINTS: &[Point] = &[
     // 6.15
     always(
@@ -105,7 +105,7 @@ pub(super) static POINTS: &[Point] = &[
         when: When::Freed,
         without: "when the device has sent a packet",
     },
-    // 5.17, and the receiving socket from 6.11 on; the first parameter is the tracer's own.
+    // 5.17, with the receiving socket from 6.11 on; the first parameter is the tracer's own.
     always(
         &[
             with_parameters("path_dropped", "kfree_skb", 5),
@@ -125,14 +125,14 @@ impl Event {
     }
 }
 
-/// How many parameters a tracepoint's probe takes: the kernel keeps its type as btf_trace_NAME.
+/// Returns how many parameters a tracepoint's probe takes: the kernel keeps its type as btf_trace_NAME.
 fn parameters(btf: &Btf<'_>, tracepoint: &str) -> Option<usize> {
     let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
     let pointer = types::Ptr::try_from(typedef.next_type()?).ok()?;
     Some(types::FuncProto::try_from(pointer.next_type()?).ok()?.len())
 }
 
-/// The program that traces `point` on a kernel with these types.
+/// Returns the program that traces `point` on a kernel with these types.
 pub(super) fn choose(point: &Point, btf: &Btf<'_>) -> Option<&'static Program> {
     point.programs.iter().find(|program| program.event.is_in(btf))
 }

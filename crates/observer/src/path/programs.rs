@@ -1,4 +1,4 @@
-//! The programs in the kernel: loaded once, attached and detached at will.
+//! The programs in the kernel: they are loaded once, and then attached and detached repeatedly.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,14 +13,14 @@ use super::points::When;
 use super::tally::{self, Reasons, Tally};
 use crate::{Error, procfile};
 
-/// The loaded programs. Nothing is attached but what [`Programs::attach`] returned and its caller keeps.
+/// The loaded programs. They are attached only while the caller keeps the links that [`Programs::attach`] returned.
 pub(super) struct Programs {
     object: Object,
     maps: Maps,
     config: Config,
     traced: Vec<Traced>,
     reasons: Reasons,
-    /// What is not seen on this host.
+    /// Notes on what is not seen on this host.
     pub(super) notes: Vec<String>,
 }
 
@@ -33,7 +33,8 @@ struct Maps {
     flows: MapHandle,
 }
 
-/// state.h's `struct config`, which is the programs' one global variable. Fields and padding lie as clang puts them for BPF.
+/// state.h's `struct config`, the programs' only global variable. Fields and padding are laid out as clang does for
+/// BPF.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Config {
@@ -48,7 +49,7 @@ struct Config {
     /// Keys of one of the flows, or zero.
     flow: [u64; 2],
     only_address: u32,
-    /// As IPv6 in network order.
+    /// The address as IPv6 in network order.
     address: [u8; 16],
     port: u32,
     completion: u32,
@@ -56,16 +57,16 @@ struct Config {
 }
 
 impl Config {
-    /// As the programs read it.
+    /// Returns the bytes that the programs read.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the struct is integers without padding between or behind them, as the test adds up.
+        // SAFETY: the struct consists of integers without padding between or behind them, as the test adds up.
         unsafe { std::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
     }
 }
 
 impl Programs {
-    /// Fits the programs to this kernel and loads them. Takes some hundred milliseconds, most of them for
-    /// reading the kernel's types.
+    /// Adapts the programs to this kernel and loads them. This takes some hundred milliseconds, mostly for reading
+    /// the kernel's types.
     pub(super) fn load(place: &Place) -> Result<Self, Error> {
         let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
         Self::of(Loaded::new(&btf)?, Reasons::of(&btf), place)
@@ -78,7 +79,7 @@ impl Programs {
         Ok(Programs { maps: Maps::of(&object)?, object, config, traced, reasons, notes })
     }
 
-    /// Makes ready for a window over `aim`: what earlier ones saw is forgotten.
+    /// Prepares a window over `aim`: clears what earlier windows counted.
     pub(super) fn prepare(&mut self, aim: &Aim, one_in: u32, stride: u32) -> Result<(), Error> {
         tally::clear(&self.maps.counts, &self.maps.hops, &self.maps.drops)?;
         for key in self.maps.flows.keys().collect::<Vec<_>>() {
@@ -99,14 +100,14 @@ impl Programs {
         self.follow(stride)
     }
 
-    /// From now on, the segment with each `stride`-th byte of a TCP flow is followed.
+    /// Follows, from now on, the TCP segments that hold each `stride`-th byte of a flow.
     pub(super) fn follow(&mut self, stride: u32) -> Result<(), Error> {
         self.config.stride = stride;
         let written = self.maps.config.update(&[0; 4], self.config.bytes(), MapFlags::ANY);
         written.map_err(|e| failed("configure", PROGRAMS, &e))
     }
 
-    /// Attaches what `aim` needs. All of it is detached when the links are dropped.
+    /// Attaches the programs that `aim` needs. They are detached when the links are dropped.
     pub(super) fn attach(&mut self, aim: &Aim) -> Vec<Link> {
         let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion != 0);
         for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
@@ -128,18 +129,18 @@ impl Programs {
         links
     }
 
-    /// What was seen since [`Programs::prepare`].
+    /// Returns the counts since [`Programs::prepare`].
     pub(super) fn tally(&self) -> Result<Tally, Error> {
         tally::read(&self.maps.counts, &self.maps.hops)
     }
 
-    /// Drops since then, by reason.
+    /// Returns the drops since [`Programs::prepare`], by reason.
     pub(super) fn drops(&self) -> Result<BTreeMap<String, u64>, Error> {
         let drops = tally::drops(&self.maps.drops)?;
         Ok(drops.into_iter().map(|(reason, count)| (self.reasons.name(reason), count)).collect())
     }
 
-    /// Events so far for which a program could not run because it was running there already.
+    /// Returns how many events so far found their program already running there, so that it could not run.
     pub(super) fn misses(&self) -> u64 {
         let programs = self.object.progs();
         programs.filter(|program| program.autoload()).filter_map(|p| misses(p.as_fd().as_raw_fd())).sum()
@@ -172,7 +173,7 @@ fn worth_it(when: When, aim: &Aim, completion: bool) -> bool {
     }
 }
 
-/// The keys of path.bpf.c's flow_key() under which packets of a flow are looked up: as sent, as received.
+/// Returns the keys under which path.bpf.c's flow_key() looks up a flow's packets: as sent, and as received.
 fn both_ways(flow: Ports) -> [u64; 2] {
     let key = |source: u16, destination: u16| {
         u64::from(flow.protocol) << 32 | u64::from(source) << 16 | u64::from(destination)
@@ -180,13 +181,14 @@ fn both_ways(flow: Ports) -> [u64; 2] {
     [key(flow.local, flow.remote), key(flow.remote, flow.local)]
 }
 
-/// As /proc shows them (Documentation/filesystems/proc.rst leaves them out; kernel/bpf/syscall.c has them).
+/// Reads a program's missed events from /proc (kernel/bpf/syscall.c has the field, Documentation/filesystems/proc.rst
+/// leaves it out).
 fn misses(program: i32) -> Option<u64> {
     let text = procfile::read(&format!("/proc/self/fdinfo/{program}")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
-/// An error of libbpf as this crate's.
+/// Converts an error of libbpf to this crate's.
 pub(super) fn failed(operation: &'static str, object: &str, error: &libbpf_rs::Error) -> Error {
     Error::io(operation, object, io::Error::other(error.to_string()))
 }
@@ -224,7 +226,7 @@ mod tests {
         assert!(!worth_it(When::Immediate, &streams, true));
     }
 
-    /// What stands in on other kernels passes this one's verifier too, or a note says that it may not.
+    /// Replacements for other kernels pass this kernel's verifier too, or a note says why not.
     #[test]
     fn stand_ins_load_and_a_refusal_is_noted() {
         if let Err(why) = super::super::can_run() {

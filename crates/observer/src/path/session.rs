@@ -1,4 +1,4 @@
-//! One window of the observer: when programs are attached, and what it saw.
+//! One window of the observer: when programs are attached, and what they saw.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -14,32 +14,33 @@ use super::tracer::Ask;
 use super::turn::Turn;
 use crate::Error;
 
-/// How long programs are attached at a time. Attaching and detaching them costs some four milliseconds of
-/// processor time, so much shorter is no cheaper; and a hop that takes longer is hardly ever seen.
+/// The time for which programs are attached each time. Attaching and detaching them costs some four milliseconds of
+/// processor time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever seen.
 const ATTACHED: Duration = Duration::from_millis(30);
-/// What share of the time programs may be attached to a machine: one part in so many. All of the time they made
-/// a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs), and
-/// attaching costs its milliseconds on top; this leaves about a percent.
+/// The reciprocal of the share of the time for which programs may be attached on a machine. Attached all the time,
+/// they made a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs),
+/// and attaching adds its milliseconds; with this share, about a percent remains.
 const SHARE: u32 = 50;
-/// How long who had the turn leaves it to others, at most.
+/// The longest time for which a tracer that had the turn leaves it to others.
 const AFTER_YOU: Duration = Duration::from_millis(20);
-/// After this long of the first time the size of segments is known, and with it which to follow.
+/// The time after the first attachment at which the size of segments, and so which of them to follow, is known.
 const LEARN: Duration = Duration::from_millis(2);
-/// Of how many packets of a flow one is followed.
+/// The sampling ratio: one packet of a flow in `ONE_IN` is followed.
 const ONE_IN: u32 = 16;
-/// IPv6 and TCP with timestamps: a full segment's payload is the MTU without this, or a little more.
+/// Bytes of the headers of IPv6 and TCP with timestamps: a full segment's payload is the MTU minus this, or a little
+/// more.
 const HEADERS: u64 = 72;
 
-/// When programs may be attached again. It outlives a window, so that many short ones cost no more than a
-/// long one; and the turn is kept until then, so that many tracers cost a machine no more than one.
+/// The time at which programs may be attached again. It outlives a window, so that many short windows cost no more
+/// than a long one. The turn is kept until then, so that many tracers cost a machine no more than one.
 pub(super) struct Budget {
     free_from: Instant,
-    /// The turn, kept while it is paid for.
+    /// The turn, kept until the pause that pays for it is over.
     turn: Option<Turn>,
-    /// Where a turn that is another's arrives once it is left; and whether one is on its way.
+    /// The channel on which a turn arrives that another tracer held; `asked` is true while one is expected.
     asks: Sender<Ask>,
     asked: bool,
-    /// When the last turn ended, and how long a pause it cost.
+    /// When the last turn ended, and the length of the pause after it.
     last: Option<(Instant, Duration)>,
 }
 
@@ -48,7 +49,7 @@ impl Budget {
         Budget { free_from: Instant::now(), turn: None, asks, asked: false, last: None }
     }
 
-    /// The turn; while it is another's `None`, and it comes as [`Ask::Turn`].
+    /// Returns the turn if it is free; otherwise `None`, and it arrives later as [`Ask::Turn`].
     fn ask(&mut self) -> Option<Turn> {
         if self.asked {
             return None;
@@ -59,12 +60,12 @@ impl Budget {
         turn
     }
 
-    /// The turn that was asked for has come.
+    /// Records that the requested turn arrived.
     pub(super) fn came(&mut self) {
         self.asked = false;
     }
 
-    /// Programs were attached for `time`, until now. On a busy machine that may be longer than was meant.
+    /// Records that programs were attached for `time`, until now. On a busy machine that may be longer than planned.
     fn charge(&mut self, time: Duration, turn: Turn) {
         let (now, pause) = (Instant::now(), time * (SHARE - 1));
         self.free_from = now + pause;
@@ -72,8 +73,8 @@ impl Budget {
         self.last = Some((now, pause));
     }
 
-    /// How long to leave a turn that nobody has to others: the longer, the less this tracer had to wait for it.
-    /// Windows of two hosts open at once, and the same one would always be first.
+    /// Returns how long to leave a free turn to others: the less this tracer waited since its last turn, the longer.
+    /// Windows of two hosts open together, and otherwise the same host would always be first.
     fn polite(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |(ended, pause)| {
             let waited = ended.elapsed().as_secs_f64().max(1e-3);
@@ -81,7 +82,7 @@ impl Budget {
         })
     }
 
-    /// Time until [`Budget::release`] is due.
+    /// Returns the time until [`Budget::release`] is due.
     pub(super) fn until_free(&self) -> Duration {
         match self.turn {
             Some(_) => self.free_from.saturating_duration_since(Instant::now()),
@@ -89,7 +90,7 @@ impl Budget {
         }
     }
 
-    /// Gives the turn to whoever waits for it, once it is paid for.
+    /// Releases the turn to the next waiting tracer, once it is paid for.
     pub(super) fn release(&mut self) {
         let now = Instant::now();
         if now >= self.free_from && self.turn.take().is_some() {
@@ -100,7 +101,7 @@ impl Budget {
 
 enum Phase {
     Detached,
-    /// Nor now, but as soon as the turn comes.
+    /// Detached, and waits for the turn.
     Waiting,
     /// Attached for the first time, with a guess at the size of segments.
     Learning(Attached),
@@ -108,18 +109,18 @@ enum Phase {
 }
 
 struct Attached {
-    /// Dropping them detaches.
+    /// Dropping the links detaches the programs.
     links: Vec<Link>,
     since: Instant,
     turn: Turn,
 }
 
-/// An open window. Whatever is attached is detached when it is dropped.
+/// An open window. Dropping it detaches what is attached.
 pub(super) struct Session {
     aim: Aim,
     virtual_link: bool,
     phase: Phase,
-    /// Whether programs were attached in this window.
+    /// True if programs were attached in this window.
     learnt: bool,
     /// When the next phase begins.
     next: Instant,
@@ -129,7 +130,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Clears the counts; attaches if the budget allows.
+    /// Clears the counts, and attaches if the budget allows.
     pub(super) fn begin(
         aim: Aim,
         programs: &mut Programs,
@@ -154,7 +155,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Time until [`Session::step`] is due.
+    /// Returns the time until [`Session::step`] is due.
     pub(super) fn until_next(&self) -> Duration {
         match self.phase {
             Phase::Waiting => Duration::MAX,
@@ -162,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Takes the turn that was waited for, or leaves it to others.
+    /// Attaches if the session waits for the turn; otherwise drops the turn, which leaves it to others.
     pub(super) fn given(&mut self, turn: Turn, programs: &mut Programs) {
         if let Phase::Waiting = self.phase {
             self.attach(turn, programs);
@@ -176,7 +177,7 @@ impl Session {
         self.phase = if first { Phase::Learning(attached) } else { Phase::Attached(attached) };
     }
 
-    /// Goes on to the next phase.
+    /// Advances to the next phase.
     pub(super) fn step(&mut self, programs: &mut Programs, budget: &mut Budget) {
         match std::mem::replace(&mut self.phase, Phase::Detached) {
             Phase::Detached => {
@@ -204,7 +205,7 @@ impl Session {
         }
     }
 
-    /// Detaches, if anything is attached.
+    /// Detaches what is attached.
     pub(super) fn stop(&mut self, budget: &mut Budget) {
         let phase = std::mem::replace(&mut self.phase, Phase::Detached);
         if let Phase::Learning(attached) | Phase::Attached(attached) = phase {
@@ -212,7 +213,7 @@ impl Session {
         }
     }
 
-    /// Detaches and says what was seen.
+    /// Detaches, and returns what was seen.
     pub(super) fn end(mut self, programs: &Programs, budget: &mut Budget) -> Result<PathTrace, Error> {
         self.stop(budget);
         let window = self.opened.elapsed();
@@ -262,7 +263,7 @@ impl Attached {
         Attached { links: programs.attach(aim), since, turn }
     }
 
-    /// Returns how long they were attached, attaching and detaching included.
+    /// Returns how long they were attached, including attaching and detaching.
     fn detach(self, budget: &mut Budget) -> Duration {
         drop(self.links);
         let time = self.since.elapsed();
@@ -271,16 +272,16 @@ impl Attached {
     }
 }
 
-/// Follows one packet in [`ONE_IN`] of the size seen so far.
+/// Adjusts the stride, so that one packet in [`ONE_IN`] of the size seen so far is followed.
 fn adapt(programs: &mut Programs) {
     if let Some(payload) = programs.tally().ok().and_then(|tally| tally.mean_payload) {
-        // Where that fails the size known before serves on; reading the maps at the end fails likewise and
-        // says why.
+        // On an error the previous size stays in use; reading the maps at the end fails in the same way and reports
+        // why.
         drop(programs.follow(stride(payload)));
     }
 }
 
-/// Bytes of a flow from one followed packet to the next: see state.h for why it is odd.
+/// Returns the bytes of a flow from one followed packet to the next; state.h explains why it is odd.
 fn stride(payload: u64) -> u32 {
     u32::try_from(payload.max(1) * u64::from(ONE_IN)).unwrap_or(1 << 30) | 1
 }

@@ -1,4 +1,4 @@
-//! What the programs counted: their maps, read and summed over processors.
+//! Reads what the programs counted from their maps, summed over processors.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use libbpf_rs::{MapCore, MapFlags};
 use super::programs::failed;
 use crate::Error;
 
-/// The counts of state.h's `enum count` that a record names, in its order.
+/// The counts of state.h's `enum count` that a record names, in the order of the enum.
 const NAMES: [&str; 7] =
     ["sent", "received", "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments"];
-/// The others.
+/// The indices of the other counts.
 const LOST: usize = 7;
 const DATA_PACKETS: usize = 8;
 const DATA_BYTES: usize = 9;
 
-/// In the order of state.h's `enum hop`.
+/// The hops, in the order of state.h's `enum hop`.
 const HOPS: [Hop; 6] = [
     Hop::SendToQueue,
     Hop::QueueToDriver,
@@ -27,16 +27,16 @@ const HOPS: [Hop; 6] = [
     Hop::SocketToApplication,
 ];
 
-/// What was seen since the maps were cleared.
+/// The counts since the maps were cleared.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
-    /// Packets by what happened to them; those that happened to none are left out.
+    /// Packets by what happened to them; zero counts are left out.
     pub(super) counts: Vec<(&'static str, u64)>,
-    /// Hops that something was seen of.
+    /// Hops with at least one packet.
     pub(super) hops: Vec<HopLatency>,
-    /// Events that found no room.
+    /// Events that were lost because a map was full.
     pub(super) lost: u64,
-    /// TCP payload per packet that had any.
+    /// TCP payload bytes per packet that had any.
     pub(super) mean_payload: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<Tally, 
     Ok(tally)
 }
 
-/// Drops by the kernel's number of the reason.
+/// Reads the drops by the kernel's number of the reason.
 pub(super) fn drops(map: &impl MapCore) -> Result<Vec<(u32, u64)>, Error> {
     let mut drops = Vec::new();
     for key in map.keys() {
@@ -71,7 +71,7 @@ pub(super) fn drops(map: &impl MapCore) -> Result<Vec<(u32, u64)>, Error> {
     Ok(drops)
 }
 
-/// Sets all of them to nothing.
+/// Sets all counts to zero.
 pub(super) fn clear(counts: &impl MapCore, hops: &impl MapCore, drops: &impl MapCore) -> Result<(), Error> {
     zero(counts, 0)?;
     for index in 0..HOPS.len() as u32 {
@@ -91,7 +91,7 @@ fn zero(map: &impl MapCore, index: u32) -> Result<(), Error> {
     cleared.map_err(|e| failed("clear", "the tracer's counts", &e))
 }
 
-/// An entry of a per-processor array of u64 structures, summed word by word.
+/// Returns an entry of a per-processor array of u64 structures, summed word by word.
 fn summed(map: &impl MapCore, index: u32) -> Result<Vec<u64>, Error> {
     let found = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
     let of_each = found.map_err(|e| failed("read", "the tracer's counts", &e))?.unwrap_or_default();
@@ -111,14 +111,14 @@ fn words(value: &[u8]) -> impl Iterator<Item = u64> {
     value.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// Slot k holds 2^k to 2^(k+1) ns.
+/// Returns the histogram's bins by their upper edge; slot k holds 2^k to 2^(k+1) ns.
 fn bins(slots: &[u64]) -> Vec<(u64, u64)> {
     let edge = |slot: u32| 1u64.checked_shl(slot + 1).unwrap_or(u64::MAX);
     (0..).zip(slots).filter(|(_, count)| **count > 0).map(|(slot, count)| (edge(slot), *count)).collect()
 }
 
-/// `enum skb_drop_reason` of the running kernel (include/net/dropreason-core.h); the numbers differ from
-/// release to release, so they are read from its own types.
+/// The names in `enum skb_drop_reason` of the running kernel (include/net/dropreason-core.h). The numbers differ from
+/// release to release, so they are read from the kernel's own types.
 pub(super) struct Reasons(HashMap<u32, String>);
 
 impl Reasons {
@@ -134,8 +134,8 @@ impl Reasons {
         Reasons(named.collect())
     }
 
-    /// As the kernel spells it, without the prefix: "NO_SOCKET". Reasons of subsystems (the upper half of
-    /// the number) have no names in the kernel's types.
+    /// Returns the kernel's name without the prefix: "NO_SOCKET". Reasons of subsystems (the upper half of the
+    /// number) have no names in the kernel's types.
     pub(super) fn name(&self, reason: u32) -> String {
         self.0.get(&reason).cloned().unwrap_or_else(|| format!("reason {reason:#x}"))
     }

@@ -1,4 +1,4 @@
-//! The thread that holds the programs and attaches them in short windows.
+//! The thread that holds the programs and attaches them for short times.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -19,17 +19,16 @@ pub(super) enum Ask {
     End,
 }
 
-/// A handle on the thread. When it is dropped the thread ends, and with it everything in the kernel; so it
-/// does when the thread panics or the process dies, since links and programs live as long as their
-/// descriptors.
+/// A handle to the thread. When it is dropped the thread ends, and everything in the kernel is released. That also
+/// happens if the thread panics or the process dies, since links and programs live only as long as their descriptors.
 pub(super) struct Tracer {
     asks: Sender<Ask>,
-    /// `None` only while this is dropped.
+    /// `None` only while this is being dropped.
     thread: Option<JoinHandle<()>>,
 }
 
 impl Tracer {
-    /// Loads the programs for `place`; nothing is attached yet.
+    /// Loads the programs for `place` without attaching them.
     pub(super) fn start(place: Place) -> Result<Self, Error> {
         let (asks, asked) = mpsc::channel();
         let (ready, loaded) = mpsc::channel();
@@ -43,8 +42,8 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Begins a window; one that was open is thrown away. Programs are attached when this returns, unless
-    /// they were a moment ago.
+    /// Begins a window; one that is open is discarded. Programs are attached when this returns, unless they were
+    /// attached a moment ago or another tracer has the turn.
     pub(super) fn open(&self, aim: Aim) -> Result<(), Error> {
         self.ask(|reply| Ask::Open(aim, reply))
     }
@@ -63,10 +62,10 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // Where the thread is gone there is nothing to end.
+        // If the thread is gone there is nothing to end.
         let _ = self.asks.send(Ask::End);
         if let Some(thread) = self.thread.take() {
-            // It panicked: that was said when it did, and what it held is gone.
+            // If it panicked, the message was printed then, and what it held is released.
             let _ = thread.join();
         }
     }
@@ -76,7 +75,7 @@ fn gone() -> Error {
     Error::Gone { object: "the path tracer's thread".into(), why: "it panicked; please report it".into() }
 }
 
-/// The thread: loads, says how that went, and answers until it is to end.
+/// Runs the thread: loads the programs, reports the outcome, and answers requests until it is to end.
 fn serve(place: &Place, asks: &(Sender<Ask>, Receiver<Ask>), ready: &Sender<Result<(), Error>>) {
     be_prompt();
     match Programs::load(place) {
@@ -99,7 +98,7 @@ fn answer(mut programs: Programs, place: &Place, (own, asks): &(Sender<Ask>, Rec
                     open.stop(&mut budget);
                 }
                 let opened = Session::begin(aim, &mut programs, place, &mut budget);
-                // An asker that is gone has dropped its end, and the thread is told to end next.
+                // If the requester is gone it has dropped its end, and the thread is told to end next.
                 drop(reply.send(opened.map(|opened| session = Some(opened))));
             }
             Ok(Ask::Close(reply)) => {
@@ -121,10 +120,11 @@ fn answer(mut programs: Programs, place: &Place, (own, asks): &(Sender<Ask>, Rec
     }
 }
 
-/// Wakes up before the workload's threads, which keep a busy machine's processors: programs that are to be
-/// detached cost until they are. Where that is not allowed the budget makes up for it.
+/// Raises this thread's priority above that of the workload's threads, which keep a busy machine's processors:
+/// programs that are due to be detached cost time until they are. If this is not permitted, the budget makes up for
+/// it.
 fn be_prompt() {
-    // Without a process it is this thread that is meant (setpriority(2), NOTES).
+    // Without a process id, the call applies to this thread (setpriority(2), NOTES).
     let _ = rustix::process::setpriority_process(None, -20);
 }
 

@@ -1,19 +1,19 @@
-//! Whose turn it is among the tracers of a machine, such as the two hosts of a lab.
+//! Turns among the tracers of one machine, such as those of a lab's two hosts.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 
-/// The right to attach programs, until it is dropped. Where one tracer detaches from a tracepoint that another is
-/// attached to the kernel waits for a grace period, some ten milliseconds for which both go on to cost. The lock is on
-/// this program's own file, which all tracers have in common.
+/// The exclusive right to attach programs, held until it is dropped. If one tracer detaches from a tracepoint to
+/// which another is attached, the kernel waits for a grace period of some ten milliseconds, during which both still
+/// cost time. The lock is on this program's own file, which all tracers share.
 pub(super) struct Turn {
-    /// `None` where no lock can be had: then it is everybody's.
+    /// `None` if no lock can be had; then every tracer has the turn.
     _lock: Option<File>,
 }
 
 impl Turn {
-    /// The turn, if nobody has it. Otherwise it is `given` once who has it leaves it, on a thread that waits for that:
-    /// to ask again and again would take a processor from the workload each time.
+    /// Returns the turn if it is free. Otherwise a thread waits until it is released and passes it to `given`,
+    /// because polling would take a processor from the workload each time.
     pub(super) fn ask(given: impl FnOnce(Self) + Send + 'static) -> Option<Self> {
         let Ok(own) = File::open("/proc/self/exe") else { return Some(Self::EVERYBODYS) };
         match own.try_lock() {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_given_the_turn_when_it_is_left() {
-        // One file, so one turn at a time among the tests of this program too: the first may have to wait.
+        // All tests of this program share one file, and so one turn: the first request may have to wait.
         let take = || {
             let (give, given) = mpsc::channel();
             let now = Turn::ask(move |turn| drop(give.send(turn)));

@@ -1,7 +1,7 @@
-//! The processes behind flows: whether they run, wait for a processor, or sleep, and where.
+//! The processes behind flows: whether they run, wait for a processor or sleep, and where they sleep.
 //!
-//! A slow reader and a slow network look alike in a socket's queues from one end; what the process does meanwhile
-//! tells them apart. Threads are looked at in /proc at each sample: a statistic of moments, no tracing.
+//! A slow reader and a slow network look alike in a socket's queues at one end; the state of the process tells them
+//! apart. Each sample reads the threads' states in /proc: a statistic of moments, without tracing.
 
 mod thread;
 mod watched;
@@ -80,7 +80,7 @@ impl Watched {
         Ok(found)
     }
 
-    /// Those that hold the flows' sockets, and those that should accept more of them.
+    /// Returns the processes that hold the flows' sockets, and those that accept new ones.
     fn holders(&mut self, scene: &Scene<'_>) -> Result<BTreeSet<u32>, Error> {
         let diag = SockDiag::open()?;
         let selection = select(&diag, scene)?;
@@ -112,8 +112,8 @@ impl OpenWindow for Watched {
     }
 }
 
-/// Threads of a process, ascending; of this process all but the calling thread, which watches and would often be
-/// the busiest.
+/// Returns the threads of a process, ascending. Of this process the calling thread is left out, because it watches
+/// and would often be the busiest.
 fn threads_of(pid: u32) -> Result<Vec<Thread>, Error> {
     let path = format!("/proc/{pid}/task");
     let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;

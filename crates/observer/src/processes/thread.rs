@@ -1,4 +1,4 @@
-//! One thread, as /proc/PID/task/TID tells it.
+//! The state of one thread, from /proc/PID/task/TID.
 
 use landspeed_units::{CpuNanos, Nanos, cpu_list};
 
@@ -14,9 +14,9 @@ pub(super) struct Thread {
 /// What a thread has done since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Ran {
-    /// On a processor. Up to one tick late while it runs.
+    /// The time on a processor, up to one tick late while it runs.
     pub(super) cpu: CpuNanos,
-    /// Ready and waiting for one.
+    /// The time ready to run and waiting for a processor.
     pub(super) waited: Nanos,
 }
 
@@ -37,7 +37,8 @@ impl Thread {
         procfile::read(&format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
     }
 
-    /// From schedstat; from the ticks of stat on a kernel without CONFIG_SCHED_INFO, where waiting is not known.
+    /// Reads the times from schedstat; on a kernel without CONFIG_SCHED_INFO from the ticks of stat, without the
+    /// waiting time.
     pub(super) fn ran(self) -> Result<Ran, Error> {
         if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
             return Ok(ran);
@@ -53,7 +54,7 @@ impl Thread {
         Ok(status(&self.read("status")?))
     }
 
-    /// What it does now, and the processor that it was last on.
+    /// Returns what the thread does now, and the processor that it last ran on.
     pub(super) fn now(self) -> Result<(Doing, u32), Error> {
         let stat = self.stat()?;
         let doing = match stat.state {
@@ -65,7 +66,8 @@ impl Thread {
     }
 }
 
-/// Time on a processor, time ready and waiting, times that it was given one. All zero where nothing is counted.
+/// Parses the time on a processor, the time waiting and the number of turns. All are zero if the kernel does not
+/// count.
 fn schedstat(text: &str) -> Option<Ran> {
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
     let (cpu, waited, turns) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -93,8 +95,8 @@ fn status(text: &str) -> Status {
     status
 }
 
-/// The function of /proc/TID/wchan; "0" is what the kernel shows to those who may not know, and for a thread that
-/// was woken meanwhile.
+/// Returns the function in /proc/TID/wchan; the kernel shows "0" to readers without permission, and for a thread that
+/// was just woken.
 fn function(text: &str) -> Option<String> {
     let name = text.trim();
     (!name.is_empty() && name != "0").then(|| name.to_owned())

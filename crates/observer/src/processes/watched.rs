@@ -10,14 +10,14 @@ use super::threads_of;
 use crate::cpu::clock::Clock;
 use crate::{Error, procfile};
 
-/// Threads of a process whose sleep is looked at, those that ran most until the window opened.
+/// The most threads of a process whose sleep is sampled, those that ran most before the window opened.
 const MOST_THREADS: usize = 64;
 
 #[derive(Debug, Default)]
 struct Seen {
     before: Ran,
     switches_before: u64,
-    /// Where it was found, by how often.
+    /// The places where it was seen, with the number of times.
     waiting_in: BTreeMap<String, u32>,
 }
 
@@ -27,16 +27,16 @@ pub(super) struct Process {
     pid: u32,
     name: String,
     threads: BTreeMap<Thread, Seen>,
-    /// Those that are looked at in each sample.
+    /// The threads that each sample reads.
     sampled: Vec<Thread>,
-    /// Run time of the whole process at the start; none for the workload, of which only these threads count.
+    /// The run time of the whole process at the start; `None` for the workload, of which only these threads count.
     before: Option<CpuNanos>,
-    /// It was found asleep, and the kernel hid where.
+    /// True if it was seen asleep and the kernel hid where.
     hidden: bool,
 }
 
 impl Process {
-    /// These threads of this process; none where there are none.
+    /// Watches these threads of this process; `None` if there are none.
     pub(super) fn own(threads: &[i32]) -> Option<Self> {
         let pid = std::process::id();
         let threads: Vec<Thread> =
@@ -60,7 +60,7 @@ impl Process {
             Process { pid, name, threads: BTreeMap::new(), sampled: Vec::new(), before, hidden: false };
         let mut by_use = Vec::new();
         for thread in threads {
-            // One that ended meanwhile is none of the window's.
+            // A thread that just ended does not belong to the window.
             if let Ok(ran) = ran(*thread) {
                 process.threads.insert(*thread, Seen { before: ran, ..Seen::default() });
                 by_use.push((std::cmp::Reverse(ran.cpu), *thread));
@@ -73,7 +73,7 @@ impl Process {
         process
     }
 
-    /// Looks at this thread in each sample.
+    /// Adds a thread to those that each sample reads.
     fn follow(&mut self, thread: Thread) {
         let switches = thread.status().map_or(0, |status| status.voluntary_switches);
         self.threads.entry(thread).or_default().switches_before = switches;
@@ -82,7 +82,7 @@ impl Process {
 
     pub(super) fn look(&mut self) {
         for thread in &self.sampled {
-            // One that ended has nothing more to tell.
+            // A thread that ended has no state.
             let Ok((doing, _)) = thread.now() else { continue };
             self.hidden |= doing == Doing::Asleep;
             let place = match doing {
@@ -97,7 +97,7 @@ impl Process {
         self.newcomers();
     }
 
-    /// Threads that began since; the workload's are given and stay.
+    /// Adds threads that began since the last sample. The workload's threads are given and do not change.
     fn newcomers(&mut self) {
         if self.before.is_none() || self.sampled.len() >= MOST_THREADS {
             return;
@@ -110,7 +110,7 @@ impl Process {
         }
     }
 
-    /// What was seen; a note and nothing where it ended meanwhile.
+    /// Returns what was seen; if the process ended within the window, `None` and a note.
     pub(super) fn tell(mut self, notes: &mut BTreeSet<String>) -> Option<ProcessWatch> {
         self.newcomers();
         let pid = self.pid;
@@ -137,7 +137,7 @@ impl Process {
         })
     }
 
-    /// Threads that are still there, and what each did within the window.
+    /// Returns the threads that still exist, and what each did within the window.
     fn used(&self) -> impl Iterator<Item = (Thread, Ran)> {
         self.threads.iter().filter_map(|(thread, seen)| {
             let now = ran(*thread).ok()?;
@@ -146,7 +146,7 @@ impl Process {
         })
     }
 
-    /// The thread that ran most; the first of those that ran alike.
+    /// Returns the thread that ran most; of several the first.
     fn busiest(&self) -> Option<(Thread, Ran)> {
         self.used().max_by_key(|(thread, used)| (used.cpu, std::cmp::Reverse(*thread)))
     }
@@ -167,7 +167,8 @@ impl Process {
     }
 }
 
-/// Run time by the thread's own clock where this process may read it, which is exact even while it runs.
+/// Returns the run time by the thread's own clock if this process may read it, which is exact even while the thread
+/// runs.
 fn ran(thread: Thread) -> Result<Ran, Error> {
     let mut ran = thread.ran()?;
     if thread.pid == std::process::id()
@@ -202,7 +203,7 @@ mod tests {
             process.threads.iter().find(of).unwrap().1.waiting_in.clone()
         };
         let mut looks = 0;
-        // It may take a busy machine a while to put a thread to sleep.
+        // A busy machine may take a while to put a thread to sleep.
         while seen(&process, tid).keys().all(|place| place == "running") {
             assert!(looks < 10_000, "{:?}", seen(&process, tid));
             process.look();

@@ -1,4 +1,4 @@
-//! Queueing disciplines over a window: what they let through, dropped, put off and held back.
+//! Qdiscs over a window: what they sent, dropped, delayed and queued.
 //!
 //! Their counters are read at both ends of the window over rtnetlink, their backlog at each sample.
 
@@ -43,12 +43,12 @@ pub(crate) static QDISC: Observer = Observer {
     },
 };
 
-/// What stays the same while a queue is not made anew: link, handle, parent, whether it is a class.
+/// The identity of a queue until it is created again: link, handle, parent, and whether it is a class.
 type Key = (u32, u32, u32, bool);
 
 struct Open {
     rtnl: Rtnl,
-    /// 0 is all links.
+    /// The index of the link; 0 means all links.
     index: u32,
     before: BTreeMap<Key, QueueStats>,
     most_waiting: BTreeMap<Key, u32>,
@@ -61,7 +61,7 @@ fn key(queue: &QueueStats) -> Key {
 impl Open {
     fn new(link: &str, scene: &Scene<'_>) -> Result<Self, Error> {
         let rtnl = Rtnl::open()?;
-        // The workload's packets take one link; whose flows the others' are is not known.
+        // The workload's packets take one link; the links of other flows are unknown.
         let index = match scene.target {
             WatchTarget::Workload => rtnl.index_of(link)?,
             _ => 0,
@@ -81,7 +81,7 @@ impl Open {
     }
 
     fn watch(&self, names: &BTreeMap<u32, String>, now: &QueueStats) -> QdiscWatch {
-        // A counter that ran backwards is a queue that was made anew: all it has is of this window.
+        // A counter that decreased means that the queue was created again: all its counts are of this window.
         let before =
             self.before.get(&key(now)).filter(|before| before.bytes <= now.bytes && before.kind == now.kind);
         let before = before.cloned().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Open {
     }
 }
 
-/// As tc prints it: "1:", "1:10".
+/// Returns the handle as tc prints it: "1:", "1:10".
 fn handle(handle: u32) -> String {
     match (handle >> 16, handle & 0xffff) {
         (major, 0) => format!("{major:x}:"),

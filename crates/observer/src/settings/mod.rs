@@ -1,4 +1,4 @@
-//! How links are set: MTU, queue length, offloads.
+//! The settings of links: MTU, queue length, offloads.
 
 use landspeed_netlink::{Ethtool, Features, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
@@ -31,16 +31,16 @@ pub(crate) static SETTINGS: Observer = Observer {
     },
 };
 
-/// Opened by the thread that opens the window, in its namespace.
+/// An open window; the thread that opens the window makes it, in its namespace.
 struct Open {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,
-    /// `None` is all links that are up.
+    /// `None` for all links that are up.
     link: Option<String>,
 }
 
 impl Open {
-    /// All links are meant where none was named.
+    /// Opens a window over the named link; if no name was given, over all links.
     fn new(link: &str, scene: &Scene<'_>) -> Result<Self, Error> {
         let all = link.is_empty() && scene.target != WatchTarget::Workload;
         let ethtool = Ethtool::open().map_err(|error| error.to_string());
@@ -56,14 +56,14 @@ impl Open {
         Ok(links)
     }
 
-    /// Offloads of a link, or why they cannot be told.
+    /// Returns the offloads of a link, or why they cannot be read.
     fn features(&self, link: &str) -> Result<Features, String> {
         let ethtool = self.ethtool.as_ref().map_err(Clone::clone)?;
         ethtool.features(link).map_err(|error| error.to_string())
     }
 }
 
-/// Those that are on or can be turned on.
+/// Returns the settings, with the offloads that are on or can be turned on.
 fn settings(link: &Link, features: &Features) -> LinkSettings {
     let known = features.hw.iter().filter(|name| !features.nochange.contains(*name)).chain(&features.active);
     LinkSettings {
@@ -109,7 +109,7 @@ mod tests {
         let lo = &seen.get::<Vec<LinkSettings>>()[0];
         assert!(lo.mtu_bytes >= Bytes(1500) && lo.link == "lo", "{lo:?}");
         assert_eq!(lo.features.get("tx-tcp-segmentation"), Some(&true), "{:?}", seen.unseen);
-        // Loopback never loses, and that cannot be turned.
+        // The feature "loopback" of lo cannot be turned off.
         assert!(lo.fixed.contains(&"loopback".to_owned()), "{:?}", lo.fixed);
         assert!(lo.fixed.iter().all(|name| lo.features.contains_key(name)), "{lo:?}");
     }

@@ -1,6 +1,6 @@
-//! Counters of the protocols that moved: /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6 and /proc/net/stat/nf_conntrack of the
-//! calling thread's network namespace, under the kernel's own names (Documentation/networking/snmp_counter.rst):
-//! "Tcp.RetransSegs", "TcpExt.TCPRcvCollapsed", "Ip6.InReceives".
+//! Counters of the protocols that increased: /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6 and
+//! /proc/net/stat/nf_conntrack of the calling thread's network namespace, under the kernel's own names
+//! (Documentation/networking/snmp_counter.rst): "Tcp.RetransSegs", "TcpExt.TCPRcvCollapsed", "Ip6.InReceives".
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::{Error, Observer, Runs, procfile};
 
 const SNMP4: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
-/// Absent where the kernel has no IPv6, which is no fault.
+/// Absent if the kernel has no IPv6, which is not an error.
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
-/// Absent where the kernel tracks no connections.
+/// Absent if the kernel tracks no connections.
 const CONNTRACK: &str = "/proc/thread-self/net/stat/nf_conntrack";
 
-/// Levels among the counters: their difference says nothing.
+/// Entries that are levels, not counters: their difference means nothing.
 const LEVELS: [&str; 7] = [
     "Ip.Forwarding",
     "Ip.DefaultTTL",
@@ -28,7 +28,7 @@ const LEVELS: [&str; 7] = [
     "Tcp.CurrEstab",
 ];
 
-/// A counter that is not listed did not move.
+/// Returns a counter's increase; one that is not listed did not move.
 fn moved(counts: &SnmpCounts, name: &str) -> Option<u64> {
     Some(counts.0.get(name).copied().unwrap_or(0))
 }
@@ -62,7 +62,7 @@ pub(crate) static SNMP: Observer = Observer {
     watch: |_| difference(read, |before, after, seen| seen.put(SnmpCounts(moved_by(before, after)))),
 };
 
-/// Value by "Group.Name".
+/// The value by "Group.Name".
 type Counters = BTreeMap<String, u64>;
 
 fn read() -> Result<Counters, Error> {
@@ -77,7 +77,8 @@ fn read() -> Result<Counters, Error> {
     Ok(counters)
 }
 
-/// Two lines a group: "Tcp: Name Name ..." and "Tcp: 1 2 ...". A newer kernel's added columns come along.
+/// Parses two lines per group: "Tcp: Name Name ..." and "Tcp: 1 2 ...". Columns that a newer kernel adds are
+/// included.
 fn parse_pairs(path: &str, text: &str) -> Result<Counters, Error> {
     let mut counters = Counters::new();
     let mut lines = text.lines();
@@ -88,13 +89,13 @@ fn parse_pairs(path: &str, text: &str) -> Result<Counters, Error> {
         let values =
             values.ok_or_else(|| Error::shape(path, format!("the names of {group} have no values")))?;
         let pairs = names.split_ascii_whitespace().zip(values.split_ascii_whitespace());
-        // MaxConn is -1; levels and negative values are no counters.
+        // MaxConn is -1; levels and negative values are not counters.
         counters.extend(pairs.filter_map(|(name, value)| counter(format!("{group}.{name}"), value)));
     }
     Ok(counters)
 }
 
-/// One counter a line: "Ip6InReceives 12", "Icmp6OutType134 1", "UdpLite6InErrors 0".
+/// Parses one counter per line: "Ip6InReceives 12", "Icmp6OutType134 1", "UdpLite6InErrors 0".
 fn parse_list(text: &str) -> Counters {
     let parse = |line: &str| {
         let (name, value) = line.split_once(|c: char| c.is_ascii_whitespace())?;
@@ -104,7 +105,8 @@ fn parse_list(text: &str) -> Counters {
     text.lines().filter_map(parse).collect()
 }
 
-/// A line of names, and a line of hexadecimal numbers for each processor: "entries insert_failed drop", "0000000a 00000000 00000002".
+/// Parses a line of names, and a line of hexadecimal numbers for each processor: "entries insert_failed drop",
+/// "0000000a 00000000 00000002".
 fn parse_columns(text: &str) -> Counters {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
@@ -125,7 +127,7 @@ fn counter(name: String, value: &str) -> Option<(String, u64)> {
     (!LEVELS.contains(&name.as_str())).then_some((name, value))
 }
 
-/// Those that moved forward.
+/// Returns the counters that increased.
 fn moved_by(before: &Counters, after: &Counters) -> Counters {
     let moved = |(name, now): (&String, &u64)| {
         let by = now.checked_sub(*before.get(name)?)?;

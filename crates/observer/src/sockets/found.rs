@@ -1,4 +1,4 @@
-//! A socket that was found.
+//! A socket that the kernel listed.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use landspeed_record::{FlowKey, Protocol};
 use crate::Error;
 use crate::tcp_info::raw::TcpInfo;
 
-/// A socket as the kernel told it, and its protocol.
+/// A socket as sock_diag returned it, and its protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) protocol: Protocol,
@@ -36,14 +36,15 @@ impl Found {
         }
     }
 
-    /// Payload sent and received since the connection began; zero for UDP, whose sockets count no bytes.
+    /// Returns the payload sent and received since the connection began; zero for UDP, whose sockets count no bytes.
     pub(crate) fn moved_bytes(&self) -> u64 {
         let info = TcpInfo::from_bytes(&self.socket.tcp_info);
         info.bytes_acked.saturating_add(info.bytes_received)
     }
 }
 
-/// TCP connections and UDP sockets on these ports. A kernel without sock_diag for UDP costs those only, and a note.
+/// Lists TCP connections and UDP sockets on these ports. A kernel without sock_diag for UDP lists no UDP sockets,
+/// which a note reports.
 pub(super) fn list(diag: &SockDiag, ports: &[Ports], notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for kind in [SocketKind::TcpFlow, SocketKind::Udp] {
@@ -64,7 +65,7 @@ pub(super) fn list(diag: &SockDiag, ports: &[Ports], notes: &mut Vec<String>) ->
     Ok(found)
 }
 
-/// An end as people write it: IPv4 that an IPv6 socket talks is shown as IPv4.
+/// Returns an address in its usual form: IPv4 over an IPv6 socket is shown as IPv4.
 pub(crate) fn canonical(end: SocketAddr) -> SocketAddr {
     match end {
         SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_some() => {

@@ -1,5 +1,5 @@
-//! Which sockets a [`WatchTarget`] means, and which processes hold them: what the rows that look at flows
-//! share. Each row asks for itself, so that each can run without the others.
+//! The sockets that a [`WatchTarget`] means, and the processes that hold them. Several observers use this; each
+//! selects for itself, so that it can run without the others.
 
 mod found;
 mod owners;
@@ -19,21 +19,22 @@ pub(crate) use wanted::{Wanted, covers};
 
 use crate::{Error, Scene};
 
-/// Most flows that are watched at once: beyond it a record grows without telling more.
+/// The most flows that are watched together: more would enlarge a record without adding information.
 pub(crate) const MOST_FLOWS: usize = 64;
 
 /// The sockets that a scene's target means now.
 pub(crate) struct Selection {
-    /// How to tell them, now and later.
+    /// The rule that identifies them, now and later.
     pub(crate) wanted: Wanted,
-    /// Those that are there, at most [`MOST_FLOWS`]: in the order of the workload's flows, else those that moved most
-    /// first.
+    /// The existing sockets, at most [`MOST_FLOWS`]: in the order of the workload's flows, otherwise those with the
+    /// most bytes first.
     pub(crate) found: Vec<Found>,
-    /// What a reader must know about the choice.
+    /// Notes on the selection that a reader must know.
     pub(crate) notes: Vec<String>,
 }
 
-/// Finds them. Takes [`top::BETWEEN`] for [`WatchTarget::Top`], else as long as the kernel's lists.
+/// Selects the sockets. Takes [`top::BETWEEN`] for [`WatchTarget::Top`], otherwise as long as the kernel takes to
+/// list them.
 pub(crate) fn select(diag: &SockDiag, scene: &Scene<'_>) -> Result<Selection, Error> {
     let mut notes = Vec::new();
     let (wanted, found) = match scene.target {
@@ -51,7 +52,7 @@ fn listed(diag: &SockDiag, wanted: Wanted, notes: &mut Vec<String>) -> Result<(W
     Ok((wanted, found))
 }
 
-/// Puts them in order and leaves out what is too much.
+/// Sorts the sockets and drops those beyond the limit.
 fn most(mut found: Vec<Found>, wanted: &Wanted, notes: &mut Vec<String>) -> Vec<Found> {
     match wanted {
         Wanted::Sockets(own) => found.sort_by_key(|f| own.iter().position(|o| o.cookie == f.cookie())),
@@ -66,12 +67,12 @@ fn most(mut found: Vec<Found>, wanted: &Wanted, notes: &mut Vec<String>) -> Vec<
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Own {
-    /// SO_COOKIE.
+    /// SO_COOKIE of the socket.
     pub(crate) cookie: u64,
     pub(crate) port: u16,
 }
 
-/// In flow order; those of another family than the internet's are nowhere among what the kernel lists of this one.
+/// Returns the workload's internet sockets in flow order; the kernel's lists contain no sockets of other families.
 fn own_sockets(scene: &Scene<'_>) -> Result<Vec<Own>, Error> {
     scene.sockets.iter().filter_map(|(flow, socket)| own(*flow, socket).transpose()).collect()
 }

@@ -1,4 +1,4 @@
-//! Which process holds a socket: "socket:[INODE]" among its descriptors.
+//! Finds the process that holds a socket: "socket:[INODE]" among its descriptors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,20 +6,20 @@ use std::io::{self, ErrorKind};
 
 use crate::{Error, procfile};
 
-/// The processes that hold some sockets, as far as may be seen.
+/// The processes that hold some sockets, as far as they are visible.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     by_inode: BTreeMap<u32, u32>,
     sought: usize,
-    /// Processes whose descriptors may not be read.
+    /// The number of processes whose descriptors may not be read.
     refused: usize,
 }
 
 impl Owners {
-    /// Looks for the holders of these inodes in all of /proc, this process first. One pass, and an end to it as
+    /// Searches all of /proc for the holders of these inodes, this process first. It makes one pass, which ends as
     /// soon as all are found: a host with a thousand processes takes some ten milliseconds.
     pub(crate) fn find(inodes: impl IntoIterator<Item = u32>) -> Self {
-        // 0 is a socket that no process has any more.
+        // Inode 0 is a socket that no process holds any more.
         let mut left: BTreeSet<u32> = inodes.into_iter().filter(|inode| *inode != 0).collect();
         let mut owners = Owners { sought: left.len(), ..Owners::default() };
         for pid in std::iter::once(std::process::id()).chain(procfile::numbered("/proc").unwrap_or_default())
@@ -35,14 +35,15 @@ impl Owners {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => owners.refused += 1,
-                // It ended meanwhile.
+                // The process has just ended.
                 Err(_) => {}
             }
         }
         owners
     }
 
-    /// The process that holds it; `None` where that cannot be told. Where several do, as after fork(2), one of them.
+    /// Returns the process that holds the socket; `None` if it is unknown. If several hold it, as after fork(2), one
+    /// of them.
     pub(crate) fn of(&self, inode: u32) -> Option<u32> {
         self.by_inode.get(&inode).copied()
     }
@@ -51,7 +52,7 @@ impl Owners {
         self.by_inode.values().copied().collect()
     }
 
-    /// How many holders are not known, and why.
+    /// Returns how many holders are unknown, and why; `None` if all are known.
     pub(crate) fn missing(&self) -> Option<String> {
         let unknown = self.sought - self.by_inode.len();
         (unknown > 0).then(|| match self.refused {
@@ -63,13 +64,13 @@ impl Owners {
     }
 }
 
-/// Inodes of the sockets that a process holds.
+/// Returns the inodes of the sockets that a process holds.
 pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
     let mut held = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
         match entry.and_then(|entry| fs::read_link(entry.path())) {
             Ok(target) => held.extend(target.to_str().and_then(inode)),
-            // A descriptor that was closed meanwhile; the refusal would meet every other one too.
+            // The descriptor was just closed. A denied permission would affect all the others too.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
             Err(_) => {}
         }
@@ -77,18 +78,18 @@ pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
     Ok(held)
 }
 
-/// Of "socket:[4711]". sock_diag tells 32 bits of it.
+/// Parses "socket:[4711]". sock_diag returns only 32 bits of the number.
 fn inode(target: &str) -> Option<u32> {
     let number: u64 = target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
     Some(number as u32)
 }
 
-/// Inodes of the sockets that this process's descendants hold; those that end meanwhile are left out.
+/// Returns the inodes of the sockets that this process's descendants hold; those that have just ended are left out.
 pub(super) fn inodes_of_programs() -> BTreeSet<u32> {
     crate::cpu::descendants().into_iter().filter_map(|pid| inodes_of(pid).ok()).flatten().collect()
 }
 
-/// As [`inodes_of`], where the process is what was asked for.
+/// Returns the inodes of the sockets that the requested process holds, with errors that name it.
 pub(super) fn inodes_of_target(pid: u32) -> Result<BTreeSet<u32>, Error> {
     inodes_of(pid).map_err(|source| match source.kind() {
         ErrorKind::NotFound => Error::Gone {

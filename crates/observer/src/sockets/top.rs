@@ -1,4 +1,4 @@
-//! The sockets that move most.
+//! Selects the most active sockets.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use super::found::{Found, list};
 use super::wanted::Wanted;
 use crate::Error;
 
-/// Time between the two looks: long enough that a flow in pauses is not missed.
+/// The time between the two readings: long enough not to miss a flow with pauses.
 pub(super) const BETWEEN: Duration = Duration::from_millis(100);
 const MOST: usize = 8;
 
-/// What moved between two looks; connections before datagrams, whose bytes nobody counts.
+/// The activity between two readings. Connections rank before datagrams, for which the kernel counts no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Activity {
     /// Bytes of a TCP connection.
@@ -25,7 +25,7 @@ struct Activity {
     waiting: u64,
 }
 
-/// The up to eight that moved most, and how to find them again.
+/// Returns the most active sockets, up to eight, and the rule that identifies them later.
 pub(super) fn most_active(diag: &SockDiag, notes: &mut Vec<String>) -> Result<(Wanted, Vec<Found>), Error> {
     let before = list(diag, &[Ports::default()], notes)?;
     std::thread::sleep(BETWEEN);
@@ -34,7 +34,7 @@ pub(super) fn most_active(diag: &SockDiag, notes: &mut Vec<String>) -> Result<(W
     Ok((Wanted::Sockets(found.iter().map(own).collect()), found))
 }
 
-/// A socket that came in between counts from nothing.
+/// Sorts sockets by activity; one that appeared between the readings counts from zero.
 fn ranked(before: &[Found], after: Vec<Found>) -> Vec<Found> {
     let before: BTreeMap<u64, &Found> = before.iter().map(|f| (f.cookie(), f)).collect();
     let mut ranked: Vec<(Activity, Found)> = after

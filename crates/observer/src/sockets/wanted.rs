@@ -1,4 +1,4 @@
-//! How a target's sockets are told from all others.
+//! The rules that identify a target's sockets among all others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,26 +14,26 @@ use super::owners::{inodes_of_programs, inodes_of_target};
 use crate::Error;
 use crate::host::namespace::is_first;
 
-/// With more ports than these, one walk over all sockets is cheaper than one for each.
+/// With more ports than this, one walk over all sockets is cheaper than one for each port.
 const FEW_PORTS: usize = 8;
 
 #[derive(Debug)]
 pub(crate) enum Wanted {
-    /// These very sockets; others never come.
+    /// Exactly these sockets; no others can join.
     Sockets(Vec<Own>),
-    /// Either end is this address.
+    /// Sockets with this address at either end.
     Address {
-        /// The address; port 0 and an unspecified address are any.
+        /// The address; port 0 and an unspecified address match any.
         at: SocketAddr,
-        /// It is this host's own, so that a socket bound to no address may be meant.
+        /// True if the address is this host's own, so that a socket bound to no address may match.
         own: bool,
     },
     Process {
         pid: u32,
-        /// What it held when it was last looked at.
+        /// The sockets that it held at the last refresh.
         inodes: BTreeSet<u32>,
     },
-    /// What this process's descendants held when they were last looked at.
+    /// The sockets that this process's descendants held at the last refresh.
     Programs(BTreeSet<u32>),
 }
 
@@ -46,27 +46,27 @@ impl Wanted {
 
     pub(super) fn process(pid: u32) -> Result<Self, Error> {
         let inodes = inodes_of_target(pid)?;
-        // Lists are of this thread's network namespace: elsewhere no inode would ever match.
+        // sock_diag lists this thread's network namespace, so that no inode of another namespace would ever match.
         match (namespace("thread-self"), namespace(&pid.to_string())) {
             (Some(here), Some(there)) if here != there => Err(elsewhere(pid, &there)),
             _ => Ok(Wanted::Process { pid, inodes }),
         }
     }
 
-    /// Of the programs that this process has started.
+    /// Selects the sockets of the programs that this process has started.
     pub(super) fn programs() -> Self {
         Wanted::Programs(inodes_of_programs())
     }
 
-    /// Whether sockets may join that were not there before.
+    /// Returns true if new sockets may join.
     pub(crate) fn may_grow(&self) -> bool {
         !matches!(self, Wanted::Sockets(_))
     }
 
-    /// Looks again at what changes by itself.
+    /// Updates what changes by itself.
     pub(crate) fn refresh(&mut self) {
         match self {
-            // A process that ended keeps what it had: its sockets go of themselves.
+            // A process that ended keeps its last set, because its sockets disappear by themselves.
             Wanted::Process { pid, inodes } => {
                 *inodes = inodes_of_target(*pid).unwrap_or_else(|_| std::mem::take(inodes));
             }
@@ -75,17 +75,17 @@ impl Wanted {
         }
     }
 
-    /// The sockets that are there now, listeners aside.
+    /// Returns the sockets that exist now, without listeners.
     pub(crate) fn list(&self, diag: &SockDiag, notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
         let mut found = list(diag, &self.ports(), notes)?;
         found.retain(|found| self.is_one(found));
-        // Both ends may be what was asked for.
+        // Both ends may match.
         found.sort_by_key(Found::cookie);
         found.dedup_by_key(|f| f.cookie());
         Ok(found)
     }
 
-    /// What the kernel can leave out of its lists.
+    /// Returns the ports to which the kernel can restrict its lists.
     fn ports(&self) -> Vec<Ports> {
         match self {
             Wanted::Address { at, .. } if at.port() != 0 => {
@@ -113,14 +113,14 @@ impl Wanted {
         }
     }
 
-    /// The listeners that are meant whatever flows there are.
+    /// Returns the listeners that match without regard to the flows.
     pub(crate) fn listeners(&self, diag: &SockDiag) -> Result<Vec<InetSocket>, Error> {
         let mut all = diag.list(SocketKind::TcpListener, Ports::default())?;
         all.retain(|listener| self.is_listener(listener, &BTreeSet::new()));
         Ok(all)
     }
 
-    /// Whether a listener is meant whatever flows there are.
+    /// Returns true if a listener matches without regard to the flows.
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             Wanted::Sockets(_) => own_inodes.contains(&listener.inode),
@@ -133,12 +133,12 @@ impl Wanted {
     }
 }
 
-/// What the kernel calls the network namespace of a process: "net:[4026531833]".
+/// Returns the kernel's name of a process's network namespace: "net:[4026531833]".
 fn namespace(of: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{of}/ns/net")).ok()
 }
 
-/// The error for a process of another namespace, with the command that watches it there.
+/// Returns the error for a process of another namespace, with the command that watches it there.
 fn elsewhere(pid: u32, there: &Path) -> Error {
     let (namespace, command) = match name_of(pid) {
         Some(name) => (
@@ -159,10 +159,10 @@ fn elsewhere(pid: u32, there: &Path) -> Error {
     Error::Elsewhere { pid, namespace, command }
 }
 
-/// Where `ip netns` keeps the names of namespaces.
+/// The folder in which `ip netns` keeps the names of namespaces.
 const NAMES: &str = "/run/netns";
 
-/// The name of a process's network namespace, where it has one.
+/// Returns the name of a process's network namespace, if it has one.
 fn name_of(pid: u32) -> Option<String> {
     let id = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
     let own = id(Path::new(&format!("/proc/{pid}/ns/net")))?;
@@ -171,21 +171,21 @@ fn name_of(pid: u32) -> Option<String> {
     entry.file_name().into_string().ok()
 }
 
-/// Whether `end` is `at`, where port 0 and an unspecified address are any.
+/// Returns true if `end` matches `at`, in which port 0 and an unspecified address match any.
 fn meets(at: SocketAddr, end: SocketAddr) -> bool {
     let port = at.port() == 0 || at.port() == end.port();
-    // With neither everything would be meant, the missing peers of unconnected sockets included.
+    // If both were unspecified everything would match, including the missing peers of unconnected sockets.
     let ip = if at.ip().is_unspecified() { at.port() != 0 } else { at.ip() == end.ip() };
     port && ip
 }
 
-/// Whether a socket bound to `local`, without an address of its own, gets what is sent to `at`.
+/// Returns true if a socket that is bound to `local` receives what is sent to `at`, on the same port.
 fn takes(at: SocketAddr, local: SocketAddr) -> bool {
     at.port() != 0 && at.port() == local.port() && covers(local.ip(), at.ip())
 }
 
-/// Whether a socket bound to `bound` gets what is sent to `address`. One bound to `::` gets IPv4 as well,
-/// unless it was told not to, which is not asked here.
+/// Returns true if a socket bound to `bound` receives what is sent to `address`. One bound to `::` also receives
+/// IPv4, unless IPV6_V6ONLY is set, which is not checked.
 pub(crate) fn covers(bound: IpAddr, address: IpAddr) -> bool {
     bound == address || (bound.is_unspecified() && (bound.is_ipv6() || address.is_ipv4()))
 }
@@ -198,11 +198,11 @@ mod tests {
     fn an_end_is_met_by_port_and_address_or_takes_what_is_sent_to_its_port() {
         for (at, end, met, taken) in [
             ("10.0.0.1:80", "10.0.0.1:80", true, true),
-            ("10.0.0.1:0", "10.0.0.1:1234", true, false), // port 0 is any
-            ("0.0.0.0:80", "[fd00::1]:80", true, false),  // no address is any
+            ("10.0.0.1:0", "10.0.0.1:1234", true, false), // port 0 matches any
+            ("0.0.0.0:80", "[fd00::1]:80", true, false),  // an unspecified address matches any
             ("10.0.0.1:80", "10.0.0.1:81", false, false),
             ("10.0.0.1:80", "10.0.0.2:80", false, false),
-            ("0.0.0.0:0", "0.0.0.0:0", false, false), // nothing is not everything
+            ("0.0.0.0:0", "0.0.0.0:0", false, false), // both unspecified match nothing
             ("10.0.0.1:53", "0.0.0.0:53", false, true),
             ("10.0.0.1:53", "[::]:53", false, true),
             ("[fd00::1]:53", "0.0.0.0:53", false, false),

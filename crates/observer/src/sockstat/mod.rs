@@ -1,7 +1,7 @@
-//! /proc/net/sockstat and sockstat6: the kernel's own account of sockets and of the memory that they hold.
+//! The kernel's counts of sockets and of the memory that they hold, from /proc/net/sockstat and sockstat6.
 //!
 //! `inuse` counts sockets of this network namespace; `orphan`, `tw`, `alloc` and `mem` (pages) are the machine's, as
-//! `sockstat_seq_show` in net/ipv4/proc.c prints them. What bounds `mem` is net.ipv4.tcp_mem and udp_mem.
+//! `sockstat_seq_show` in net/ipv4/proc.c prints them. net.ipv4.tcp_mem and udp_mem limit `mem`.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use crate::{Error, Observer, Runs, procfile};
 
 const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
 
-/// Counts by protocol and name, "TCP mem", "TCP6 inuse".
+/// Counts by protocol and name: "TCP mem", "TCP6 inuse".
 type Counts = BTreeMap<String, u64>;
 
-/// What was read when the window opened, and the most of each count until it closed.
+/// The counts when the window opened, and the maximum of each until it closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SockStat {
-    /// When the window opened.
+    /// The counts when the window opened.
     opened: Counts,
-    /// The most of each until it closed.
+    /// The maximum of each count until it closed.
     most: Counts,
-    /// Size of a page: "mem" counts pages.
+    /// Bytes of a page: "mem" counts pages.
     page_bytes: Bytes,
 }
 
@@ -82,14 +82,14 @@ impl OpenWindow for SockStat {
     }
 }
 
-/// Both families; a host without IPv6 has no second file.
+/// Reads the counts of both families; a host without IPv6 has no second file.
 fn read() -> Result<Counts, Error> {
     let mut counts = parse(&procfile::read(PATHS[0])?);
     counts.extend(procfile::read(PATHS[1]).map(|text| parse(&text)).unwrap_or_default());
     Ok(counts)
 }
 
-/// "TCP: inuse 5 mem 1" as "TCP inuse" and "TCP mem".
+/// Parses "TCP: inuse 5 mem 1" as "TCP inuse" and "TCP mem".
 fn parse(text: &str) -> Counts {
     let of_line = |line: &str| {
         let (protocol, counts) = line.split_once(':')?;

@@ -1,9 +1,9 @@
-//! /proc/net/softnet_stat: how the kernel's receive loop fares, over all cores.
+//! The work of the kernel's receive loop, over all cores, from /proc/net/softnet_stat.
 //!
-//! Columns as `softnet_seq_show` in net/core/net-procfs.c prints them, in hexadecimal: 0 processed,
-//! 1 dropped (backlog full: net.core.netdev_max_backlog), 2 time_squeeze (work left when the budget of
-//! net.core.netdev_budget or netdev_budget_usecs ran out), 9 received_rps, 10 flow_limit, 11 backlog
-//! length now, 12 the core (since Linux 5.10).
+//! The columns are as `softnet_seq_show` in net/core/net-procfs.c prints them, in hexadecimal: 0 processed, 1 dropped
+//! (backlog full: net.core.netdev_max_backlog), 2 time_squeeze (work left when the budget of net.core.netdev_budget
+//! or netdev_budget_usecs ran out), 9 received_rps, 10 flow_limit, 11 the current backlog length, 12 the core (since
+//! Linux 5.10).
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::{Error, Observer, Runs, procfile};
 
 const PATH: &str = "/proc/net/softnet_stat";
 
-/// Counters that are differences: column and name.
+/// The columns that are counters, with their names.
 const COUNTERS: [(usize, &str); 5] =
     [(0, "processed"), (1, "dropped"), (2, "time_squeeze"), (9, "received_rps"), (10, "flow_limit")];
-/// Packets waiting, a level.
+/// The column of waiting packets, which is a level.
 const BACKLOG: usize = 11;
 const CORE: usize = 12;
 
@@ -52,7 +52,8 @@ fn tell(before: &Cores, after: &Cores, seen: &mut Observations) {
     seen.put(SoftnetCounts(counters));
 }
 
-/// Packets that changed cores are worked on at nobody's cost: see the cpu observer.
+/// Returns a note if packets changed cores: that work is charged to no thread of the workload, as the cpu observer
+/// explains.
 fn steered(counters: &BTreeMap<String, u64>) -> Option<String> {
     let woken = counters.get("received_rps").copied().filter(|woken| *woken > 0)?;
     Some(format!(
@@ -71,13 +72,13 @@ fn parse(text: &str) -> Result<Cores, Error> {
         if columns.len() < 3 {
             return Err(Error::shape(PATH, format!("line {} has {} columns", row + 1, columns.len())));
         }
-        // Older kernels do not number the lines; there every line is an online core, in order.
+        // Older kernels do not number the lines: there every line is an online core, in order.
         cores.insert(columns.get(CORE).copied().unwrap_or(row), columns);
     }
     Ok(cores)
 }
 
-/// The counters are 32 bits wide and wrap.
+/// Returns the counters' growth; they are 32 bits wide and wrap.
 fn moved(before: &Cores, after: &Cores) -> BTreeMap<String, u64> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
     for (core, columns) in after {

@@ -1,5 +1,5 @@
-//! TCP_INFO of the workload's own sockets: round trips, windows, and what held each flow back (tcp(7);
-//! the "chronographs" busy, rwnd-limited and sndbuf-limited since Linux 4.10).
+//! TCP_INFO of the workload's own sockets: RTTs, windows, and what limited each flow (tcp(7); the "chronographs"
+//! busy, rwnd-limited and sndbuf-limited exist since Linux 4.10).
 
 pub(crate) mod raw;
 
@@ -17,7 +17,7 @@ use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, Runs, Scene};
 use raw::TcpInfo as Raw;
 
-/// A figure of the last sample of each flow that sent from here.
+/// Returns a figure of the last samples of the flows that sent from this end; `None` if none did.
 fn of_senders<A>(samples: &[TcpSample], figure: impl Fn(&[&TcpSample]) -> A) -> Option<A> {
     let last: BTreeMap<u32, &TcpSample> = samples.iter().map(|sample| (sample.flow, sample)).collect();
     let senders: Vec<&TcpSample> = last.into_values().filter(|flow| flow.busy_ns > Nanos(0)).collect();
@@ -62,7 +62,8 @@ pub(crate) static TCP_INFO: Observer = Observer {
     watch: |_| windows(TcpWindow::open),
 };
 
-/// What TCP says now of these sockets together; `None` where none of them has sent anything, or is TCP's.
+/// Returns the current TCP_INFO of these sockets, combined; `None` if none of them is a TCP socket that has sent
+/// anything.
 pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
     let tcp = sockets.iter().map(AsFd::as_fd).filter(|socket| raw::is_tcp(*socket));
     let senders: Vec<Raw> =
@@ -81,7 +82,7 @@ pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
 struct TcpWindow {
     sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
-    /// Fewest bytes that the kernel filled, where it filled fewer than all.
+    /// The fewest bytes that the kernel filled, if it filled fewer than all.
     short: Option<usize>,
 }
 
@@ -112,7 +113,7 @@ impl OpenWindow for TcpWindow {
     }
 
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
-        // A socket that is closed still tells; one that does not costs its name only.
+        // A closed socket still returns its congestion control; if one does not, only that name is missing.
         let controls = self.sockets.iter().filter_map(|(_, socket)| tcp_congestion(socket).ok());
         seen.put(Controls(controls.collect()));
         seen.put(self.samples);
@@ -124,14 +125,14 @@ impl OpenWindow for TcpWindow {
     }
 }
 
-/// Whether so many bytes of TCP_INFO hold the own receive window.
+/// Returns true if this many bytes of TCP_INFO include the own receive window.
 fn tells_receive_window(filled: usize) -> bool {
     filled >= offset_of!(Raw, rehash)
 }
 
 fn sample(flow: u32, at: Nanos, info: &Raw, filled: usize) -> TcpSample {
     let micros = |us: u64| Nanos(us.saturating_mul(1000));
-    // The kernel's word for "no round trip measured yet".
+    // u32::MAX is the kernel's value for "no round trip measured yet".
     let min_rtt = Some(info.min_rtt_us).filter(|us| !matches!(*us, 0 | u32::MAX));
     TcpSample {
         flow,

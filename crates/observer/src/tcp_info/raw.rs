@@ -1,11 +1,11 @@
-//! `struct tcp_info` of include/uapi/linux/tcp.h, as far as it is used or lies before what is used.
+//! `struct tcp_info` of include/uapi/linux/tcp.h, up to the last field that is used.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The kernel's answer. A kernel that knows fewer fields fills fewer and says so by the length; one that
-/// knows more stops at the length asked for. Fields only ever came at the end, so the layout of Linux 6.18
-/// reads every older kernel's answer too.
+/// The kernel's answer. A kernel that knows fewer fields fills fewer and reports their length; one that knows more
+/// stops at the requested length. Fields were only ever added at the end, so the layout of Linux 6.18 also fits every
+/// older kernel's answer.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TcpInfo {
@@ -15,9 +15,9 @@ pub(crate) struct TcpInfo {
     pub(crate) probes: u8,
     pub(crate) backoff: u8,
     pub(crate) options: u8,
-    /// snd_wscale:4, rcv_wscale:4.
+    /// Bit fields: snd_wscale:4, rcv_wscale:4.
     pub(crate) wscale: u8,
-    /// delivery_rate_app_limited:1, fastopen_client_fail:2.
+    /// Bit fields: delivery_rate_app_limited:1, fastopen_client_fail:2.
     pub(crate) flags: u8,
     pub(crate) rto_us: u32,
     pub(crate) ato_us: u32,
@@ -65,19 +65,19 @@ pub(crate) struct TcpInfo {
     pub(crate) dsack_dups: u32,
     pub(crate) reord_seen: u32,
     pub(crate) rcv_ooopack: u32,
-    /// Linux 5.4 with the peer's window, bytes.
+    /// Since Linux 5.4: the peer's window, bytes.
     pub(crate) snd_wnd: u32,
-    /// Linux 6.2.
+    /// Since Linux 6.2: the own receive window, bytes.
     pub(crate) rcv_wnd: u32,
     pub(crate) rehash: u32,
-    /// Linux 6.7.
+    /// Since Linux 6.7.
     pub(crate) total_rto: u16,
     pub(crate) total_rto_recoveries: u16,
     pub(crate) total_rto_time_ms: u32,
 }
 
 impl TcpInfo {
-    /// From the bytes that came over netlink. What lies beyond their end is zero: the kernel does not have it.
+    /// Converts the bytes that came over netlink. Fields beyond their end, which the kernel does not have, are zero.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut info = TcpInfo::default();
         let length = bytes.len().min(size_of::<TcpInfo>());
@@ -88,7 +88,7 @@ impl TcpInfo {
     }
 }
 
-/// Whether the socket is one of TCP, Multipath TCP's included, which tells of its first subflow.
+/// Returns true if the socket is a TCP socket, or one of Multipath TCP, which reports its first subflow.
 pub(super) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
     let protocol = rustix::net::sockopt::socket_protocol(socket).ok().flatten();
     protocol.is_some_and(|protocol| {
@@ -96,12 +96,12 @@ pub(super) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
     })
 }
 
-/// Asks for it; also how many bytes of it the kernel filled.
+/// Reads TCP_INFO of a socket; also returns how many bytes of it the kernel filled.
 pub(crate) fn get(socket: BorrowedFd<'_>) -> io::Result<(TcpInfo, usize)> {
     let mut info = TcpInfo::default();
     let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `info`, a plain struct of integers in which any
-    // bytes are valid; both outlive the call.
+    // SAFETY: the kernel writes at most `length` bytes to `info`, a plain struct of integers in which any bytes are
+    // valid; both outlive the call.
     let answer = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    /// Offsets as include/uapi/linux/tcp.h of Linux 6.18 gives them on every 64-bit machine.
+    /// The offsets are those of include/uapi/linux/tcp.h of Linux 6.18 on every 64-bit machine.
     #[test]
     fn the_layout_is_the_kernels() {
         assert_eq!(offset_of!(TcpInfo, rto_us), 8);

@@ -1,5 +1,5 @@
-//! Quotas: `cpu.stat` of this process's control groups (cgroups(7); Documentation/admin-guide/cgroup-v2.rst;
-//! Documentation/scheduler/sched-bwc.rst).
+//! Processor quotas: `cpu.stat` of this process's control groups (cgroups(7);
+//! Documentation/admin-guide/cgroup-v2.rst; Documentation/scheduler/sched-bwc.rst).
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,9 @@ use landspeed_units::Nanos;
 
 use crate::procfile;
 
-/// The files of this process's group and of those around it, in the hierarchy that has the processor controller. An agent
-/// that entered a network namespace has a /sys of its own, which shows no groups: then as its parent sees them.
+/// Returns the files of this process's group and of the groups around it, in the hierarchy with the cpu controller.
+/// An agent that entered a network namespace has its own /sys, which shows no groups; the files are then found by the
+/// parent's mounts.
 pub(super) fn find() -> Vec<PathBuf> {
     let own = visible("/proc/self/mountinfo", Path::new("/"));
     if !own.is_empty() {
@@ -18,16 +19,16 @@ pub(super) fn find() -> Vec<PathBuf> {
     visible(&format!("{parent}/mountinfo"), Path::new(&format!("{parent}/root")))
 }
 
-/// Those that a process with these `mounts` sees below its `root`.
+/// Returns the files that a process with these `mounts` sees below its `root`.
 fn visible(mounts: &str, root: &Path) -> Vec<PathBuf> {
     let read = |path| procfile::read(path).unwrap_or_default();
     let folders = folders(&read("/proc/self/cgroup"), &read(mounts)).into_iter();
     let files = folders.map(|folder| root.join(folder.strip_prefix("/").unwrap_or(&folder)).join("cpu.stat"));
-    // A group without the controller, and the root of version 2, count nothing.
+    // A group without the controller, and the root of version 2, have no such count.
     files.filter(|file| self::read(file).is_some()).collect()
 }
 
-/// The time for which a group was held back so far, summed over its processors.
+/// Returns the time for which a group was throttled so far, summed over its processors.
 pub(super) fn read(file: &Path) -> Option<Nanos> {
     throttled(&procfile::word(file)?)
 }
@@ -40,8 +41,8 @@ fn throttled(text: &str) -> Option<Nanos> {
     })
 }
 
-/// The group's folder and those above it, up to where its hierarchy is mounted. `groups` is /proc/self/cgroup, `mounts`
-/// /proc/self/mountinfo.
+/// Returns the group's folder and those above it, up to the mount point of its hierarchy. `groups` is
+/// /proc/self/cgroup, `mounts` is /proc/self/mountinfo.
 fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let groups = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -57,7 +58,7 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The folders of the group `own` in the first mount that shows it.
+/// Returns the folders of the group `own` in the first mount that shows it.
 fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
@@ -69,7 +70,7 @@ fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
         };
         let mut fields = mount.split(' ').skip(3);
         let (root, point) = (fields.next()?, Path::new(fields.next()?));
-        // A mount of a part of the hierarchy shows only what lies below its root.
+        // A mount of a part of the hierarchy shows only what is below its root.
         let below = Path::new(own).strip_prefix(root).ok()?;
         let climbs = below.components().any(|part| part.as_os_str() == "..");
         (fits && !climbs).then(|| {
@@ -123,7 +124,7 @@ mod tests {
         assert!(shown("0::/docker/beside", mounts).is_empty());
     }
 
-    /// As Linux 6.18 (version 1) and 6.1 (version 2) print it.
+    /// The text is as Linux 6.18 (version 1) and 6.1 (version 2) print it.
     #[test]
     fn both_versions_tell_the_time() {
         let old = "nr_periods 41\nnr_throttled 17\nthrottled_time 1650000123\nnr_bursts 0\nburst_time 0";

@@ -1,6 +1,6 @@
-//! Time for which a processor quota or heat held this host's processors back.
+//! The time for which a processor quota or heat throttled this host's processors.
 //!
-//! | what | from | step |
+//! | what | source | resolution |
 //! |---|---|---|
 //! | quota | `cpu.stat` of this process's control groups: `throttled_usec` (version 2), `throttled_time` (version 1) | added when a group may run again |
 //! | heat | `thermal_throttle/*_throttle_total_time_ms` of each processor (Intel, Linux 5.7) | 1 ms |
@@ -64,7 +64,7 @@ fn read(groups: &[PathBuf], heat: &[PathBuf]) -> Reading {
     Reading { at: clock::now(), groups: of(groups, groups::read), heat: of(heat, too_hot) }
 }
 
-/// `thermal_throttle` of each processor (Documentation/ABI/testing/sysfs-devices-system-cpu).
+/// Returns the counters in `thermal_throttle` of each processor (Documentation/ABI/testing/sysfs-devices-system-cpu).
 fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(processors).into_iter().flatten().flatten().map(|entry| entry.path());
     let files = folders.flat_map(|folder| {
@@ -73,13 +73,13 @@ fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.exists()).collect()
 }
 
-/// The time for which it was too hot so far.
+/// Returns the time for which the processor was too hot so far.
 fn too_hot(file: &Path) -> Option<Nanos> {
     let ms: u64 = procfile::word(file)?.parse().ok()?;
     Some(Nanos(ms.saturating_mul(1_000_000)))
 }
 
-/// The longest time that any of the counters grew by.
+/// Returns the largest growth of any of the counters.
 fn most(before: &[Nanos], after: &[Nanos]) -> Nanos {
     before.iter().zip(after).map(|(then, now)| now.saturating_sub(*then)).max().unwrap_or_default()
 }

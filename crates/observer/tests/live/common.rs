@@ -6,8 +6,8 @@ use landspeed_netlink::{LinkChange, Rtnl, in_throwaway};
 use landspeed_observer::{Scene, Watch, observer};
 use landspeed_record::{Observations, WatchTarget};
 
-/// Runs `test` on a thread of its own in a new, unnamed network namespace with loopback up, which the kernel removes
-/// with the thread, however it ends. Prints why and returns where this process may not make one.
+/// Runs `test` on a new thread in a new, unnamed network namespace with loopback up; the kernel removes the namespace
+/// when the thread ends. If this process may not make one, it prints why and returns.
 pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
     let outcome = in_throwaway(|| {
         Rtnl::open().unwrap().set_link("lo", LinkChange::Up(true)).unwrap();
@@ -16,7 +16,7 @@ pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
     outcome.unwrap_or_else(|error| println!("SKIP: needs root: {error}"));
 }
 
-/// A window of one row of the table.
+/// A window of one observer of the table.
 pub(crate) struct Window(Box<dyn Watch>);
 
 impl Window {
@@ -26,7 +26,7 @@ impl Window {
         Window(watch)
     }
 
-    /// Of somebody else's flows.
+    /// Opens a window over flows of other programs.
     pub(crate) fn on(row: &str, target: WatchTarget) -> Self {
         Self::open(row, "lo", &Scene { target, ..Scene::default() })
     }
@@ -42,7 +42,7 @@ impl Window {
     }
 }
 
-/// Repeats `look` until it is content; fails after ten seconds. For what the kernel does at a time of its own.
+/// Repeats `look` until it returns true, for events whose time the kernel chooses; fails after ten seconds.
 pub(crate) fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !look() {
@@ -51,7 +51,7 @@ pub(crate) fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the child is `cat` and sleeps, which is once it reads: before that its descriptors are the parent's.
+/// Waits until the child is `cat` and sleeps, as it does once it reads: before that its descriptors are the parent's.
 pub(crate) fn reads(child: &std::process::Child) {
     let pid = child.id();
     eventually("cat reads", || {

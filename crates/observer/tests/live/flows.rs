@@ -1,4 +1,4 @@
-//! What the rows that look at flows see of faults that are really there, over loopback in namespaces of their own.
+//! Tests what the observers of flows report about real faults, over loopback in separate namespaces.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -26,7 +26,7 @@ fn flow_at(seen: &Observations, local: SocketAddr) -> &FlowWatch {
     found.unwrap_or_else(|| panic!("{local} in {:?}, {:?}", seen.get::<Vec<FlowWatch>>(), seen.unseen))
 }
 
-/// Writes until the kernel takes no more.
+/// Writes until the kernel accepts no more.
 fn fill(stream: &mut TcpStream) -> u64 {
     stream.set_nonblocking(true).unwrap();
     let mut written = 0;
@@ -46,7 +46,7 @@ fn a_reader_that_does_not_read_shows_at_both_ends() {
         let (near, far) = (client.local_addr().unwrap(), server.local_addr().unwrap());
         let mut window = Window::on("flows", WatchTarget::Flow { at: far });
         let written = fill(&mut client);
-        // What was sent arrives at a time of the kernel's choosing.
+        // The kernel chooses when the sent data arrives.
         eventually("data arrives", || rustix::io::ioctl_fionread(&server).unwrap() > 32 * 1024);
         window.sample();
         let seen = window.close();
@@ -104,9 +104,9 @@ fn a_backlog_that_overflows_shows_at_the_listener() {
         let at = TcpListener::from(listener.try_clone().unwrap()).local_addr().unwrap();
 
         let mut window = Window::on("flows", WatchTarget::Flow { at });
-        // A backlog of one holds two: the kernel compares with "greater".
+        // A backlog of one holds two connections: the kernel compares with "greater".
         let waiting: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
-        // Some may believe that they are connected, where the kernel drops only the handshake's last packet.
+        // Some clients may believe that they are connected, where the kernel drops only the handshake's last packet.
         let more: Vec<_> =
             (0..3).map(|_| TcpStream::connect_timeout(&at, Duration::from_millis(20))).collect();
         window.sample();
@@ -119,7 +119,7 @@ fn a_backlog_that_overflows_shows_at_the_listener() {
     });
 }
 
-/// Datagrams that the socket on this port dropped, by the last column of the kernel's own table.
+/// Returns how many datagrams the socket on this port dropped, by the last column of the kernel's own table.
 fn dropped(port: u16) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
     let line = table.lines().find(|line| line.contains(&format!(":{port:04X} 00000000:0000 ")));
@@ -234,7 +234,7 @@ fn a_process_is_watched_by_its_id() {
         assert!(!process.allowed_cores.is_empty());
         let waited: u32 = process.waiting_in.values().sum();
         assert!(waited >= 20, "{process:?}");
-        // It sleeps in the kernel's function for a socket's data, whatever that is called in this version.
+        // It sleeps in the kernel's function that waits for a socket's data, whose name depends on the version.
         assert!(process.waiting_in.keys().any(|place| place.contains("wait")), "{process:?}");
     });
 }

@@ -1,5 +1,5 @@
-//! The rows that look at what is there, whoever made it: against real sockets and queues in network namespaces that
-//! vanish with their thread.
+//! Tests of the observers that watch existing flows and queues of any program, with real sockets and qdiscs in
+//! network namespaces that end with their thread.
 
 mod common;
 mod flows;

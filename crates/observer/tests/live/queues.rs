@@ -1,4 +1,4 @@
-//! Queueing disciplines that really drop.
+//! Qdiscs that really drop.
 
 use std::net::UdpSocket;
 
@@ -10,7 +10,7 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes};
 
-/// Runs `tc` or `ip` in this thread's namespace; whether it did as asked. Not every kernel has every qdisc.
+/// Runs `tc` or `ip` in this thread's namespace; returns true if it succeeded. Not every kernel has every qdisc.
 fn run(command: &str) -> bool {
     let mut words = command.split(' ');
     let output = std::process::Command::new(words.next().unwrap()).args(words).output();
@@ -22,8 +22,8 @@ fn run(command: &str) -> bool {
     false
 }
 
-/// t-d 198.18.0.1/24 ---- t-e: a link whose other end drops what comes, since it is for nobody; whether this
-/// machine has such.
+/// Makes t-d 198.18.0.1/24 ---- t-e: a link whose other end drops what arrives, since it is addressed to no host.
+/// Returns true if this machine can make one.
 fn swallowing_link() -> bool {
     let rtnl = Rtnl::open().unwrap();
     let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
@@ -40,7 +40,7 @@ fn swallowing_link() -> bool {
     run("ip neigh add 198.18.0.2 lladdr 02:00:00:00:00:02 dev t-d nud permanent")
 }
 
-/// 100 datagrams of 1 KiB to nobody, 107,000 bytes with their headers.
+/// Sends 100 datagrams of 1 KiB to no host, 107,000 bytes with their headers.
 fn send() -> UdpSocket {
     let socket = UdpSocket::bind("198.18.0.1:0").unwrap();
     socket.connect("198.18.0.2:9").unwrap();
@@ -85,7 +85,7 @@ fn a_class_has_its_own_counters_and_its_ceiling() {
         if !swallowing_link() || !htb.iter().all(|command| run(command)) {
             return;
         }
-        // Live traffic: all links are looked at.
+        // For live traffic all links are read.
         let window = Window::on("qdisc", WatchTarget::Top);
         let _socket = send();
         let seen = window.close().get::<Vec<QdiscWatch>>().clone();

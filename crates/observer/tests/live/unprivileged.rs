@@ -1,4 +1,4 @@
-//! What is seen without root: the own sockets whole, strangers' without their process, and that is said.
+//! Tests what is reported without root: the own sockets fully, other users' without their process, with a note.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use super::common::{Window, in_new_namespace, reads};
 use landspeed_record::{FlowWatch, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-/// Takes all capabilities from the calling thread, which is what makes root of it.
+/// Removes all capabilities from the calling thread, and with them root's privileges.
 fn drop_capabilities() {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -37,7 +37,7 @@ impl Stranger {
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        // Without capabilities a process of the same user may still be ended.
+        // A process of the same user may be killed even without capabilities.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -81,7 +81,7 @@ fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
         let error = opened.unwrap_err().to_string();
         assert!(error.contains(&format!("process {pid} belongs to another user: only root may")), "{error}");
 
-        // What it does is no secret, but for where it sleeps.
+        // Its state is public, except for where it sleeps.
         let mut window = Window::on("processes", WatchTarget::Pid { pid });
         window.sample();
         let seen = window.close();

@@ -1,5 +1,5 @@
-//! What watching costs: bytes per second of processor time with an observer over without, interleaved.
-//! Benches, run by hand on a machine that does nothing else:
+//! The cost of watching: bytes per second of processor time with an observer relative to without, interleaved. These
+//! are benches, run by hand on an otherwise idle machine:
 //!
 //! ```text
 //! make bench-watching
@@ -16,9 +16,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{Lab, Transfer};
 
-/// So many that an interval of two percent either way can be hoped for on a shared machine.
+/// Enough blocks that an interval of two percent either way is likely on a shared machine.
 const BLOCKS: usize = 40;
-/// Of the order of what `explain` watches for (10 s): opening a window costs once, however long it is.
+/// The length of a trial. It is of the order of the 10 s that `explain` watches for, because opening a window costs
+/// the same however long it is.
 const TRIAL: Duration = Duration::from_secs(4);
 
 #[test]
@@ -30,7 +31,7 @@ fn tracing_costs_next_to_nothing() {
 #[test]
 #[ignore = "a bench of twenty minutes: says what sampling costs on this machine"]
 fn sampling_costs_little() {
-    // Everybody's samples, since nobody here knows the transfer's threads.
+    // All samples of the machine, since the ids of the transfer's threads are unknown here.
     with_and_without("cost", WatchTarget::Top);
 }
 
@@ -56,7 +57,7 @@ fn with_and_without(name: &str, target: WatchTarget) {
     }
 }
 
-/// The log ratios of the ABBA blocks, and for what share of each watched trial programs were attached.
+/// The log ratios of the ABBA blocks, and the share of each watched trial during which programs were attached.
 #[derive(Default)]
 struct Compared {
     cost: Vec<f64>,
@@ -88,8 +89,8 @@ fn compare(lab: &Lab, name: &str, target: WatchTarget) -> Compared {
     compared
 }
 
-/// Bytes per second of processor time, and per second, while the window was open: what follows when it closes
-/// (looking symbols up) is not the flow's.
+/// Returns bytes per second of processor time, and per second, while the window was open. Work after it closes
+/// (looking up symbols) is not the flow's.
 fn trial(
     transfer: &Transfer,
     watches: &mut [Box<dyn Watch>],
@@ -120,13 +121,14 @@ fn trial(
     (bytes as f64 / spent, bytes as f64 / time.as_secs_f64())
 }
 
-/// Of all threads of this process, the observers' included; on veth softirqs run in them, or in ksoftirqd.
+/// Returns the processor time of all threads of this process, the observers' included; on veth, softirqs run in them
+/// or in ksoftirqd.
 fn processor_time() -> Duration {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).expect("below a second"))
 }
 
-/// Keeps the calling thread on one processor: both ends on one vary least.
+/// Keeps the calling thread on one processor: with both ends on one, the results vary least.
 pub(crate) fn pin(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);

@@ -14,10 +14,10 @@ use landspeed_topology::{LabHost, with_namespace};
 
 use crate::cost::pin;
 
-/// Descriptors are counted, which belong to the process: one test at a time.
+/// Serialises the tests, because they count descriptors, which belong to the process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Why these tests cannot run here.
+/// Returns why these tests cannot run on this machine, if they cannot.
 pub(crate) fn unable() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("needs root".into());
@@ -37,12 +37,12 @@ impl Host {
         self.0.v4
     }
 
-    /// Runs `work` on a thread inside.
+    /// Runs `work` on a thread in the host's namespace.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         with_namespace(&self.0.netns, work).expect("enter")
     }
 
-    /// Runs another program inside; it must succeed. LINK stands for its device.
+    /// Runs another program in the host's namespace; it must succeed. LINK is replaced by the host's device.
     pub(crate) fn tool(&self, line: &str) {
         let line = line.replace("LINK", self.device());
         let mut words = line.split(' ');
@@ -54,7 +54,7 @@ impl Host {
     }
 }
 
-/// The two hosts, and the lock that keeps other tests away.
+/// The two hosts, and the lock that excludes other tests.
 pub(crate) struct Lab {
     pub(crate) a: Host,
     pub(crate) b: Host,
@@ -63,7 +63,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// `None`, and why on standard output, where it cannot be made.
+    /// Makes the lab; if it cannot be made, prints why on standard output and returns `None`.
     pub(crate) fn new() -> Option<Self> {
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = unable() {
@@ -75,7 +75,7 @@ impl Lab {
         Some(Lab { a, b, _lab: lab, _alone: alone })
     }
 
-    /// A connection from A to B.
+    /// Opens a connection from A to B.
     pub(crate) fn connection(&self) -> (TcpStream, TcpStream) {
         let listener = self.b.run(|| TcpListener::bind((self.b.address(), 0)).expect("listen"));
         let to = listener.local_addr().expect("bound");
@@ -86,7 +86,7 @@ impl Lab {
     }
 }
 
-/// A transfer that goes on until it is dropped.
+/// A transfer that continues until it is dropped.
 pub(crate) struct Transfer {
     pub(crate) client: TcpStream,
     pub(crate) server: TcpStream,
@@ -95,12 +95,12 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// Writes of `bytes` from A to B, read there in pieces of at most as much.
+    /// Starts writes of `bytes` from A to B, where they are read in pieces of at most the same size.
     pub(crate) fn start(lab: &Lab, bytes: usize) -> Self {
         Self::start_on(lab, bytes, None)
     }
 
-    /// The same with both ends on one processor.
+    /// Starts such writes with both ends on one processor.
     pub(crate) fn start_on(lab: &Lab, bytes: usize, core: Option<usize>) -> Self {
         let (client, server) = lab.connection();
         let (mut writer, mut reader) = (client.try_clone().expect("dup"), server.try_clone().expect("dup"));
@@ -121,7 +121,7 @@ impl Transfer {
         Transfer { client, server, received, threads }
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
@@ -145,7 +145,7 @@ impl Drop for Transfer {
     }
 }
 
-/// Calls `work` again and again on a thread of its own until it is dropped.
+/// Calls `work` repeatedly on a separate thread until it is dropped.
 pub(crate) struct Repeated {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -172,7 +172,7 @@ impl Drop for Repeated {
     }
 }
 
-/// Descriptors of this process that are (links, programs) of BPF.
+/// Returns how many descriptors of this process are (links, programs) of BPF.
 pub(crate) fn held() -> (usize, usize) {
     let own = std::fs::read_dir("/proc/self/fd").expect("descriptors");
     let targets: Vec<_> = own.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok()).collect();
@@ -180,9 +180,9 @@ pub(crate) fn held() -> (usize, usize) {
     (count("bpf_link") + count("bpf-link"), count("bpf-prog"))
 }
 
-/// A tun device of `host`, up, whose packets this process reads, without waiting.
+/// Makes a tun device of `host`, up, whose packets this process reads without blocking.
 pub(crate) fn tun(host: &Host, name: &str, address: &str) -> File {
-    /// linux/if_tun.h.
+    /// The value in linux/if_tun.h.
     const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
     let file = host.run(|| {
         let mut how = File::options();

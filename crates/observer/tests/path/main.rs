@@ -1,4 +1,4 @@
-//! The path tracer on real packets: two namespaces and a veth pair. SKIP without root, BTF or BPF.
+//! The path tracer on real packets: two namespaces and a veth pair. Skipped without root, BTF or BPF.
 
 mod cost;
 mod lab;
@@ -13,7 +13,7 @@ use lab::{Host, Lab, Repeated, Transfer, held, tun};
 use landspeed_observer::{Scene, Watch, observer};
 use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
 
-/// A watch over the link of `host`.
+/// Opens a watch over the link of `host`.
 fn watch(host: &Host) -> Box<dyn Watch> {
     watch_link(host, host.device())
 }
@@ -28,8 +28,8 @@ fn close(watch: &mut dyn Watch) -> PathTrace {
     seen.get::<Option<PathTrace>>().clone().expect("a trace")
 }
 
-/// Opens windows over `scene`, each longer than the one before, until one shows what `enough` looks for. On a
-/// busy machine attaching takes long, the budget then allows it rarely, and the programs' moments are poor.
+/// Opens windows over `scene`, each longer than the previous one, until one satisfies `enough`. On a busy machine
+/// attaching takes long, so the budget rarely permits it, and the programs see little.
 fn watch_until(watch: &mut dyn Watch, scene: &Scene<'_>, enough: impl Fn(&PathTrace) -> bool) -> PathTrace {
     let mut trace = PathTrace::default();
     let mut length = Duration::from_millis(600);
@@ -58,7 +58,7 @@ fn flow(at: SocketAddr) -> Scene<'static> {
     Scene { target: WatchTarget::Flow { at }, ..Scene::default() }
 }
 
-/// A socket at A, one at B that waits a while for what it reads, and where that is. They are not connected.
+/// Returns a socket at A, one at B whose reads time out, and the address of that one. They are not connected.
 fn datagrams(lab: &Lab) -> (UdpSocket, UdpSocket, SocketAddr) {
     let reader = lab.b.run(|| UdpSocket::bind((lab.b.address(), 0)).expect("bind"));
     reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
@@ -164,7 +164,7 @@ fn datagrams_are_followed_to_their_reader() {
     watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &up, &["received"]));
 }
 
-/// The kernel wakes the reader for the first datagram only; the others' wait is seen nevertheless.
+/// The kernel wakes the reader for the first datagram only; the waits of the others are measured nevertheless.
 #[test]
 fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     let Some(lab) = Lab::new() else { return };
@@ -183,7 +183,7 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
 
-/// As a NIC does, a tun device frees a packet when it has gone: here when it is read, 5 ms later at least.
+/// Like a NIC, a tun device frees a packet when it has left: here when it is read, at least 5 ms later.
 #[test]
 fn a_device_that_frees_what_it_has_sent_is_waited_for() {
     let Some(lab) = Lab::new() else { return };
@@ -191,7 +191,7 @@ fn a_device_that_frees_what_it_has_sent_is_waited_for() {
     let _reading = Repeated::start(move || {
         std::thread::sleep(Duration::from_millis(5));
         let mut packet = [0; 2000];
-        // A burst of packets waits meanwhile; no more than that, since the device's queue is longer.
+        // Reads the whole burst, so that no longer backlog builds up in the device's queue.
         (0..20).for_each(|_| drop((&device).read(&mut packet)));
     });
     let writer = lab.a.run(|| UdpSocket::bind("10.9.1.1:0").expect("bind"));
@@ -224,7 +224,7 @@ fn fragments_are_counted() {
 fn a_drop_names_the_kernels_reason() {
     let Some(lab) = Lab::new() else { return };
     let writer = lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind"));
-    // Nobody listens on B's port 9; A hears of it by ICMP, and the next call fails for it.
+    // Nothing listens on port 9 of B; A learns this by ICMP, and the next call fails.
     let to = (lab.b.address(), 9);
     let _writing = Repeated::start(move || drop(writer.send_to(&[7; 1000], to)));
     let scene = flow((lab.b.address(), 9).into());

@@ -1,4 +1,4 @@
-//! An observer that counts what loopback carries, and breaks one promise.
+//! An observer that counts the bytes that loopback carries, and breaks one promise.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -48,7 +48,7 @@ pub(crate) const FAKE: Observer = Observer {
     watch: |link| Box::new(FakeWatch { breaks: BREAKS.get(), is_link: link == "lo", before: None }),
 };
 
-/// Bytes that loopback received.
+/// Returns the number of bytes that loopback received.
 fn carried() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("procfs");
     let line = text.lines().find_map(|line| line.trim().strip_prefix("lo:")).expect("loopback");

@@ -1,5 +1,5 @@
-//! What every row of the table promises: each is opened and closed twice over loopback. A fake that breaks the promises
-//! one at a time shows that the checks tell.
+//! The promises of every observer of the table: each is opened and closed twice over loopback. A fake that breaks the
+//! promises one at a time shows that the checks detect it.
 
 mod fake;
 
@@ -15,10 +15,10 @@ use landspeed_units::Nanos;
 
 use fake::BREAKS;
 
-/// What the first window carries; the second carries one byte.
+/// Bytes in the first window; the second window carries one byte.
 const BYTES: usize = 64 << 20;
 
-/// A flow over loopback, both of whose ends are this process's.
+/// A flow over loopback; both ends belong to this process.
 struct Flow(TcpStream, TcpStream);
 
 impl Flow {
@@ -35,7 +35,7 @@ impl Flow {
         });
     }
 
-    /// What was seen of a window in which `bytes` are sent, and how long it took.
+    /// Returns what was seen of a window in which `bytes` are sent, and how long it took.
     fn window(&self, watcher: &mut Watcher, bytes: usize) -> (Observations, u64) {
         let begun = Instant::now();
         let threads = [rustix::thread::gettid().as_raw_nonzero().get()];
@@ -49,7 +49,7 @@ impl Flow {
     }
 }
 
-/// The promise that `row` breaks first.
+/// Returns the first promise that `row` breaks, if any.
 fn broken(row: &'static Observer) -> Option<String> {
     let kept = catch_unwind(AssertUnwindSafe(|| {
         two_windows(row)?;
@@ -78,7 +78,8 @@ fn two_windows(row: &'static Observer) -> Result<(), String> {
     Ok(())
 }
 
-/// The figures of what was seen, and its JSON: it must have some, and be the same once it is read back.
+/// Returns the figures and the JSON of what was seen. There must be figures, and the same ones after the JSON is
+/// parsed.
 fn read_back(row: &Observer, seen: &Observations) -> Result<(Vec<Figure>, String), String> {
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
     let back: Observations = decode(text.as_bytes()).map_err(|error| error.to_string())?;
@@ -93,13 +94,13 @@ fn read_back(row: &Observer, seen: &Observations) -> Result<(Vec<Figure>, String
     Ok((before, text))
 }
 
-/// The longest `window_ns` of what was seen.
+/// Returns the longest `window_ns` of what was seen.
 fn longest_window(json: &str) -> Option<u64> {
     let after = json.split("\"window_ns\":").skip(1);
     after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max()
 }
 
-/// A link that is not there is said, unless the row needs none.
+/// An absent link must be reported, unless the observer needs none.
 fn says_why(row: &'static Observer) -> Result<(), String> {
     let seen = Flow::new().window(&mut Watcher::with(&[row], "no-such0"), BYTES).0;
     let said = seen.unseen.iter().any(|line| line.starts_with(row.name));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Following one packet in some. A TCP segment is known by its ports and the one byte in a stride that it
- * holds: unlike the packet's address in memory that stays true through segmentation, merging, copies and
- * both hosts. A datagram is known by its address, which nothing on its way changes.
+ * Follows a sample of the packets. A TCP segment is identified by its ports and by the one byte in a
+ * stride that it holds: unlike the packet's address in memory, that stays valid through segmentation,
+ * merging, copies and both hosts. A datagram is identified by its address, which nothing on its way
+ * changes.
  */
 #ifndef LANDSPEED_FOLLOW_H
 #define LANDSPEED_FOLLOW_H
@@ -37,7 +38,7 @@ static __always_inline void took(enum hop hop, __u64 from, __u64 to)
 {
 	__u32 index = hop;
 	struct histogram *histogram = bpf_map_lookup_elem(&path_hops, &index);
-	/* Two processors' clocks may differ by a little: that hop took next to nothing. */
+	/* The clocks of two processors may differ slightly: the hop then took next to no time. */
 	if (histogram)
 		histogram->slots[log2_of(to > from ? to - from : 1) & 63]++;
 }
@@ -47,7 +48,8 @@ static __always_inline __u64 segment_key(__u16 source, __u16 destination, __u32 
 	return ((__u64)source << 48 | (__u64)destination << 32) ^ byte;
 }
 
-/* The key under which a packet is followed, 0 where it is not. `datagrams` counts on this processor. */
+/* Returns the key under which a packet is followed, or 0 if it is not. If `choose` is set, this
+ * processor's count of datagrams selects among them. */
 static __always_inline __u64 key_of(struct sk_buff *skb, const struct packet *packet, bool choose)
 {
 	if (packet->protocol == IPPROTO_TCP) {
@@ -67,7 +69,8 @@ static __always_inline __u64 key_of(struct sk_buff *skb, const struct packet *pa
 	return (__u64)skb;
 }
 
-/* The stamp of `key` if its packet was seen last at one of two stages, in this window of the observer. */
+/* Returns the stamp of `key` if its packet was last seen at one of two stages, in this window of the
+ * observer. */
 static __always_inline struct stamp *seen_at(__u64 key, enum stage one, enum stage other)
 {
 	struct stamp *stamp = key ? bpf_map_lookup_elem(&path_followed, &key) : 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The few fields of the few kernel structures that the tracer reads. Offsets here mean nothing:
- * preserve_access_index makes each access a CO-RE relocation, resolved when the program is loaded
- * against the running kernel's own BTF. That is why no dump of a kernel's types (vmlinux.h, 3 MB) is kept.
+ * The fields of kernel structures that the tracer reads. Offsets here mean nothing:
+ * preserve_access_index makes each access a CO-RE relocation, which is resolved against the running
+ * kernel's own BTF when the program is loaded. So no dump of a kernel's types (vmlinux.h, 3 MB) is
+ * needed.
  */
 #ifndef LANDSPEED_KERNEL_H
 #define LANDSPEED_KERNEL_H

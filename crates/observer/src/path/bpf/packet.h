@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* What a packet is, and whether it is one of those that are watched. */
+/* Parses packets, and decides whether they are watched. */
 #ifndef LANDSPEED_PACKET_H
 #define LANDSPEED_PACKET_H
 
-/* Ports in the processor's byte order; a fragment after the first has none. */
+/* The parsed headers. Ports are in the processor's byte order; a fragment after the first has none. */
 struct packet {
 	__u32 source[4];
 	__u32 destination[4];
@@ -39,7 +39,7 @@ struct ipv6 {
 	__be32 destination[4];
 };
 
-/* RFC 9293 section 3.1, as far as is needed; UDP's ports are in the same place (RFC 768). */
+/* RFC 9293 section 3.1, as far as it is needed; UDP's ports are at the same offsets (RFC 768). */
 struct transport {
 	__be16 source_port;
 	__be16 destination_port;
@@ -69,7 +69,7 @@ static __always_inline void map_ipv4(__u32 *into, __be32 address)
 	into[3] = address;
 }
 
-/* Both parsers return how far into the packet the transport's header is; 0 where it is not IP. */
+/* Both parsers return the transport header's offset in the packet, or 0 if the packet is not IP. */
 static __always_inline __u32 parse_ipv4(unsigned char *at, struct packet *packet, __u32 *length)
 {
 	struct ipv4 ip;
@@ -85,7 +85,7 @@ static __always_inline __u32 parse_ipv4(unsigned char *at, struct packet *packet
 	return (ip.version_length & 15) * 4;
 }
 
-/* Extension headers other than the fragment's are not walked: such packets count as another protocol. */
+/* Only the fragment's extension header is followed: packets with others count as another protocol. */
 static __always_inline __u32 parse_ipv6(unsigned char *at, struct packet *packet, __u32 *length)
 {
 	struct ipv6 ip;
@@ -97,7 +97,7 @@ static __always_inline __u32 parse_ipv6(unsigned char *at, struct packet *packet
 	*length = ip.payload_length ? bpf_ntohs(ip.payload_length) + sizeof(ip) : 0;
 	if (ip.next_header != IPPROTO_FRAGMENT)
 		return sizeof(ip);
-	/* RFC 8200 section 4.5: next header, reserved, offset in eights and flags, identification. */
+	/* RFC 8200 section 4.5: next header, reserved, offset in 8-byte units and flags, identification. */
 	__u8 extension[8];
 	if (bpf_probe_read_kernel(extension, sizeof(extension), at + sizeof(ip)))
 		return 0;
@@ -107,9 +107,9 @@ static __always_inline __u32 parse_ipv6(unsigned char *at, struct packet *packet
 }
 
 /*
- * Reads the headers at `at`, which is within the packet's linear part. `left` is what the packet holds
- * from there on. Short frames are padded on the wire, so IP's own length rules where it is given; it is
- * not in packets that offloads made larger than 64 KB.
+ * Parses the headers at `at`, which is within the packet's linear part. `left` is the number of bytes
+ * from there to the packet's end. Short frames are padded on the wire, so IP's own length is used if
+ * there is one; packets that offloads made larger than 64 KB have none.
  */
 static __always_inline bool parse(struct sk_buff *skb, unsigned char *at, struct packet *packet)
 {
@@ -140,7 +140,7 @@ static __always_inline bool parse(struct sk_buff *skb, unsigned char *at, struct
 	return true;
 }
 
-/* The header's place once the network layer has seen the packet, or made it. */
+/* Returns where the network header is, once the network layer has received or made the packet. */
 static __always_inline unsigned char *network_header(struct sk_buff *skb)
 {
 	return skb->head + skb->network_header;
@@ -165,7 +165,7 @@ static __always_inline bool at_address(const __u32 *address, __u16 port)
 	       address[2] == config.address[2] && address[3] == config.address[3];
 }
 
-/* User space enters a flow in both directions, and with a port of 0 where that end is not fixed. */
+/* User space adds a flow in both directions, and with port 0 for an end whose port is not fixed. */
 static __always_inline bool wanted(const struct packet *packet)
 {
 	__u16 source = packet->source_port, destination = packet->destination_port;
@@ -179,7 +179,7 @@ static __always_inline bool wanted(const struct packet *packet)
 	       is_flow(packet->protocol, 0, destination);
 }
 
-/* The peer's end is the source, as in a packet that arrives. */
+/* The peer's end is the source, as in an arriving packet. */
 static __always_inline bool wanted_socket(struct sock *sk, struct packet *packet)
 {
 	if (!in_namespace(sk->__sk_common.skc_net.net))

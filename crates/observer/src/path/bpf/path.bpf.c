@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * A packet's way through one host, as MAGNET traced it for SC'03, from today's tracepoints. User space
- * attaches these programs for some milliseconds at a time; points.rs says which of them a kernel can have.
+ * Traces a packet's way through one host, as MAGNET did for SC'03, with today's tracepoints. User space
+ * attaches these programs for some milliseconds at a time; points.rs says which of them a kernel can
+ * have.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -14,10 +15,10 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* ---- down: the send call, the queueing discipline, the driver ---- */
+/* ---- down: the send call, the qdisc, the driver ---- */
 
-/* The call takes up bytes from write_seq on. It comes here once for each piece, and again where it had to
- * wait for room in the send buffer, which is the application's time and not the packet's. */
+/* The call takes bytes from write_seq on. The program runs once for each piece, and again after a wait
+ * for room in the send buffer, so the wait counts as the application's time, not the packet's. */
 static __always_inline int sent(struct sock *sk, struct msghdr *msg)
 {
 	struct packet packet = {};
@@ -50,7 +51,8 @@ int BPF_PROG(path_sent_call, struct sock *sk, struct msghdr *msg)
 	return sent(sk, msg);
 }
 
-/* Bytes below snd_nxt were sent before: this is their retransmission, and the send call long over. */
+/* Bytes below snd_nxt were sent before: the segment is a retransmission, and its send call ended long
+ * ago. */
 static __always_inline bool is_new(struct sk_buff *skb, const struct packet *packet)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)skb->sk;
@@ -78,8 +80,8 @@ int BPF_PROG(path_queued, struct sk_buff *skb)
 	return 0;
 }
 
-/* Whether the packet is wanted, its key, and whether it is a fragment. Where nothing is queued it comes
- * straight from the program above, which has found that out already. */
+/* Decides whether the packet is wanted, and sets its key and whether it is a fragment. A packet that
+ * was not queued comes straight from the program above, whose results are reused. */
 static __always_inline bool judge(struct sk_buff *skb, struct here *here, __u64 *key, bool *fragment)
 {
 	struct packet packet;
@@ -122,8 +124,8 @@ int BPF_PROG(path_driver, struct sk_buff *skb)
 	return 0;
 }
 
-/* The driver has returned. It may have freed the packet: only its address is looked at. A virtual device
- * has handed it to the other side by now. */
+/* The driver has returned and may have freed the packet, so only its address is compared. A virtual
+ * device has handed it to the other side by now. */
 SEC("tp_btf/net_dev_xmit")
 int BPF_PROG(path_handed, struct sk_buff *skb, int rc)
 {
@@ -162,7 +164,7 @@ static __always_inline bool arrived(struct sk_buff *skb)
 	return true;
 }
 
-/* Four doors into the device layer; a packet comes through one of them. */
+/* The four entries to the device layer; a packet passes one of them. */
 SEC("tp_btf/netif_rx")
 int BPF_PROG(path_in_backlog, struct sk_buff *skb)
 {
@@ -206,7 +208,8 @@ int BPF_PROG(path_gro_done, int result)
 	return 0;
 }
 
-/* What this processor carries up is what reaches a socket next: UDP has no tracepoint of its own there. */
+/* The packet that this processor carries up is the one that reaches a socket next: UDP has no
+ * tracepoint there. */
 SEC("tp_btf/netif_receive_skb")
 int BPF_PROG(path_up, struct sk_buff *skb)
 {
@@ -216,7 +219,7 @@ int BPF_PROG(path_up, struct sk_buff *skb)
 	return 0;
 }
 
-/* Called for each segment of an established connection, with skb->data at TCP's header. */
+/* Runs for each segment of an established connection, with skb->data at TCP's header. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(path_transport, struct sock *sk, struct sk_buff *skb)
 {
@@ -231,7 +234,7 @@ int BPF_PROG(path_transport, struct sock *sk, struct sk_buff *skb)
 	__u32 offset = (header.offset >> 4) * 4, len = skb->len;
 	packet.sequence = bpf_ntohl(header.sequence);
 	packet.payload = len > offset ? len - offset : 0;
-	/* The softirq found the socket in use and left the segment to the process that uses it. */
+	/* The softirq found the socket locked, and left the segment to the process that holds it. */
 	if (sk->sk_lock.owned)
 		add(COUNT_BACKLOG, 1);
 	if (packet.payload && (__s32)(packet.sequence - tp->rcv_nxt) > 0)
@@ -249,7 +252,7 @@ int BPF_PROG(path_transport, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* The key of the followed packet that this processor has just put into the socket's queue. */
+/* Returns the key of the followed packet that this processor has just put into the socket's queue. */
 static __always_inline __u64 delivered(struct sock *sk, struct here *here)
 {
 	__u64 key = 0;
@@ -263,8 +266,8 @@ static __always_inline __u64 delivered(struct sock *sk, struct here *here)
 	return key;
 }
 
-/* The datagram that has waited longest, 0 where none does. The reader takes all that have come over into a
- * queue of its own and reads from that. */
+/* Returns the datagram that has waited longest, or 0 if none waits. The reader moves all datagrams of
+ * the receive queue to a queue of its own, and reads from that. */
 static __always_inline __u64 oldest(struct sock *sk)
 {
 	struct udp_sock *up = (struct udp_sock *)sk;
@@ -318,7 +321,7 @@ int BPF_PROG(path_socket_call, struct sock *sk)
 	return readable(sk);
 }
 
-/* The application has read up to copied_seq, at most a merged packet at a time: some strides. */
+/* The application has read up to copied_seq, at most a merged packet (some strides) at a time. */
 SEC("tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(path_read, struct sock *sk)
 {
@@ -342,7 +345,7 @@ int BPF_PROG(path_read, struct sock *sk)
 	return 0;
 }
 
-/* A followed packet that was seen last at one of two stages comes to the end of its way. */
+/* Ends the trace of a followed packet that was last seen at one of two stages. */
 static __always_inline int ended(__u64 key, enum stage one, enum stage other, enum hop hop)
 {
 	struct stamp *stamp = seen_at(key, one, other);
@@ -353,9 +356,10 @@ static __always_inline int ended(__u64 key, enum stage one, enum stage other, en
 	return 0;
 }
 
-/* A call that receives has returned. What was to be read next and waits no more is what it has read: a
- * datagram's freeing would not tell, since the kernel leaves that to the processor it came in by (6.18).
- * One that came while others waited is not announced to the reader: it has waited since it arrived. */
+/* A receiving call has returned. The datagram that was to be read next and waits no more is the one it
+ * read. Freeing would not show that, since the kernel leaves it to the processor by which the datagram
+ * arrived (6.18). A datagram that arrived while others waited is not announced to the reader: it has
+ * waited since it arrived. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(path_taken, struct sock *sk, int rc)
 {
@@ -384,8 +388,8 @@ int BPF_PROG(path_taken_old, struct sk_buff *skb)
 	return ended((__u64)skb, STAGE_SOCKET, STAGE_SOCKET, SOCKET_TO_APPLICATION);
 }
 
-/* TCP takes the device off a packet before it looks at it closely, and has none yet for one that it sends;
- * the socket, where there is one, tells the namespace. */
+/* TCP removes the device from a packet before it checks it closely, and a packet that TCP sends has
+ * none yet; the socket, if there is one, gives the namespace. */
 static __always_inline bool is_ours(struct sk_buff *skb, struct sock *receiver)
 {
 	struct sock *sk = receiver ? receiver : skb->sk;

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* What the programs share with each other and with user space. */
+/* State that the programs share with each other and with user space. */
 #ifndef LANDSPEED_STATE_H
 #define LANDSPEED_STATE_H
 
-/* What to look at; written by user space while nothing is attached, but for `stride`. */
+/* The packets to watch. User space writes it while nothing is attached, except for `stride`. */
 struct config {
-	/* Inode number of the network namespace, and index of the link in it. */
+	/* The inode number of the network namespace, and the index of the link in it. */
 	__u32 netns;
 	__u32 ifindex;
-	/* TCP: the segment that holds a byte whose sequence number is a multiple of this is followed. Odd,
-	 * so that it walks over all places of the application's writes, which are often powers of two. */
+	/* TCP: the segment that holds a byte whose sequence number is a multiple of this is followed. It is
+	 * odd, so that it visits all offsets of the application's writes, which are often powers of two. */
 	__u32 stride;
-	/* UDP: one datagram in so many is followed. */
+	/* UDP: one datagram in `one_in` is followed. */
 	__u32 one_in;
-	/* Which window of the observer this is: what an earlier one left in `followed` is not used. */
+	/* The number of the observer's window; entries of path_followed from earlier ones are ignored. */
 	__u32 epoch;
-	/* Whether only the flows in `flows` count, and whether fragments without ports may be theirs. */
+	/* `only_flows`: true if only the flows in path_flows count. `fragments`: true if fragments, which
+	 * have no ports, may be theirs. */
 	__u32 only_flows;
 	__u32 fragments;
-	/* One of those flows, as sent and as received: it is mostly the only one, and need not be looked up. */
+	/* The keys of one of those flows, as sent and as received: usually it is the only one, and needs no
+	 * look-up. */
 	__u64 flow[2];
-	/* Whether only flows with an end at `address` (IPv4 mapped into IPv6) and `port` (0: any) count. */
+	/* True if only flows with an end at `address` (IPv4 mapped into IPv6) and `port` (0: any) count. */
 	__u32 only_address;
 	__u32 address[4];
 	__u32 port;
-	/* Whether the device frees a packet when it has been sent, so that the freeing is the sending. */
+	/* True if the device frees a packet when it has been sent, so that freeing means sending. */
 	__u32 completion;
 };
 struct config config;
@@ -38,13 +40,13 @@ enum count {
 	COUNT_OUT_OF_ORDER,
 	COUNT_FRAGMENTS,
 	COUNT_LOST,
-	/* Packets with payload and that payload: what the stride is set by. */
+	/* Packets with payload and the bytes of that payload, from which the stride is computed. */
 	COUNT_DATA_PACKETS,
 	COUNT_DATA_BYTES,
 	COUNTS,
 };
 
-/* In the order of record's Hop. */
+/* The hops, in the order of record's Hop. */
 enum hop {
 	SEND_TO_QUEUE,
 	QUEUE_TO_DRIVER,
@@ -55,7 +57,7 @@ enum hop {
 	HOPS,
 };
 
-/* Where a followed packet was seen last. */
+/* The stage at which a followed packet was last seen. */
 enum stage {
 	STAGE_SENT = 1,
 	STAGE_QUEUED,
@@ -73,7 +75,7 @@ struct stamp {
 	__u32 epoch;
 };
 
-/* Slot k: 2^k to 2^(k+1) ns. */
+/* Slot k counts times from 2^k to 2^(k+1) ns. */
 struct histogram {
 	__u64 slots[64];
 };
@@ -82,7 +84,7 @@ struct counts {
 	__u64 of[COUNTS];
 };
 
-/* What one processor is in the middle of. Keys are addresses or `followed` keys; 0 is nothing. */
+/* What one processor is working on: addresses, or keys of path_followed; 0 means none. */
 struct here {
 	__u64 queued;
 	__u64 queued_key;
@@ -125,7 +127,7 @@ struct {
 	__type(value, __u64);
 } path_drops SEC(".maps");
 
-/* Packets on their way. An entry whose packet is never seen again is the first to make room. */
+/* Packets on their way. An entry whose packet is never seen again is the first to be evicted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -133,7 +135,7 @@ struct {
 	__type(value, struct stamp);
 } path_followed SEC(".maps");
 
-/* By UDP socket: the datagram that is read next, where one waits. */
+/* For each UDP socket, the datagram that is read next, if one waits. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -141,7 +143,7 @@ struct {
 	__type(value, __u64);
 } path_next SEC(".maps");
 
-/* Flows to look at: see flow_key(). */
+/* The flows to watch, keyed by flow_key(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
