@@ -21,8 +21,8 @@ pub(crate) trait Applicant {
     /// Continues the proof as far as possible.
     fn step(&mut self, key: &Key) -> Standing;
 
-    /// Returns true if the client holds the key, or has sent a message of a client that does. Such a connection is
-    /// turned away last.
+    /// Returns true if the client has shown the key, or has replayed the hello of a client that holds it. Such a
+    /// connection is turned away last.
     fn has_greeted(&self) -> bool;
 
     /// Ends the connection so that a client that holds the key tries again.
@@ -89,7 +89,7 @@ impl<A: Applicant> Applicants<A> {
         self.proven.pop_front()
     }
 
-    /// Admits a connection from `from`; `None` if the transport's addresses do not tell clients apart.
+    /// Admits a connection from `from`; `None` if the transport's addresses do not identify clients.
     pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &Key) {
         let from = from.map(source);
         self.make_room(from, key);
@@ -173,7 +173,7 @@ mod tests {
 
     const KEY: Key = [7; 32];
 
-    /// An applicant that records when it is turned away.
+    /// An applicant that notes when it is turned away.
     struct Fake {
         number: usize,
         greets: Rc<Cell<bool>>,

@@ -13,7 +13,7 @@
 //! Because a datagram may be lost, UDP acknowledges the confirm with a fourth pass: MAC("welcome", flow, C, S).
 //!
 //! The hello's MAC lets a server drop strangers immediately; the confirm shows that the hello was no replay of an
-//! earlier one. The server sends nothing else on the flow before.
+//! earlier one. Only then does the server send anything else on the flow.
 
 use crate::Key;
 

@@ -100,7 +100,8 @@ pub trait Port: Send + Sync {
 /// A listening port. Dropping it stops listening.
 pub trait Listener: Send {
     /// Waits for the next flow that proves the key. Meanwhile turns strangers away: connections that fail the proof
-    /// or take too long (30 s), and the oldest where too many are at their proof. No stranger holds up the others.
+    /// or exceed its time limit (`admission.rs`), and the oldest where too many are at their proof. No stranger holds
+    /// up the others.
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 
     /// Returns how many strangers were turned away so far: connections, or datagrams.

@@ -277,8 +277,9 @@ impl Estimate {
         }
     }
 
-    /// Adds a value that the peer reports. libudt reports its initial value until it has measured something, and then
-    /// values on the way from there to the true one, with a variance of up to twice the mean; these are ignored.
+    /// Adds a value that the peer reports. libudt reports its initial value, which is ignored, until it has measured
+    /// something, and then values on the way from there to the true one, with a variance of up to twice the mean: one
+    /// of these counts only as the first sample.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
         let is_settled = variance.0 <= mean.0 / 2;

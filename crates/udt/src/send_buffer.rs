@@ -323,7 +323,7 @@ mod tests {
     }
 
     proptest! {
-        /// A ring of packets is a queue of bytes; packets keep their bounds when they are sent again.
+        /// A ring of packets is a queue of bytes; packets keep their boundaries when they are sent again.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
             let start = Seq::MAX.minus(20);

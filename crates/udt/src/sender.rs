@@ -43,8 +43,8 @@ pub(crate) struct Sender {
     burst_at: Option<Nanos>,
     /// When a burst was last split.
     parted_at: Option<Nanos>,
-    /// True if the last packet began a pair that a run's end split: its period is charged together with the second
-    /// packet's.
+    /// True if the last packet began a pair that the end of a run split. Its period is charged with the second
+    /// packet's, so that the second need not wait.
     owes: bool,
     /// The time whose packets, at the current rate, leave in one burst.
     catch_up: Nanos,
@@ -194,8 +194,8 @@ impl Sender {
 
     /// Schedules packets to be sent again when nothing has been heard of those in flight, and none waits to be sent
     /// again. First come those reported lost (libudt reports nothing twice), the first packet (its report may be
-    /// lost), and the last one (after which the receiver reports what else is missing). If the next timeout comes
-    /// before these are acknowledged, all packets are scheduled.
+    /// lost), and the last one (after which the receiver reports what else is missing). If another timeout comes
+    /// before all packets in flight are acknowledged, all are scheduled.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {
         let sent = self.buffer.sent();
         if self.losses.is_empty() && sent > 0 {
@@ -383,7 +383,7 @@ impl Sender {
     }
 }
 
-/// The factor by which a sleep of one burst's time may take longer without a loss of rate.
+/// How many times as long as planned a sleep of one burst's time may take without a loss of rate.
 const LATE: u64 = 2;
 /// The least time between two bursts that are split only to measure: frequent splits would cost more than they reveal.
 const PART_PAUSE: Nanos = Nanos(SYN.0 / 16);

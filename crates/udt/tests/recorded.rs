@@ -69,8 +69,8 @@ fn every_datagram_is_written_as_libudt_did() {
     }
 }
 
-/// Passes the connector's datagrams to an end of this crate in the listener's place, at their recorded times. Returns
-/// what it read.
+/// Passes the connector's datagrams to an end of this crate in the listener's place, at the times of the capture.
+/// Returns what it read.
 fn replay(socket_type: SocketType, lines: &[Line]) -> Vec<u8> {
     let (start, asked) = handshake(lines, true);
     let (_, answered) = handshake(lines, false);

@@ -142,7 +142,7 @@ impl UdpFlow {
         self.woken.load(Ordering::Acquire)
     }
 
-    /// Returns how many datagrams found no room in the socket, from SO_MEMINFO (SK_MEMINFO_DROPS,
+    /// Returns how often the socket had no room for an arrival, from SO_MEMINFO (SK_MEMINFO_DROPS,
     /// include/uapi/linux/sock_diag.h); zero if the kernel does not report it.
     fn overflowed(&self) -> u64 {
         const DROPS: usize = 8;

@@ -16,7 +16,7 @@ use crate::transport::Receiver;
 use crate::{Datagrams, raw};
 
 /// The time between two feedback datagrams: short enough that a few may be lost before a sender without feedback
-/// holds back (0.8 s).
+/// holds back (`restraint.rs`).
 const REPORT: Duration = Duration::from_millis(100);
 /// How often that time doubles while no data arrives: on a very slow path, feedback alone could fill the link.
 const SLOWER: u32 = 5;

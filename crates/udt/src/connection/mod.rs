@@ -216,7 +216,8 @@ impl Connection {
         is_believed
     }
 
-    /// Repeats the shutdown, at most once in a SYN, because the peer has not received it.
+    /// Processes a packet that arrives after the end. Repeats the shutdown, at most once in a SYN, because the peer
+    /// has not received it.
     fn on_late_packet(&mut self, now: Nanos, body: &Body<'_>) -> bool {
         self.peer_closed |= *body == Body::Shutdown;
         if let (Phase::Open(link), Body::Ack(ack)) = (&mut self.phase, body) {
@@ -276,8 +277,8 @@ impl Connection {
         }
     }
 
-    /// Returns what to send now: one control packet, or up to `most` data packets of equal size. Call it until it
-    /// returns `None`.
+    /// Returns the next datagrams to send: one control packet, or up to `most` data packets of equal size. Call it
+    /// until it returns `None`.
     pub fn poll_transmit(&mut self, now: Nanos, most: u32) -> Option<Transmit<'_>> {
         if self.closing.is_some() && self.closed.is_none() && self.is_all_delivered() {
             self.end(Reason::Closed);

@@ -1,4 +1,4 @@
-//! Records what two programs of libudt send to each other, for tests/recorded.rs.
+//! Captures what two programs of libudt send to each other, for tests/recorded.rs.
 //!
 //! `LANDSPEED_UDT_RECORD=$PWD/crates/udt/tests/recorded.txt cargo test -p landspeed-udt --test libudt -- record`
 

@@ -1,4 +1,4 @@
-//! A network between two sockets that loses, duplicates, reorders and delays datagrams, and can record them.
+//! A network between two sockets that loses, duplicates, reorders and delays datagrams, and can capture them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ pub(crate) struct Weather {
     pub(crate) delay: Duration,
 }
 
-/// A recorded datagram.
+/// A captured datagram.
 #[derive(Debug, Clone)]
 pub(crate) struct Noted {
     /// The time since the first one.
@@ -80,7 +80,7 @@ impl Drop for Relay {
     }
 }
 
-/// The most datagrams that are recorded.
+/// The most datagrams that are captured.
 const NOTED: usize = 1000;
 
 /// A datagram in flight: when it leaves, a number that keeps the order, its destination, and its bytes.
