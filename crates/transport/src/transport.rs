@@ -55,10 +55,16 @@ pub trait Transport: Sync {
     }
 
     /// Reserves a port of an address without listening on it yet. Port zero lets the kernel choose.
+    ///
+    /// # Errors
+    /// Returns an error if the port cannot be had.
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error>;
 
     /// Opens one flow and proves it both ways. Tries a server that does not listen yet again until `patience` ends,
     /// because the two ends of a trial start only at about the same time.
+    ///
+    /// # Errors
+    /// Returns an error if no server with the key answers before `patience` ends, or if the kernel refuses.
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 }
 
@@ -94,6 +100,9 @@ pub trait Port: Send + Sync {
 
     /// Starts to listen. First sets the options that a flow inherits from its listener: the receive buffer, for
     /// example, decides the window scale of the SYN-ACK (RFC 7323 section 2).
+    ///
+    /// # Errors
+    /// Returns an error if the kernel refuses.
     fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error>;
 }
 
@@ -102,6 +111,9 @@ pub trait Listener: Send {
     /// Waits for the next flow that proves the key. Meanwhile turns strangers away: connections that fail the proof
     /// or exceed its time limit (`admission.rs`), and the oldest where too many are at their proof. No stranger holds
     /// up the others.
+    ///
+    /// # Errors
+    /// Returns an error if no flow proves the key before `patience` ends, or if the kernel refuses.
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 
     /// Returns how many strangers were turned away so far: connections, or datagrams.

@@ -74,8 +74,7 @@ impl Shared {
         let mut ready = [PollFd::new(&*self.socket, interest), PollFd::new(alarm, PollFlags::IN)];
         socket::wait(&mut ready, time)?;
         if !ready[1].revents().is_empty() {
-            // Another thread may have written to it since. That does no harm, because the state is checked again in
-            // either case.
+            // Another thread may have written to it since; the state is checked again in either case.
             let _ = rustix::io::read(alarm, &mut [0; 8]);
         }
         Ok(())

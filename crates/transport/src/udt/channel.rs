@@ -79,8 +79,8 @@ impl Channel {
         Nanos::from(self.began.elapsed())
     }
 
-    /// Locks the state in turn: a thread that sends takes the lock again as soon as it has released it, and would
-    /// keep all others out.
+    /// Locks the state in turn: otherwise a thread that sends would take the lock again as soon as it has released
+    /// it, and keep all others out.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
