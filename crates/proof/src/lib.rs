@@ -1,7 +1,7 @@
-//! Proof over a stream that both ends know a secret, without saying it.
+//! Proves, over a byte stream, that both ends know a secret, without sending it.
 //!
-//! Three passes, as ISO/IEC 9798-4 clause 7.2 ("three-pass mutual authentication") has it, with keyed BLAKE3 as the check
-//! function:
+//! The proof has the three passes of ISO/IEC 9798-4 clause 7.2 ("three-pass mutual authentication"), with keyed
+//! BLAKE3 as the check function:
 //!
 //! | pass | bytes |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | answer, server to client | challenge S (16), MAC("server", C, S) (32) |
 //! | request, client to server | MAC("client", C, S, request) (32), length of the request (4, big endian), request |
 //!
-//! The challenges are fresh, so that no pass can be replayed on another connection. The last one binds the request to the proof: it
-//! cannot be changed on its way. What follows it is neither encrypted nor checked.
+//! The challenges are fresh, so that no pass can be replayed on another connection. The MAC of the last pass covers
+//! the request, so that the request cannot be changed on its way. What follows the request is neither encrypted nor
+//! checked.
 
 #![warn(missing_docs)]
 
@@ -21,15 +22,15 @@ const MAC: usize = blake3::OUT_LEN;
 
 type Challenge = [u8; CHALLENGE];
 
-/// What both ends know.
+/// The secret that both ends know.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// The secret that a text is.
+    /// Derives the secret from a text.
     ///
     /// # Errors
-    /// An empty text, which everyone knows.
+    /// Returns an error if the text is empty, because everyone knows the empty text.
     pub fn of(text: &str) -> std::result::Result<Self, String> {
         match text {
             "" => Err("LANDSPEED_TOKEN is empty: set it to the same secret at both ends".to_owned()),
@@ -52,17 +53,17 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A server that has proven the secret, and waits for a request.
+/// The client's end of a stream whose server has proven the secret and waits for a request.
 #[derive(Debug)]
 pub struct Met {
     secret: Secret,
     challenges: [Challenge; 2],
 }
 
-/// The client's hello, and the server's answer.
+/// Sends the client's hello and checks the server's answer.
 ///
 /// # Errors
-/// A server that does not know the secret, or a stream that ends or fails.
+/// Returns an error if the server does not know the secret, or if the stream ends or fails.
 pub fn meet(stream: &mut (impl Read + Write), secret: Secret) -> Result<Met> {
     let own = challenge()?;
     stream.write_all(&own)?;
@@ -77,10 +78,10 @@ pub fn meet(stream: &mut (impl Read + Write), secret: Secret) -> Result<Met> {
 }
 
 impl Met {
-    /// Asks the server for something, and proves the secret with it.
+    /// Sends a request to the server, with the proof that this end knows the secret.
     ///
     /// # Errors
-    /// A stream that ends or fails.
+    /// Returns an error if the stream ends or fails.
     pub fn ask(self, stream: &mut impl Write, request: &[u8]) -> Result<()> {
         let length = u32::try_from(request.len()).map_err(Error::other)?;
         let mac = self.secret.mac("client", &self.challenges, request);
@@ -88,10 +89,11 @@ impl Met {
     }
 }
 
-/// The server's end: proves the secret, and returns what a client that knows it asks for, of at most `most` bytes.
+/// Proves the secret to a client, and returns the client's request of at most `most` bytes.
 ///
 /// # Errors
-/// A client that does not know the secret or asks for too much, or a stream that ends or fails.
+/// Returns an error if the client does not know the secret, if its request is longer than `most`, or if the stream
+/// ends or fails.
 pub fn hear(stream: &mut (impl Read + Write), secret: Secret, most: u32) -> Result<Vec<u8>> {
     let (mut theirs, own) = ([0; CHALLENGE], challenge()?);
     stream.read_exact(&mut theirs)?;
@@ -113,7 +115,7 @@ pub fn hear(stream: &mut (impl Read + Write), secret: Secret, most: u32) -> Resu
     Err(Error::new(ErrorKind::PermissionDenied, "a request without this run's token"))
 }
 
-/// A MAC that came: hashes compare in constant time.
+/// Returns a received MAC as a hash, because hashes compare in constant time.
 fn sent(mac: &[u8]) -> blake3::Hash {
     blake3::Hash::from_bytes(mac.try_into().expect("a MAC has this length"))
 }
@@ -137,7 +139,7 @@ mod tests {
         Secret::of(text).unwrap()
     }
 
-    /// What a stream's two ends come to, the client's secret and the server's being these.
+    /// Returns the results of both ends of a stream, for the given secrets of the client and of the server.
     fn pair(client: &str, server: &str, request: &'static [u8]) -> (Result<()>, Result<Vec<u8>>) {
         let (mut here, mut there) = UnixStream::pair().unwrap();
         let (client, server) = (secret(client), secret(server));
@@ -147,7 +149,7 @@ mod tests {
         (asking.join().unwrap(), heard)
     }
 
-    /// Writes what passes in each direction.
+    /// A stream that keeps a copy of the bytes read (first) and written (second).
     struct Tapped(UnixStream, Vec<u8>, Vec<u8>);
 
     impl Read for Tapped {
@@ -191,7 +193,7 @@ mod tests {
         for said in [&came, &went] {
             assert!(!said.windows(8).any(|part| part == b"a secret" || part == &known[..8]));
         }
-        // The same again, word for word.
+        // Replay everything that the client sent, on another connection.
         let (mut here, mut there) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || hear(&mut there, secret("a secret of the trial"), MOST));
         here.write_all(&went).unwrap();

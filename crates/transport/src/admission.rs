@@ -1,5 +1,5 @@
-//! Connections at the proof of their key, the same for every transport that keeps something of a client before it is proven: how many
-//! there may be, how long each may take, and which one goes when another comes.
+//! Admission of connections that have not yet proven the session's key, for every transport that keeps state of a
+//! client before its proof: how many there may be, how long each may take, and which one is turned away to make room.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,37 +8,38 @@ use std::time::{Duration, Instant};
 
 use crate::transport::Key;
 
-/// How long a proof may take. Its words may get lost several times, and wait for seconds in the queue of a slow link. What holds strangers
-/// back is how many there may be.
+/// The longest time for a proof. Its packets may be lost several times, or wait for seconds in the queue of a slow
+/// link. The limits on the number of connections hold strangers back, not this time.
 const PROOF_TIME: Duration = Duration::from_secs(30);
-/// Connections that may be at their proof at once; one more turns the oldest away that has not greeted yet.
+/// The most connections that may be at their proof. One more turns away the oldest that has not greeted yet.
 const MOST: usize = 256;
-/// The same for connections of one address: a trial opens 32 flows at a time.
+/// The most such connections from one address: a trial opens 32 flows at a time.
 const MOST_OF_ONE: usize = 64;
 
-/// A connection whose proof is under way. No call waits, so that none holds up another.
+/// A connection whose proof is under way. No method waits, so that no connection holds up another.
 pub(crate) trait Applicant {
-    /// Goes on as far as it can.
+    /// Continues the proof as far as possible.
     fn step(&mut self, key: &Key) -> Standing;
 
-    /// Whether it holds the key, or has heard a client that does: such a one is the last to go.
+    /// Returns true if the client has shown the key, or has replayed the hello of a client that holds it. Such a
+    /// connection is turned away last.
     fn has_greeted(&self) -> bool;
 
-    /// Ends it, and lets a client that holds the key come again.
+    /// Ends the connection so that a client that holds the key tries again.
     fn turn_away(self);
 }
 
-/// How far an applicant has come.
+/// How far the proof of a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Waiting,
-    /// As the flow of this number.
+    /// The key is proven, for the flow of this number.
     Proven(u32),
-    /// It lacks the key; it has been told so, where anything is told.
+    /// The client lacks the key. Where the protocol reports it, the client has been notified.
     Stranger,
 }
 
-/// All applicants of a listener, oldest first.
+/// The connections of a listener that are at their proof, oldest first.
 pub(crate) struct Applicants<A> {
     waiting: VecDeque<Waiting<A>>,
     proven: VecDeque<(u32, A)>,
@@ -62,40 +63,40 @@ impl<A: Applicant> Applicants<A> {
         Applicants { waiting: VecDeque::new(), proven: VecDeque::new(), strangers: 0 }
     }
 
-    /// Those that are at their proof, and those that have just proven the key.
+    /// Iterates over the connections at their proof, and those that have proven the key but were not taken yet.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &A> {
         let proven = self.proven.iter().map(|(_, applicant)| applicant);
         self.waiting.iter().map(|waiting| &waiting.applicant).chain(proven)
     }
 
-    /// Those that are at their proof, to be changed.
+    /// Iterates over the connections at their proof, mutably.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut A> {
         self.waiting.iter_mut().map(|waiting| &mut waiting.applicant)
     }
 
-    /// How many were turned away so far.
+    /// Returns how many were turned away so far.
     pub(crate) fn strangers(&self) -> u64 {
         self.strangers
     }
 
-    /// Counts one that was turned away before it had a connection.
+    /// Counts a stranger that was turned away before it had a connection.
     pub(crate) fn add_stranger(&mut self) {
         self.strangers += 1;
     }
 
-    /// The next one that has proven the key, with the number of its flow.
+    /// Takes the next connection that has proven the key, with the number of its flow.
     pub(crate) fn next_proven(&mut self) -> Option<(u32, A)> {
         self.proven.pop_front()
     }
 
-    /// Takes one in that comes from `from`, where addresses say anything.
+    /// Admits a connection from `from`; `None` if the transport's addresses do not identify clients.
     pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &Key) {
         let from = from.map(source);
         self.make_room(from, key);
         self.advance(Waiting { from, since: Instant::now(), applicant }, key);
     }
 
-    /// Lets each go on as far as it can.
+    /// Continues the proof of each connection as far as possible.
     pub(crate) fn advance_all(&mut self, key: &Key) {
         for _ in 0..self.waiting.len() {
             let Some(waiting) = self.waiting.pop_front() else { break };
@@ -117,11 +118,11 @@ impl<A: Applicant> Applicants<A> {
         applicant.turn_away();
     }
 
-    /// Turns applicants away until there is room for one more from `from`.
+    /// Turns connections away until there is room for one more from `from`.
     fn make_room(&mut self, from: Option<IpAddr>, key: &Key) {
         while let Some(mut surplus) = self.surplus(from).and_then(|at| self.waiting.remove(at)) {
             let was_silent = !surplus.applicant.has_greeted();
-            // Its hello may have come since it was last looked at.
+            // Its hello may have arrived since the last step.
             match surplus.applicant.step(key) {
                 Standing::Proven(number) => self.proven.push_back((number, surplus.applicant)),
                 Standing::Stranger => self.strangers += 1,
@@ -133,7 +134,7 @@ impl<A: Applicant> Applicants<A> {
         }
     }
 
-    /// The place of the applicant that has to go before another comes from `from`, if one has.
+    /// Returns the index of the connection to turn away before another is admitted from `from`, if there is no room.
     fn surplus(&self, from: Option<IpAddr>) -> Option<usize> {
         let silent =
             || self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.applicant.has_greeted());
@@ -149,7 +150,7 @@ impl<A: Applicant> Applicants<A> {
     }
 }
 
-/// What counts as one address: a host of IPv6 has a whole /64 of them.
+/// Returns what counts as one address: the /64 network of an IPv6 address, because a host may use all of it.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -157,7 +158,7 @@ fn source(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether files or memory ran out: a client that is not taken for that comes again.
+/// Returns true if files or memory ran out. A client that is not accepted for that reason tries again.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
@@ -172,7 +173,7 @@ mod tests {
 
     const KEY: Key = [7; 32];
 
-    /// What became of it is written down.
+    /// An applicant that notes when it is turned away.
     struct Fake {
         number: usize,
         greets: Rc<Cell<bool>>,

@@ -1,4 +1,4 @@
-//! Giving up: because somebody asked, or because it took too long.
+//! When a wait gives up: on request, or at a deadline.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// The longest that a wait goes without looking whether it was cancelled.
+/// The longest wait between two checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A flag, shared by its clones, that asks whatever watches it to stop; it cannot be taken back.
+/// A flag, shared by its clones, that requests every thread that watches it to stop. It cannot be lowered.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A flag that is not raised.
+    /// Returns a flag that is not raised.
     pub fn new() -> Self {
         Self::default()
     }
@@ -25,7 +25,7 @@ impl Cancel {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether it is raised.
+    /// Returns true if the flag is raised.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -36,12 +36,15 @@ impl Cancel {
 pub struct Patience<'a> {
     /// When to give up.
     pub until: Instant,
-    /// Gives up at once (within 50 ms) when raised.
+    /// Ends the wait early (within 50 ms) when raised.
     pub cancel: &'a Cancel,
 }
 
 impl Patience<'_> {
-    /// How long to wait now before looking again, or `None` when the time is over.
+    /// Returns how long to wait before the next check, or `None` if the time is over.
+    ///
+    /// # Errors
+    /// Returns [`Error::Cancelled`] if the wait was cancelled.
     pub fn slice(&self) -> Result<Option<Duration>, Error> {
         if self.cancel.is_cancelled() {
             return Err(Error::Cancelled);
@@ -50,7 +53,11 @@ impl Patience<'_> {
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
     }
 
-    /// The same for who waits at `at` for a flow that proves the key, and has turned `strangers` away.
+    /// Returns how long a listener at `at`, which has turned `strangers` away, waits for a flow before the next
+    /// check.
+    ///
+    /// # Errors
+    /// Returns [`Error::NobodyCame`] if the time is over, and [`Error::Cancelled`] if the wait was cancelled.
     pub(crate) fn slice_at(&self, at: SocketAddr, strangers: u64) -> Result<Duration, Error> {
         self.slice()?.ok_or(Error::NobodyCame { at, strangers })
     }

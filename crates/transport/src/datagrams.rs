@@ -1,37 +1,37 @@
-//! Datagrams counted.
+//! Counts of datagrams.
 
 use std::time::Instant;
 
 use landspeed_record::DatagramCounts;
 use landspeed_units::{Bytes, Nanos};
 
-/// Datagrams of a flow since its start, at one end.
+/// The counts of one end of a flow since the flow began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Datagrams {
-    /// Handed to the kernel.
+    /// Datagrams handed to the kernel.
     pub sent: u64,
-    /// Received, each once.
+    /// Datagrams received, without duplicates.
     pub received: u64,
-    /// Their payload.
+    /// Payload of the datagrams received.
     pub received_bytes: Bytes,
-    /// Highest number that came; the peer counts from one.
+    /// The highest number received; the peer counts from one.
     pub highest: u64,
-    /// Came after one that was sent later.
+    /// Datagrams that arrived after one that was sent later.
     pub reordered: u64,
-    /// Came once more.
+    /// Duplicates received.
     pub duplicated: u64,
-    /// Dropped: not of the flow, or without sense.
+    /// Datagrams dropped because they were malformed or did not belong to the flow.
     pub malformed: u64,
-    /// Times that this end's socket had no room for what came: a datagram, or several that the stack had joined.
+    /// Times that this end's socket had no room for what arrived: a datagram, or several that the stack had joined.
     pub overflowed: u64,
-    /// When the first came.
+    /// When the first datagram arrived.
     pub first: Option<Instant>,
-    /// When the last came.
+    /// When the last datagram arrived.
     pub last: Option<Instant>,
 }
 
 impl Datagrams {
-    /// What came and went since `earlier`, which was taken of the same flow.
+    /// Returns the counts since `earlier`, an earlier snapshot of the same flow.
     pub fn since(&self, earlier: &Datagrams) -> DatagramCounts {
         let expected = self.highest.saturating_sub(earlier.highest);
         let received = self.received.saturating_sub(earlier.received);

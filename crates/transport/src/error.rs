@@ -1,9 +1,9 @@
-//! What can go wrong while flows are made.
+//! The errors of opening flows.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// A flow, or a port for flows, that could not be made.
+/// The reason why a flow, or a port for flows, could not be opened.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -12,7 +12,7 @@ pub enum Error {
         operation: &'static str,
         object: String,
         source: io::Error,
-        /// What to do about it, with its own separator; may be empty.
+        /// What to do about it, with a leading separator; may be empty.
         remedy: &'static str,
     },
     #[error(
@@ -22,10 +22,10 @@ pub enum Error {
         if *refused { "refuses connections" } else { "does not answer" }
     )]
     NoAnswer {
-        /// "TCP", "UDP".
+        /// "TCP" or "UDP".
         protocol: &'static str,
         server: SocketAddr,
-        /// Whether it was reached, and refused.
+        /// True if the server's host answered and refused.
         refused: bool,
     },
     #[error(
@@ -49,17 +49,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// No answer by UDP.
+    /// The error for a UDP server that does not answer.
     pub(crate) fn no_datagram(server: SocketAddr) -> Self {
         Error::NoAnswer { protocol: "UDP", server, refused: false }
     }
 
-    /// No answer over a stream socket.
+    /// The error for a server that does not answer over a stream socket, or refuses.
     pub(crate) fn no_stream(server: SocketAddr, refused: bool) -> Self {
         Error::NoAnswer { protocol: "TCP", server, refused }
     }
 
-    /// Whether it is the kernel's own word, which says more than that nothing came.
+    /// Returns true if the kernel reported the reason, which says more than a missing answer does.
     pub fn has_errno(&self) -> bool {
         match self {
             Error::Refused { source, .. } => source.raw_os_error().is_some(),
@@ -68,7 +68,7 @@ impl Error {
         }
     }
 
-    /// A refusal, with the remedy that its reason suggests.
+    /// The error for a refused operation, with the remedy that its reason suggests.
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         let remedy = match (source.raw_os_error(), operation) {
             (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another",

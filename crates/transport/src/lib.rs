@@ -1,8 +1,8 @@
 //! Transports: how bytes get from one process to another.
 //!
-//! A transport makes [`Flow`]s. Every flow is proven by both ends (see `proof.rs`) before it is handed out,
-//! so that traffic only ever goes to a peer that holds the session's key. Each transport is one folder
-//! and one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
+//! A transport opens [`Flow`]s. Both ends of a flow prove that they hold the session's key (`proof.rs`) before the
+//! flow is handed out, so that traffic only ever reaches a peer that holds the key. Each transport is one folder and
+//! one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
 
 #![warn(missing_docs)]
 
@@ -36,16 +36,17 @@ pub use transport::{
     About, Call, Completions, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport,
 };
 
-/// Every transport that there is.
+/// All transports.
 pub static TRANSPORTS: &[&dyn Transport] =
     &[&tcp::Tcp, &udp::Udp, &udt::Udt, &mptcp::Mptcp, &unix::Unix, &quic::Quic];
 
-/// The transport called `name`.
+/// Returns the transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {
     TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
 }
 
-/// Whether the kernel's TCP carries the flows of the transport called `name`, so that TCP_INFO tells of them.
+/// Returns true if the kernel's TCP carries the flows of the transport called `name`, so that TCP_INFO describes
+/// them.
 pub fn is_tcp(name: &str) -> bool {
     find(name).is_some_and(|transport| transport.about().protocol == "tcp")
 }

@@ -1,19 +1,19 @@
-//! The calls that move datagrams: one, many, and many as one.
+//! The system calls that move datagrams: one a call, many a call, or many joined into one (UDP_SEGMENT, UDP_GRO).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, size_of, size_of_val};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Datagrams that one sendmmsg or recvmmsg moves at most.
+/// The most datagrams that one sendmmsg or recvmmsg moves.
 pub(crate) const BATCH: usize = 32;
-/// Datagrams that one call with UDP_SEGMENT sends at most: UDP_MAX_SEGMENTS of the first kernels.
+/// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
 pub(crate) const SEGMENTS: usize = 64;
 
-/// Aligned room for one control message of one int.
+/// An aligned buffer for one control message of one int.
 type Control = [u64; 4];
 
-/// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT). With MSG_ZEROCOPY among `flags` the
-/// kernel may read them after the call.
+/// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT). If `flags` contain
+/// MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
@@ -39,8 +39,8 @@ pub(crate) fn send(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends every `each` of `parts` as a datagram, [`BATCH`] at most, in one call; how many were sent. `flags` are as of
-/// [`send`].
+/// Sends every `each` of `parts` as a datagram, at most [`BATCH`] in one call. Returns how many were sent. If `flags`
+/// contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send_many(
     fd: BorrowedFd<'_>,
     (parts, each): (&[IoSlice<'_>], usize),
@@ -54,13 +54,13 @@ pub(crate) fn send_many(
     for (message, datagram) in messages.iter_mut().zip(datagrams) {
         message.msg_hdr = header(datagram);
     }
-    // SAFETY: the first `count` messages point at `parts`, which outlive the call; the kernel reads them
-    // and writes `msg_len` of messages that are exclusively ours.
+    // SAFETY: the first `count` messages point at `parts`, which outlive the call. The kernel reads them and writes
+    // `msg_len` of `messages`, which are exclusively borrowed.
     let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags as _) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// What sends `parts` as one datagram. It points at them.
+/// Returns the header that sends `parts` as one datagram. It points at `parts`.
 pub(crate) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -70,16 +70,17 @@ pub(crate) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     message
 }
 
-/// Receives one datagram; its length, which is larger than `into` where it was cut.
+/// Receives one datagram and returns its length, which is larger than `into` if the datagram was truncated.
 pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<usize> {
     let flags = flags | libc::MSG_TRUNC;
-    // SAFETY: the kernel writes at most `into.len()` bytes at `into`, which is exclusively ours.
+    // SAFETY: the kernel writes at most `into.len()` bytes at `into`, which is exclusively borrowed.
     let got = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to [`BATCH`] datagrams in one call, waiting for the first only, each into the next `each` of `parts`; how many.
-/// Their lengths go to `lengths`: larger than the room where one was cut.
+/// Receives up to [`BATCH`] datagrams in one call, waiting only for the first, each into the next `each` of `parts`.
+/// Returns how many there are, and puts their lengths into `lengths`; a length is larger than the room if the
+/// datagram was truncated.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
     (parts, each): (&mut [IoSliceMut<'_>], usize),
@@ -93,8 +94,8 @@ pub(crate) fn receive_many(
         message.msg_hdr = receiving_header(room);
     }
     let flags = flags | libc::MSG_WAITFORONE | libc::MSG_TRUNC;
-    // SAFETY: the first `count` messages point at `each` parts, and these at memory that is exclusively theirs; all outlive the
-    // call. No timeout is given.
+    // SAFETY: the first `count` messages point at `each` parts, and those at exclusively borrowed memory. All outlive
+    // the call. No timeout is given.
     let got = unsafe {
         libc::recvmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags as _, std::ptr::null_mut())
     };
@@ -105,8 +106,8 @@ pub(crate) fn receive_many(
     Ok(got)
 }
 
-/// Receives a datagram, or what UDP_GRO joined: the bytes of all datagrams, and the length of each but the last. The
-/// first is larger than all `parts` where something was cut.
+/// Receives one datagram, or several that UDP_GRO joined. Returns the bytes of all datagrams, and the length of each
+/// but the last. The former is larger than all `parts` if data was truncated.
 pub(crate) fn receive_joined(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],
@@ -116,13 +117,14 @@ pub(crate) fn receive_joined(
     let mut message = receiving_header(parts);
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points at `parts`, these at memory that is exclusively theirs, and at `control`: all outlive the call.
+    // SAFETY: `message` points at `parts`, those at exclusively borrowed memory, and at `control`. All outlive the
+    // call.
     let got = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, flags | libc::MSG_TRUNC) };
     let total = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
     Ok((total, segment(&message).unwrap_or(total)))
 }
 
-/// What receives a datagram into `parts`. It points at them.
+/// Returns the header that receives a datagram into `parts`. It points at `parts`.
 fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -132,7 +134,7 @@ fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     message
 }
 
-/// The length that UDP_GRO told, where it joined anything.
+/// Returns the length that UDP_GRO reported, if it joined datagrams.
 fn segment(message: &libc::msghdr) -> Option<usize> {
     // SAFETY: the kernel filled `message`; the macro checks the length that it wrote.
     let cmsg = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;

@@ -1,4 +1,4 @@
-//! Socket options of a flow: tables of rows, set from the settings and read back against them.
+//! The socket options of a flow: tables of rows, which are set from the settings and read back to check them.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, System, View
 use landspeed_record::{NotAsAsked, Settings};
 use socket2::Socket;
 
-/// Value of an option, in the unit in which it was asked for.
+/// The value of an option, in the unit of its factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     Number(u64),
@@ -23,12 +23,12 @@ impl fmt::Display for Value {
     }
 }
 
-/// One option: the factor that asks for it, under its name for setsockopt(2), and how it is set and read back.
+/// One socket option: the factor that requests it, its name for setsockopt(2), and how to set it and read it back.
 pub(crate) struct SocketOption {
     pub(crate) factor: Factor,
-    /// What usually is behind a value that does not read back.
+    /// The usual reason why a value does not read back.
     pub(crate) hint: &'static str,
-    /// What the factor's value asks of the socket; `None` leaves it as it is.
+    /// Returns the option's value for a value of the factor; `None` leaves the option as it is.
     pub(crate) asked: fn(&str) -> Option<Value>,
     pub(crate) set: fn(&Socket, &Value) -> io::Result<()>,
     pub(crate) get: fn(&Socket) -> io::Result<Value>,
@@ -38,13 +38,14 @@ pub(crate) struct SocketOption {
 pub(crate) struct Options(pub(crate) &'static [&'static [SocketOption]]);
 
 impl Options {
-    /// Sets everything that `settings` ask for. A refusal is no error here: [`Options::read_back`]
-    /// reports it.
+    /// Sets everything that `settings` request. A refusal is no error here, because [`Options::read_back`] reports
+    /// it.
     pub(crate) fn set(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &[]);
     }
 
-    /// The same on an accepted socket: what counts before connecting its listener has set.
+    /// Sets the options of an accepted socket: all but the buffer sizes, which only count before connecting and which
+    /// the listener has set.
     pub(crate) fn set_accepted(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &["sndbuf", "rcvbuf"]);
     }
@@ -57,13 +58,13 @@ impl Options {
         }
     }
 
-    /// Each option that is not as `settings` ask.
+    /// Returns each option that is not as `settings` request.
     pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<NotAsAsked> {
         let found = |option| differs(option, socket, settings);
         self.rows().filter_map(found).collect()
     }
 
-    /// The factors that ask for them.
+    /// Returns the factors of these options.
     pub(crate) fn factors(&self) -> impl Iterator<Item = &'static Factor> + use<> {
         self.rows().map(|option| &option.factor)
     }
@@ -73,22 +74,22 @@ impl Options {
     }
 }
 
-/// A number; zero leaves the option as it is.
+/// Parses a number; zero leaves the option as it is.
 pub(crate) fn above_zero(value: &str) -> Option<Value> {
     value.parse().ok().filter(|number| *number > 0).map(Value::Number)
 }
 
-/// One for "on"; "off" leaves the option as it is.
+/// Returns one for "on"; "off" leaves the option as it is.
 pub(crate) fn once_on(value: &str) -> Option<Value> {
     (value == "on").then_some(Value::Number(1))
 }
 
-/// Those of `proposals` that are not the current value.
+/// Returns those of `proposals` that differ from the current value.
 pub(crate) fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
-/// The kernel takes an int and doubles it.
+/// The largest buffer size, in bytes: the kernel takes an int and doubles it.
 const LARGEST: u64 = (i32::MAX / 2) as u64;
 const FIXED: &str = "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); socket(7); \
                      Semke, Mahdavi & Mathis (1998) on autotuning instead";
@@ -112,7 +113,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
         hint: "net.core.wmem_max limits it",
         asked: above_zero,
         set: |socket, value| socket.set_send_buffer_size(value.size()),
-        // The kernel doubles what it is asked for, for its own bookkeeping: socket(7).
+        // The kernel doubles the requested size for its own bookkeeping: socket(7).
         get: |socket| Ok(Value::Number(socket.send_buffer_size()? as u64 / 2)),
     },
     SocketOption {
@@ -142,7 +143,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             persist: &[Persist::Application("setsockopt(SOL_SOCKET, SO_BUSY_POLL), in microseconds")],
             about: "SO_BUSY_POLL: microseconds that a receive call spins on the device; 0 is off",
             domain: Domain::Int(0, 10_000),
-            // Zero leaves it to net.core.busy_read, which is a knob of its own.
+            // Zero leaves it to net.core.busy_read, which is a knob.
             default: "0",
             interacts: &[
                 "net-busy-poll",
@@ -162,8 +163,8 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     },
 ];
 
-/// Autotuning where a size is fixed; else twice the bandwidth-delay product, as a power of two, with the
-/// system's limit raised where it would cut that down in silence.
+/// Proposes autotuning if a size is fixed. Otherwise proposes twice the bandwidth-delay product, as a power of two,
+/// and raises the system's `limit` if that would silently cut the buffer down.
 fn fixed(view: &View, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
     if view.current != "0" {
         return vec![Proposal::new("0", 38)];
@@ -188,7 +189,7 @@ impl Value {
     }
 
     pub(crate) fn size(&self) -> usize {
-        // The kernel takes an int; beyond it, "as much as possible" is what was meant.
+        // The kernel takes an int; a larger value means "as much as possible".
         self.number().min(i32::MAX as u64) as usize
     }
 }

@@ -1,9 +1,10 @@
-//! Local ports that the kernel gives to connections, and who holds them.
+//! The local ports that the kernel gives to connections, and how many are in use.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-/// The first port and the last that connections get (net.ipv4.ip_local_port_range, both families); `None` where it cannot be read.
+/// Returns the first and the last local port of the range for connections (net.ipv4.ip_local_port_range, both
+/// families); `None` if it cannot be read.
 pub fn local_range() -> Option<[u16; 2]> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut ends = text.split_ascii_whitespace().map(str::parse);
@@ -13,13 +14,14 @@ pub fn local_range() -> Option<[u16; 2]> {
     }
 }
 
-/// How many local ports of `range` TCP connections to `server` hold, those in TIME_WAIT included: another connection to it cannot have them.
+/// Returns how many local ports of `range` TCP connections to `server` hold, including those in TIME_WAIT. Another
+/// connection to `server` cannot use them.
 pub fn held_towards(server: SocketAddr, range: [u16; 2]) -> u64 {
     let file = if server.is_ipv4() { "/proc/thread-self/net/tcp" } else { "/proc/thread-self/net/tcp6" };
     fs::read_to_string(file).map_or(0, |text| count(&text, &as_the_kernel_writes(server), range))
 }
 
-/// Lines of /proc/net/tcp (proc_pid_net(5)) with this remote address, and a local port of `range`.
+/// Counts the lines of /proc/net/tcp (proc_pid_net(5)) with this remote address and a local port of `range`.
 fn count(text: &str, remote: &str, range: [u16; 2]) -> u64 {
     let is_held = |line: &&str| {
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -30,7 +32,8 @@ fn count(text: &str, remote: &str, range: [u16; 2]) -> u64 {
     text.lines().filter(is_held).count() as u64
 }
 
-/// "0100007F:1267": words of the address as numbers of this machine, then the port.
+/// Formats an address as /proc/net/tcp does, such as "0100007F:1267": the address as 32-bit words in host byte order,
+/// then the port.
 fn as_the_kernel_writes(at: SocketAddr) -> String {
     let octets = match at.ip() {
         IpAddr::V4(ip) => ip.octets().to_vec(),

@@ -1,6 +1,6 @@
 //! Proof that both ends hold the session's key, on the very flow that will carry traffic.
 //!
-//! Three passes, as ISO/IEC 9798-4 clause 7.2 ("three-pass mutual authentication") has it, with keyed
+//! The proof has the three passes of ISO/IEC 9798-4 clause 7.2 ("three-pass mutual authentication"), with keyed
 //! BLAKE3 as the check function:
 //!
 //! | pass | bytes |
@@ -9,11 +9,11 @@
 //! | answer, server to client | challenge S (16), MAC("server", flow, C, S) |
 //! | confirm, client to server | MAC("confirm", flow, C, S) |
 //!
-//! UDP keeps no state of a client before its confirm, whose datagram therefore repeats flow number and
-//! challenges, and answers it with a fourth pass, since a datagram may be lost: MAC("welcome", flow, C, S).
+//! UDP keeps no state of a client before its confirm, so the confirm's datagram repeats flow number and challenges.
+//! Because a datagram may be lost, UDP acknowledges the confirm with a fourth pass: MAC("welcome", flow, C, S).
 //!
-//! The hello's MAC lets a server drop strangers at once; the confirm shows that it was no replay of an
-//! earlier hello. Only then does the server send anything else on the flow.
+//! The hello's MAC lets a server drop strangers immediately; the confirm shows that the hello was no replay of an
+//! earlier one. Only then does the server send anything else on the flow.
 
 use crate::Key;
 
@@ -23,13 +23,13 @@ pub(crate) const HELLO: usize = 4 + CHALLENGE + MAC;
 pub(crate) const ANSWER: usize = CHALLENGE + MAC;
 pub(crate) const CONFIRM: usize = MAC;
 
-/// Random bytes that no peer can foresee.
+/// Random bytes that no peer can predict.
 pub(crate) type Challenge = [u8; CHALLENGE];
 
-/// A fresh challenge.
+/// Returns a fresh challenge.
 ///
 /// # Panics
-/// If the kernel has no random numbers to give, which Linux does not do once it has booted.
+/// Panics if the kernel has no random numbers, which does not happen on Linux once it has booted.
 pub(crate) fn challenge() -> Challenge {
     let mut bytes = [0; CHALLENGE];
     getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
@@ -45,12 +45,12 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    /// The client's start, with its challenge.
+    /// Starts the client's proof, with its challenge.
     pub(crate) fn start(flow: u32, client: Challenge) -> Self {
         Proof { flow, client, server: [0; CHALLENGE] }
     }
 
-    /// The first pass.
+    /// Returns the first pass.
     pub(crate) fn hello(&self, key: &Key) -> [u8; HELLO] {
         let mut bytes = [0; HELLO];
         bytes[..4].copy_from_slice(&self.flow.to_be_bytes());
@@ -59,7 +59,7 @@ impl Proof {
         bytes
     }
 
-    /// The server's start from a hello, with its challenge; `None` from a stranger's.
+    /// Starts the server's proof from a hello, with the server's challenge; `None` if a stranger sent the hello.
     pub(crate) fn greeted(key: &Key, hello: &[u8; HELLO], server: Challenge) -> Option<Self> {
         let (flow, rest) = hello.split_first_chunk::<4>()?;
         let (client, mac) = rest.split_first_chunk::<CHALLENGE>()?;
@@ -67,7 +67,7 @@ impl Proof {
         proof.holds(key, "client", mac).then_some(Proof { server, ..proof })
     }
 
-    /// The second pass.
+    /// Returns the second pass.
     pub(crate) fn answer(&self, key: &Key) -> [u8; ANSWER] {
         let mut bytes = [0; ANSWER];
         bytes[..CHALLENGE].copy_from_slice(&self.server);
@@ -75,44 +75,44 @@ impl Proof {
         bytes
     }
 
-    /// The client's view once the server has answered; `None` where the server lacks the key.
+    /// Returns the client's proof with the challenge of the server's answer; `None` if the server lacks the key.
     pub(crate) fn answered(self, key: &Key, answer: &[u8; ANSWER]) -> Option<Self> {
         let (server, mac) = answer.split_first_chunk::<CHALLENGE>()?;
         let proof = Proof { server: *server, ..self };
         proof.holds(key, "server", mac).then_some(proof)
     }
 
-    /// The third pass.
+    /// Returns the third pass.
     pub(crate) fn confirm(&self, key: &Key) -> [u8; CONFIRM] {
         *self.mac(key, "confirm").as_bytes()
     }
 
-    /// Whether the client has confirmed; then the flow's number.
+    /// Checks the client's confirm and returns the flow's number; `None` if the client lacks the key.
     pub(crate) fn confirmed(&self, key: &Key, confirm: &[u8; CONFIRM]) -> Option<u32> {
         self.holds(key, "confirm", confirm).then_some(self.flow)
     }
 
-    /// A proof from what a client says it is, for a server that kept nothing.
+    /// Returns a proof of values that a client claims, for a server that keeps no state.
     pub(crate) fn claimed(flow: u32, client: Challenge, server: Challenge) -> Self {
         Proof { flow, client, server }
     }
 
-    /// The parts that make up a proof: flow number, the client's challenge, the server's.
+    /// Returns the flow number, the client's challenge and the server's challenge.
     pub(crate) fn parts(&self) -> (u32, &Challenge, &Challenge) {
         (self.flow, &self.client, &self.server)
     }
 
-    /// The fourth pass, of UDP only: the server has the confirm.
+    /// Returns the fourth pass, of UDP only: the server has the confirm.
     pub(crate) fn welcome(&self, key: &Key) -> [u8; MAC] {
         *self.mac(key, "welcome").as_bytes()
     }
 
-    /// Whether this is the server's welcome.
+    /// Returns true if `welcome` is the server's fourth pass.
     pub(crate) fn welcomed(&self, key: &Key, welcome: &[u8; MAC]) -> bool {
         self.holds(key, "welcome", welcome)
     }
 
-    /// A key that both ends share and that is this flow's alone, for one purpose.
+    /// Derives a key that only the two ends of this flow share, for one purpose.
     pub(crate) fn derive(&self, key: &Key, purpose: &'static str) -> Key {
         *self.mac(key, purpose).as_bytes()
     }
@@ -127,13 +127,13 @@ impl Proof {
         hasher.finalize()
     }
 
-    /// Compares in constant time (`blake3::Hash` does), so that a MAC cannot be found byte by byte.
+    /// Compares in constant time (`blake3::Hash` does), so that a MAC cannot be guessed byte by byte.
     fn holds(&self, key: &Key, pass: &str, mac: &[u8]) -> bool {
         mac.try_into().is_ok_and(|mac: [u8; MAC]| self.mac(key, pass) == blake3::Hash::from_bytes(mac))
     }
 }
 
-/// A server's part of the proof over a stream, fed with the bytes that come.
+/// The server's part of the proof over a stream. It is fed with the bytes that arrive.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     proof: Option<Proof>,
@@ -141,12 +141,12 @@ pub(crate) struct Greeting {
     got: usize,
 }
 
-/// How far a greeting has come.
+/// The result of feeding bytes to a [`Greeting`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// More has to come.
+    /// More bytes are needed.
     More,
-    /// The client must be told this, and more has to come.
+    /// These bytes must be sent to the client, and more bytes are needed.
     Answer([u8; ANSWER]),
     /// The flow of this number is proven.
     Proven(u32),
@@ -155,23 +155,24 @@ pub(crate) enum Step {
 }
 
 impl Greeting {
-    /// One that waits for a hello.
+    /// Returns a greeting that waits for a hello.
     pub(crate) fn new() -> Self {
         Greeting { proof: None, bytes: [0; HELLO], got: 0 }
     }
 
-    /// Whether a hello of the key has come.
+    /// Returns true if a hello with the key has arrived.
     pub(crate) fn has_greeted(&self) -> bool {
         self.proof.is_some()
     }
 
-    /// Where the next bytes go. No more than the proof is read here: what follows it belongs to the flow.
+    /// Returns the buffer for the next bytes. It has room for the proof only, because what follows belongs to the
+    /// flow.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         let wanted = if self.proof.is_none() { HELLO } else { CONFIRM };
         &mut self.bytes[self.got..wanted]
     }
 
-    /// So many bytes came to lie in [`Greeting::room`].
+    /// Processes `bytes` bytes that were read into [`Greeting::room`].
     pub(crate) fn came(&mut self, key: &Key, bytes: usize) -> Step {
         self.got += bytes;
         if !self.room().is_empty() {

@@ -1,19 +1,19 @@
-//! getsockopt and setsockopt for what no crate wraps.
+//! getsockopt and setsockopt for options that no crate wraps.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// A type that may be read from, and written to, a socket option as plain bytes.
+/// A type that may be read from and written to a socket option as plain bytes.
 ///
 /// # Safety
 /// Every bit pattern must be a valid value and there must be no padding.
 pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: an integer has no invalid bit pattern and no padding.
 unsafe impl Plain for u32 {}
-// SAFETY: as above.
+// SAFETY: an integer has no invalid bit pattern and no padding.
 unsafe impl Plain for u64 {}
-// SAFETY: as above, of each.
+// SAFETY: an array of integers has no invalid bit pattern and no padding.
 unsafe impl<const N: usize> Plain for [u32; N] {}
 
 pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
@@ -24,7 +24,7 @@ pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) 
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option. A kernel that knows a shorter value leaves the rest zero.
+/// Reads an option. If the kernel's value is shorter, the remaining bytes are zero.
 pub(crate) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
     // SAFETY: `T: Plain` is valid as zeros.
     let mut value: T = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -32,7 +32,7 @@ pub(crate) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Res
     Ok(value)
 }
 
-/// Reads an option whose value also tells the kernel what is asked; returns the bytes it wrote.
+/// Reads an option whose value also carries the request to the kernel. Returns how many bytes the kernel wrote.
 pub(crate) fn exchange<T: Plain>(
     socket: impl AsFd,
     level: i32,
@@ -41,8 +41,8 @@ pub(crate) fn exchange<T: Plain>(
 ) -> io::Result<usize> {
     let fd = socket.as_fd().as_raw_fd();
     let mut len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` is exclusively ours and has `len` bytes; the kernel writes `len` at most, and any
-    // bytes are a valid `T: Plain`.
+    // SAFETY: `value` is exclusively borrowed and has `len` bytes; the kernel writes at most `len`, and any bytes are
+    // a valid `T: Plain`.
     let rc = unsafe { libc::getsockopt(fd, level, name, (&raw mut *value).cast(), &mut len) };
     if rc == 0 { Ok(len as usize) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,4 @@
-//! docs/reference/flow.md, written from the table of transports.
+//! Generates docs/reference/flow.md from the table of transports.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const HEAD: &str = "<!-- Written from the table of transports by `make docs`. Ed
                     `--set NAME=VALUE,...` sets them for `measure` and `explain`; `tune` tries them. A new flow takes \
                     them, so there is nothing to put back.\n";
 
-/// The page as (path within the project, Markdown).
+/// Returns the page as (path within the project, Markdown).
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     EVERY_FLOW.iter().for_each(|factor| page.push_str(&entry(factor)));

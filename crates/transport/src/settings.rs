@@ -1,18 +1,17 @@
-//! What every flow is set to, whatever carries it.
+//! The factors of every flow, over any transport.
 //!
-//! A flow's settings are values of factors: those of here, and those of its transport
-//! ([`crate::Transport::factors`]).
+//! A flow's settings are values of these factors and of those of its transport ([`crate::Transport::factors`]).
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, Table, View, unless};
 use landspeed_record::Settings;
 
 use crate::{Delivery, TRANSPORTS, Transport};
 
-/// Larger buffers only leave the caches.
+/// The largest message or read buffer, in bytes: larger ones only overflow the processor's caches.
 const LARGEST: u64 = 64 << 20;
 const MOST_FLOWS: u64 = 256;
 
-/// Which transport carries it.
+/// The transport of a flow.
 pub static TRANSPORT: Factor = Factor {
     name: "transport",
     about: "how bytes get from one process to another",
@@ -23,7 +22,7 @@ pub static TRANSPORT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// How many there are.
+/// The number of parallel flows.
 pub static FLOWS: Factor = Factor {
     name: "flows",
     persist: &[Persist::Application("open this many TCP connections at once")],
@@ -40,7 +39,7 @@ pub static FLOWS: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Bytes of each message.
+/// The bytes of each message.
 pub static WRITE_SIZE: Factor = Factor {
     name: "write-size",
     persist: &[Persist::Application("hand this many bytes to each send call")],
@@ -58,7 +57,7 @@ pub static WRITE_SIZE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Room of each receive call.
+/// The bytes that each receive call has room for.
 pub static READ_SIZE: Factor = Factor {
     name: "read-size",
     persist: &[Persist::Application("hand a buffer of this many bytes to each receive call")],
@@ -74,7 +73,7 @@ pub static READ_SIZE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Where the threads of its two ends run.
+/// The processors on which the threads of a flow's two ends run.
 pub static PLACEMENT: Factor = Factor {
     name: "placement",
     persist: &[Persist::Application(
@@ -95,15 +94,15 @@ pub static PLACEMENT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The factors of every flow, in the order in which they are listed.
+/// The factors of every flow, in the order of their listing.
 pub static EVERY_FLOW: &[&Factor] = &[&TRANSPORT, &PLACEMENT, &WRITE_SIZE, &READ_SIZE, &FLOWS];
 
 fn names() -> Vec<&'static str> {
     TRANSPORTS.iter().map(|transport| transport.name()).collect()
 }
 
-/// Datagrams that fill a packet: of the MTU that stands, and of Ethernet's jumbo frame. One above the MTU is cut into
-/// fragments, and none is larger than 65,507 bytes.
+/// Proposes datagrams that fill a packet of the current MTU, and of Ethernet's jumbo frame (9000 bytes). A datagram
+/// above the MTU is cut into fragments, and none is larger than 65,507 bytes.
 fn datagrams(view: &View) -> Vec<Proposal> {
     const JUMBO: u64 = 9000;
     let headers = view.datagram_headers();
@@ -117,19 +116,19 @@ fn datagrams(view: &View) -> Vec<Proposal> {
     full.into_iter().chain(jumbo).chain(larger(view, &[(8192, 126)])).collect()
 }
 
-/// Those of `values` that are larger than the current one.
+/// Proposes those of `values` (value, rank) that are larger than the current one.
 fn larger(view: &View, values: &[(u64, u32)]) -> Vec<Proposal> {
     let current = view.current.parse::<u64>().unwrap_or(0);
     let above = values.iter().filter(|(value, _)| *value > current);
     above.map(|(value, rank)| Proposal::new(value.to_string(), *rank)).collect()
 }
 
-/// All that a flow over `transport` can be set to.
+/// Returns the factors of a flow over `transport`.
 pub fn table(transport: &dyn Transport) -> Table {
     Table::of(EVERY_FLOW.iter().copied().chain(transport.factors()))
 }
 
-/// A flow over `transport` that nobody has set anything of: each factor at its default.
+/// Returns the settings of a flow over `transport` with each factor at its default.
 pub fn defaults(transport: &dyn Transport) -> Settings {
     let datagrams = transport.about().delivery == Delivery::Datagrams;
     let default = |factor: &Factor| (factor.name.to_owned(), factor.default_over(datagrams).to_owned());
@@ -138,7 +137,7 @@ pub fn defaults(transport: &dyn Transport) -> Settings {
     settings
 }
 
-/// Settings with these values, each default left out: what a program asks for itself.
+/// Returns settings with these values and no defaults: what a program requests.
 pub fn with(values: &[(&Factor, &str)]) -> Settings {
     values.iter().map(|(factor, value)| (factor.name.to_owned(), (*value).to_owned())).collect()
 }

@@ -1,4 +1,4 @@
-//! UDP sockets that share a port: the one that holds it, a listener's, and one for each of its flows.
+//! UDP sockets that share a port: the one that holds it, the listener's, and one for each flow.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -12,13 +12,13 @@ use crate::socket::{self, HeldPort, Listen};
 use crate::transport::Port;
 use crate::{Error, raw};
 
-/// Datagrams that are taken before anything else is looked at, however many come.
+/// The most datagrams that are taken in before anything else is done, however many arrive.
 const MOST_AT_ONCE: usize = 256;
 
-/// A datagram and where it came from.
+/// A datagram and its source address.
 type Received = (SocketAddr, Vec<u8>);
 
-/// Holds a port of `at`, on which `listen` starts to listen.
+/// Reserves a port of `at`, on which `listen` starts to listen.
 pub(crate) fn reserve(at: SocketAddr, listen: Listen) -> Result<Box<dyn Port>, Error> {
     let held = bind(at)?;
     let address = socket::local(&held)?;
@@ -26,21 +26,21 @@ pub(crate) fn reserve(at: SocketAddr, listen: Listen) -> Result<Box<dyn Port>, E
     HeldPort::of(held, listen)
 }
 
-/// A UDP socket to ask the kernel on; otherwise why there is none.
+/// Opens a UDP socket on which to test what the kernel supports.
 pub(crate) fn probe() -> Result<Socket, String> {
     Socket::new(Domain::IPV4, Type::DGRAM, None)
         .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
         .map_err(|error| format!("this host opens no UDP socket: {error}"))
 }
 
-/// Whether the kernel cuts what is sent (UDP_SEGMENT); otherwise why not, and the remedy.
+/// Checks that the kernel cuts large sends into datagrams (UDP_SEGMENT); the error ends with the remedy.
 pub(crate) fn segments(probe: &Socket, remedy: &str) -> Result<(), String> {
     has(probe, libc::UDP_SEGMENT).map_err(|error| {
         format!("this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({error}): {remedy}")
     })
 }
 
-/// Whether the kernel joins what comes (UDP_GRO); otherwise why not, and the remedy.
+/// Checks that the kernel joins received datagrams (UDP_GRO); the error ends with the remedy.
 pub(crate) fn joins(probe: &Socket, remedy: &str) -> Result<(), String> {
     has(probe, libc::UDP_GRO)
         .map_err(|error| format!("this kernel has no UDP_GRO, which came with Linux 5.0 ({error}): {remedy}"))
@@ -50,14 +50,14 @@ fn has(probe: &Socket, name: i32) -> io::Result<()> {
     raw::set::<u32>(probe, libc::IPPROTO_UDP, name, 1)
 }
 
-/// Connects a socket to itself: it takes nothing from other sockets, and the kernel refuses what comes to its port for it. What is left of a
-/// flow does so because a child of this program holds its socket from its fork until it becomes another program: it takes nothing from the
-/// next flow over the same ports then.
+/// Connects a socket to itself: it then takes nothing from other sockets, and the kernel refuses what arrives at its
+/// port for it. A flow does this at its end because a child process may hold a copy of its socket between fork and
+/// exec, and that copy must not take datagrams of the next flow over the same ports.
 pub(crate) fn deafen(socket: &Socket) -> io::Result<()> {
     socket.connect(&socket.local_addr()?)
 }
 
-/// A socket for a flow to `server`, from `source_port` unless that is zero.
+/// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
 pub(crate) fn dial(server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
     match source_port {
         0 => open(server),
@@ -65,7 +65,8 @@ pub(crate) fn dial(server: SocketAddr, source_port: u16) -> Result<Socket, Error
     }
 }
 
-/// Payload of the largest datagram that the path of a connected socket lets through whole, as far as this host knows.
+/// Returns the payload, in bytes, of the largest datagram that passes the path of a connected socket whole, as far as
+/// this host knows.
 pub(crate) fn largest(socket: &Socket) -> io::Result<u32> {
     let (level, name, headers) = match socket.domain()? {
         Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),
@@ -74,8 +75,8 @@ pub(crate) fn largest(socket: &Socket) -> io::Result<u32> {
     Ok(raw::get::<u32>(socket, level, name)?.saturating_sub(headers))
 }
 
-/// Whether the kernel cuts datagrams into fragments that are larger than the path takes as far as it knows, or refuses them with EMSGSIZE
-/// (IP_MTU_DISCOVER, ip(7)).
+/// Sets what the kernel does with datagrams that are larger than the known path MTU: cut them into fragments if
+/// `cuts`, or refuse them with EMSGSIZE (IP_MTU_DISCOVER, ip(7)).
 pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
     let (level, name, value) = match (socket.domain()?, cuts) {
         (Domain::IPV6, true) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT),
@@ -86,13 +87,13 @@ pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
     raw::set(socket, level, name, value.cast_unsigned())
 }
 
-/// As [`another`], for the port's holder, its listener and the client's end.
+/// Opens a socket bound to `address`, as [`another`] does, with an error that names the address.
 pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
     another(address).map_err(|source| Error::refused("bind to", address, source))
 }
 
-/// A socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the
-/// port, and no other user's socket (socket(7)); a connected one gets what is its own.
+/// Opens a socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the port,
+/// but not with sockets of other users (socket(7)). A connected socket gets the datagrams of its own peer.
 pub(crate) fn another(address: SocketAddr) -> io::Result<Socket> {
     let socket = socket::open(address, Type::DGRAM, None)?;
     socket.set_reuse_port(true)?;
@@ -100,13 +101,14 @@ pub(crate) fn another(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// A socket towards or on `address`.
+/// Opens an unbound socket to use towards or on `address`.
 pub(crate) fn open(address: SocketAddr) -> Result<Socket, Error> {
     socket::open(address, Type::DGRAM, None)
         .map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// What a listener takes in at one look: datagrams cut to `ROOM` bytes, those that went astray first.
+/// The datagrams that a listener takes in at a time, truncated to `ROOM` bytes. Datagrams that reached a flow's
+/// socket by mistake come first.
 pub(crate) struct Arrivals<const ROOM: usize> {
     astray: VecDeque<Received>,
     left: usize,
@@ -117,7 +119,7 @@ impl<const ROOM: usize> Arrivals<ROOM> {
         Arrivals { astray: VecDeque::new(), left: MOST_AT_ONCE }
     }
 
-    /// The next datagram that is there; `None` where there is none, or enough were taken.
+    /// Returns the next datagram; `None` if there is none, or if enough were taken.
     pub(crate) fn next(&mut self, socket: &impl AsFd) -> io::Result<Option<Received>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
@@ -125,7 +127,7 @@ impl<const ROOM: usize> Arrivals<ROOM> {
         astray.map_or_else(|| next::<ROOM>(socket), |received| Ok(Some(received)))
     }
 
-    /// Takes what others sent to a flow's socket between its bind and its connect.
+    /// Takes the datagrams of other clients that reached a flow's socket between its bind and its connect.
     pub(crate) fn take_astray(&mut self, socket: &Socket, peer: SocketAddr) -> io::Result<()> {
         for _ in 0..MOST_AT_ONCE {
             match next::<ROOM>(socket)? {
@@ -138,7 +140,7 @@ impl<const ROOM: usize> Arrivals<ROOM> {
     }
 }
 
-/// The next datagram that is there, cut to `ROOM` bytes.
+/// Receives the next datagram without waiting, truncated to `ROOM` bytes.
 fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<Received>> {
     let mut datagram = [0; ROOM];
     match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {
@@ -148,7 +150,7 @@ fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<Received>> {
             Ok(Some((from, datagram[..length].to_vec())))
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        // What became of an answer is not the listener's concern.
+        // Errors about an earlier answer do not concern the listener.
         Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::INTR | rustix::io::Errno::HOSTUNREACH) => {
             Ok(None)
         }

@@ -1,4 +1,4 @@
-//! What all transports through the sockets API do alike: opening a socket, holding a port, waiting.
+//! Helpers that all transports over sockets share: opening a socket, holding a port, waiting.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::Error;
 use crate::transport::{Key, Listener, Port};
 
-/// A socket towards or on `address`, of its family alone.
+/// Opens a socket to use towards or on `address`, for that address family alone.
 pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, protocol)?;
     if address.is_ipv6() {
@@ -26,14 +26,14 @@ pub(crate) fn local(socket: &Socket) -> Result<SocketAddr, Error> {
     Ok(address.as_socket().expect("an IP socket has an IP address"))
 }
 
-/// `port` of every address of the family that `peer` is of.
+/// Returns the wildcard address of `peer`'s family with `port`.
 pub(crate) fn any(peer: SocketAddr, port: u16) -> SocketAddr {
     let address: IpAddr =
         if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     SocketAddr::new(address, port)
 }
 
-/// Waits until something happens on any socket, at most `slice`; whether something did.
+/// Waits until a socket is ready, at most `slice`. Returns true if one is.
 pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bool> {
     let slice = Timespec::try_from(slice).expect("a slice is short");
     match poll(sockets, Some(&slice)) {
@@ -45,16 +45,16 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
 
 pub(crate) type Listen = fn(SocketAddr, &Settings, &Key) -> Result<Box<dyn Listener>, Error>;
 
-/// A port that a socket holds and nobody listens on.
+/// A port that a socket holds and that is not listened on.
 pub(crate) struct HeldPort {
     address: SocketAddr,
-    /// Keeps the kernel from giving the port to anybody else, as the source port of a flow included.
+    /// Keeps the kernel from giving the port away, even as the source port of a flow.
     _held: Socket,
     listen: Listen,
 }
 
 impl HeldPort {
-    /// The port that `held` is bound to.
+    /// Wraps the port that `held` is bound to.
     pub(crate) fn of(held: Socket, listen: Listen) -> Result<Box<dyn Port>, Error> {
         Ok(Box::new(HeldPort { address: local(&held)?, _held: held, listen }))
     }

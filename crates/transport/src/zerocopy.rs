@@ -1,5 +1,5 @@
-//! Sending from the program's own memory with MSG_ZEROCOPY (kernel documentation, networking/msg_zerocopy): the setting, and
-//! what the kernel says of memory that it was lent. TCP and UDP have both.
+//! Sending from the program's own memory with MSG_ZEROCOPY (kernel documentation, networking/msg_zerocopy): the
+//! setting, and the notifications by which the kernel releases the memory. TCP and UDP share both.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, size_of_val};
@@ -15,14 +15,14 @@ use crate::options::{SocketOption, Value, once_on};
 use crate::transport::Completions;
 use crate::{raw, socket};
 
-/// Sends of a socket whose memory the kernel may have at a time.
+/// The most sends of a socket whose memory the kernel may read at a time.
 pub(crate) const SLOTS: u32 = u64::BITS;
-/// The longest that a send waits for a notification without its caller looking whether to stop.
+/// The longest that a send waits for a notification before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time between two looks of a sender that is leaving.
+/// The time between two checks of a sender that is being dropped.
 const LEAVING_LOOK: Duration = Duration::from_millis(1);
 
-/// The option, alone: for the tables of those transports that can do it.
+/// The option as a table of its own, for the transports that support it.
 pub(crate) static ROW: &[SocketOption] = &[SocketOption {
     factor: Factor {
         name: "zerocopy-send",
@@ -47,7 +47,8 @@ pub(crate) static ROW: &[SocketOption] = &[SocketOption {
 
 pub(crate) static SEND: &Factor = &ROW[0].factor;
 
-/// Pages that a checksum must read are no longer free to skip: without the offloads the kernel copies.
+/// Proposes MSG_ZEROCOPY with the checksum and scatter-gather offloads on: without them the kernel copies, because it
+/// must read the pages to compute the checksum.
 fn propose(view: &View) -> Vec<Proposal> {
     if view.current == "on" {
         return Vec::new();
@@ -57,11 +58,11 @@ fn propose(view: &View) -> Vec<Proposal> {
     vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
 }
 
-/// Which slots zero-copy sends have, each until the kernel is done with its memory. Datagrams may complete in another order than
-/// they were sent, and some long after the rest.
+/// The slots of zero-copy sends. A send keeps its slot until the kernel releases its memory. Datagrams may complete
+/// in another order than they were sent, and some long after the others.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    /// A bit for each slot that a send has.
+    /// A bit for each slot in use.
     pending: u64,
     seen: Completions,
 }
@@ -71,7 +72,7 @@ impl Slots {
         self.pending.count_ones()
     }
 
-    /// So many free slots, which there are; what comes after them is none.
+    /// Returns `count` free slots, which must exist; the remaining entries are meaningless.
     pub(crate) fn free(&self, count: u32) -> [usize; SLOTS as usize] {
         let mut slots = [0; SLOTS as usize];
         slots.iter_mut().zip(ones(!self.pending)).take(count as usize).for_each(|(slot, free)| *slot = free);
@@ -82,7 +83,8 @@ impl Slots {
         self.pending |= 1 << slot;
     }
 
-    /// The kernel is done with the memory of a send, which it had copied or not; `None` where the send had failed.
+    /// Frees the slot of a send whose memory the kernel has released. `copied` is true if the kernel had copied it,
+    /// and `None` if the send had failed.
     pub(crate) fn give_back(&mut self, slot: usize, copied: Option<bool>) {
         self.pending &= !(1 << slot);
         self.seen.done += u64::from(copied.is_some());
@@ -94,7 +96,7 @@ impl Slots {
     }
 }
 
-/// Waits until nothing of a sender is pending, which `pending` looks for, at most so long; whether nothing is.
+/// Waits at most `within` until `pending` returns zero sends. Returns true if it did.
 pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -> bool {
     let begun = Instant::now();
     loop {
@@ -102,15 +104,15 @@ pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -
         if left == 0 || begun.elapsed() >= within {
             return left == 0;
         }
-        // By sleeping: the socket of a flow that was aborted is ready for ever.
+        // Sleeps rather than polls, because the socket of an aborted flow is always ready.
         std::thread::sleep(LEAVING_LOOK);
     }
 }
 
-/// The zero-copy sends of a socket's sender, told apart by the numbers that the kernel gives them.
+/// The zero-copy sends of a socket's sender, identified by the numbers that the kernel gives them.
 pub(crate) struct Lent<'a> {
     socket: &'a Socket,
-    /// Where the next sender of the socket goes on.
+    /// The number at which the next sender of this socket continues.
     numbers: &'a AtomicU32,
     next: u32,
     slots: Slots,
@@ -119,14 +121,15 @@ pub(crate) struct Lent<'a> {
 }
 
 impl<'a> Lent<'a> {
-    /// For a socket with SO_ZEROCOPY, of whose sends `numbers` were numbered, for `most` sends at a time.
+    /// Creates the sends of a socket with SO_ZEROCOPY, at most `most` at a time. `numbers` counts the socket's sends
+    /// so far.
     pub(crate) fn new(socket: &'a Socket, numbers: &'a AtomicU32, most: u32) -> Self {
         let next = numbers.load(Ordering::Relaxed);
         Lent { socket, numbers, next, slots: Slots::default(), in_slots: [0; SLOTS as usize], most }
     }
 
-    /// Hands over up to `count` sends by `call`, as soon as one can be. It gets a slot for each that can, and tells how many
-    /// the kernel took, and what else there is to know.
+    /// Hands over up to `count` sends by `call`, as soon as there is a free slot. `call` gets a slot for each send
+    /// that it may make, and returns how many the kernel took, with a result of its own.
     pub(crate) fn send<T>(
         &mut self,
         count: u32,
@@ -146,7 +149,7 @@ impl<'a> Lent<'a> {
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => self.make_room()?,
                 Err(error) => {
-                    // The kernel may have numbered it all the same, and has said so then.
+                    // The kernel may have numbered the failed send all the same; its notification says so.
                     let _ = self.take();
                     return Err(error);
                 }
@@ -154,14 +157,14 @@ impl<'a> Lent<'a> {
         }
     }
 
-    /// What became of them; takes what is there, without waiting.
+    /// Returns the counts of all sends, after taking the notifications that are ready, without waiting.
     pub(crate) fn completions(&mut self) -> Completions {
-        // At the end of a flow the queue may be gone with it; what was counted is kept.
+        // When a flow ends, the error queue may end with it; the counts are kept.
         let _ = self.take();
         self.slots.completions()
     }
 
-    /// Waits until the kernel is done with all memory, at most so long; whether it is.
+    /// Waits at most `within` until the kernel has released all memory. Returns true if it has.
     pub(crate) fn all_returned(&mut self, within: Duration) -> bool {
         all_returned(within, || {
             let _ = self.take();
@@ -169,7 +172,7 @@ impl<'a> Lent<'a> {
         })
     }
 
-    /// The next sends have these slots now.
+    /// Gives these slots to the next sends.
     fn keep(&mut self, slots: &[usize]) {
         for &slot in slots {
             self.in_slots[slot] = self.next;
@@ -178,7 +181,8 @@ impl<'a> Lent<'a> {
         }
     }
 
-    /// After ENOBUFS: the notifications of earlier sends fill what the socket has for them, or their pages what the user may lock.
+    /// Makes room after ENOBUFS: notifications of earlier sends fill the socket's option memory, or their pages reach
+    /// the limit of memory that the user may lock.
     fn make_room(&mut self) -> io::Result<()> {
         if self.slots.pending() == 0 {
             return Err(io::Error::other(
@@ -192,13 +196,13 @@ impl<'a> Lent<'a> {
         if self.take()? { Ok(()) } else { wait_for_note(self.socket) }
     }
 
-    /// Takes what the error queue holds; whether there was anything.
+    /// Takes all notifications of the error queue. Returns true if there were any.
     fn take(&mut self) -> io::Result<bool> {
         let mut any = false;
         while let Some(note) = next_note(self.socket)? {
             any = true;
             let copied = u32::from(note.ee_code) == ZEROCOPY_COPIED;
-            // ee_info and ee_data: numbers of the first send and of the last, from 0, wrapping.
+            // ee_info and ee_data are the numbers of the first and the last send, counted from 0 and wrapping.
             for ahead in 0..=note.ee_data.wrapping_sub(note.ee_info) {
                 self.complete(note.ee_info.wrapping_add(ahead), copied);
             }
@@ -207,11 +211,12 @@ impl<'a> Lent<'a> {
     }
 
     fn complete(&mut self, number: u32, copied: bool) {
-        // In the usual order it is the first.
+        // In the usual order it is the first slot.
         if let Some(slot) = ones(self.slots.pending).find(|&slot| self.in_slots[slot] == number) {
             self.slots.give_back(slot, Some(copied));
         } else if self.next.wrapping_sub(number).wrapping_sub(1) > LATEST {
-            // Not counted as sent: the call failed after the kernel had numbered it. All else is an earlier sender's.
+            // Not counted as sent: the call failed after the kernel had numbered it. Every other number is an earlier
+            // sender's.
             self.go_on_at(number.wrapping_add(1));
         }
     }
@@ -222,10 +227,10 @@ impl<'a> Lent<'a> {
     }
 }
 
-/// Half of all numbers lie before the next, half after it.
+/// Half of the number space: numbers in the half before `next` are earlier, those in the other half are later.
 const LATEST: u32 = u32::MAX / 2;
 
-/// The places of the bits that are set, from the lowest.
+/// Iterates over the positions of the set bits, from the lowest.
 fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
@@ -238,7 +243,7 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 const ORIGIN_ZEROCOPY: u8 = 5;
 const ZEROCOPY_COPIED: u32 = 1;
 
-/// The next zero-copy notification of the error queue, if any.
+/// Returns the next zero-copy notification of the error queue, if any.
 fn next_note(socket: &Socket) -> io::Result<Option<libc::sock_extended_err>> {
     // Aligned for cmsghdr; room for one sock_extended_err and the offender's address.
     let mut control = [0_u64; 16];
@@ -272,9 +277,9 @@ fn next_note(socket: &Socket) -> io::Result<Option<libc::sock_extended_err>> {
     Ok(Some(note))
 }
 
-/// Waits for the error queue, at most so long that the caller can look whether to stop.
+/// Waits for a notification, for a limited time, so that the caller can check whether to stop.
 fn wait_for_note(socket: &Socket) -> io::Result<()> {
-    // POLLERR needs not be asked for.
+    // poll(2) reports POLLERR without being asked to.
     let mut ready = [PollFd::new(socket, PollFlags::empty())];
     if !socket::wait(&mut ready, LOOK)? {
         return Err(io::ErrorKind::TimedOut.into());
@@ -282,7 +287,7 @@ fn wait_for_note(socket: &Socket) -> io::Result<()> {
     if ready[0].revents().contains(PollFlags::HUP) {
         return Err(io::ErrorKind::ConnectionAborted.into());
     }
-    // An error of the socket's own makes it ready too, and would for ever.
+    // An error of the socket itself makes it ready too; if it is not cleared, the socket stays ready.
     socket.take_error()?.map_or(Ok(()), Err)
 }
 
@@ -290,7 +295,7 @@ fn wait_for_note(socket: &Socket) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A sender whose next number is `next`, with these sends out.
+    /// Returns a sender with `sends` sends pending.
     fn lent<'a>(socket: &'a Socket, numbers: &'a AtomicU32, sends: u32) -> Lent<'a> {
         let mut lent = Lent::new(socket, numbers, SLOTS);
         lent.send(sends, |slots| Ok((slots.len(), ()))).expect("there is room");
@@ -310,7 +315,7 @@ mod tests {
         lent.complete(u32::MAX, false);
         let seen = lent.completions();
         assert_eq!((seen.done, seen.copied, seen.pending), (2, 1, 2));
-        // The first and the third are still out: no send has a slot of theirs, and all others go on.
+        // The first and the third are still pending: no send gets their slots, and all others go out.
         let slots = lent.send(SLOTS, |slots| Ok((slots.len(), slots.to_vec()))).expect("there is room");
         assert_eq!((slots.len(), &slots[..3]), (62, &[1, 3, 4][..]));
     }
@@ -319,12 +324,12 @@ mod tests {
     fn numbers_of_others_are_not_counted() {
         let (socket, numbers) = (udp(), AtomicU32::new(100));
         let mut lent = lent(&socket, &numbers, 2);
-        // An earlier sender's.
+        // These numbers are an earlier sender's.
         for number in [99, 30, u32::MAX] {
             lent.complete(number, true);
         }
         assert_eq!(lent.completions(), Completions { done: 0, copied: 0, pending: 2 });
-        // The kernel numbered a call that failed: the next send has the number after it.
+        // The kernel numbered a call that failed: the next send gets the number after it.
         lent.complete(102, false);
         assert_eq!((lent.completions().pending, lent.next), (2, 103));
     }

@@ -1,6 +1,7 @@
-//! How a connection begins (draft-gg-udt-03 section 5.1): request, cookie, request with the cookie, answer. There is no rendezvous.
+//! The start of a connection (draft-gg-udt-03 section 5.1): request, cookie, request with the cookie, answer.
+//! Rendezvous is not supported.
 //!
-//! A listener keeps nothing of a request before its cookie is proven, and never sends more bytes than it was sent.
+//! A listener keeps no state of a request before its cookie is proven, and never sends more bytes than it received.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,49 +13,49 @@ use crate::seq::{Seq, SocketId};
 /// libudt's code for "refused".
 const REFUSED: u32 = 1002;
 
-/// The stateless half of a listener: it asks for cookies and checks them.
+/// The stateless part of a listener, which issues cookies and checks them.
 #[derive(Debug, Clone)]
 pub struct Listener {
     key: [u8; 32],
     socket_type: SocketType,
 }
 
-/// What a listener does about a datagram.
+/// A listener's reaction to a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It is no request, or its cookie is not ours.
+    /// The datagram is not a request, or its cookie is not the listener's.
     Ignore,
-    /// Send so many bytes of the reply's buffer back.
+    /// The caller sends this many bytes of the reply's buffer back.
     Reply(usize),
-    /// The peer is where it says. The caller looks whether it has this request's connection ([`Request::id`]): if so it gives the
-    /// datagram to that connection, which answers again; if not it makes one ([`Connection::accept`](crate::Connection::accept))
-    /// or refuses ([`Listener::refuse`]).
+    /// The peer has proven its address. If the caller already has the connection of this request ([`Request::id`]),
+    /// it passes the datagram to that connection, which answers again. If not, it makes a connection
+    /// ([`Connection::accept`](crate::Connection::accept)) or refuses ([`Listener::refuse`]).
     Proven(Request),
 }
 
 /// A request whose cookie is proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Where it came from.
+    /// The peer's address.
     pub peer: SocketAddr,
-    /// What it asks for.
+    /// The content of the request.
     pub handshake: Handshake,
 }
 
 impl Request {
-    /// What tells requests for different connections apart. A request that is sent again has the same.
+    /// Returns the identity of the requested connection. A repeated request has the same one.
     pub fn id(&self) -> (SocketAddr, SocketId, Seq) {
         (self.peer, self.handshake.socket, self.handshake.first_seq)
     }
 }
 
 impl Listener {
-    /// A listener whose cookies only `key` can make: 32 random bytes.
+    /// Creates a listener whose cookies are computed with `key`: 32 random bytes.
     pub fn new(key: [u8; 32], socket_type: SocketType) -> Self {
         Listener { key, socket_type }
     }
 
-    /// Looks at a datagram for [`SocketId::LISTENER`]. A reply is never longer than the datagram.
+    /// Processes a datagram for [`SocketId::LISTENER`]. A reply is never longer than the datagram.
     pub fn handle(
         &self,
         now: Nanos,
@@ -89,13 +90,13 @@ impl Listener {
         }
     }
 
-    /// Refuses a proven request, for instance where too many connections are open.
+    /// Refuses a proven request, for instance if too many connections are open.
     pub fn refuse(request: &Request, reply: &mut [u8; HANDSHAKE]) -> Answer {
         let handshake = Handshake { kind: HandshakeKind::Refused(REFUSED), ..request.handshake };
         write(&handshake, request.handshake.socket, reply)
     }
 
-    /// The first word of a keyed hash of the peer's address and the minute.
+    /// Computes a cookie: the first word of a keyed hash of the peer's address and the minute.
     fn cookie(&self, peer: SocketAddr, minute: u64) -> u32 {
         let mut hash = blake3::Hasher::new_keyed(&self.key);
         match peer.ip() {
@@ -113,15 +114,16 @@ fn write(handshake: &Handshake, to: SocketId, reply: &mut [u8; HANDSHAKE]) -> An
     packet.write(reply).map_or(Answer::Ignore, Answer::Reply)
 }
 
-/// How often a request is sent until it is answered, as libudt does.
+/// The time between two requests until one is answered, as in libudt.
 const RETRY: Nanos = Nanos::millis(250);
-/// Packet sizes that a connector falls back to, with the headers of IPv4 and UDP: jumbo frames, Ethernet, tunnels over it, and what every
-/// path of IPv6 and of IPv4 carries (RFC 8200 section 5 less the longer header, RFC 791 section 3.1).
+/// The packet sizes that a connector falls back to, with the headers of IPv4 and UDP: jumbo frames, Ethernet, tunnels
+/// over it, and what every path of IPv6 and of IPv4 carries (RFC 8200 section 5 less the longer header, RFC 791
+/// section 3.1).
 const SMALLER: [u32; 5] = [9000, 1500, 1400, 1260, 576];
-/// Requests of one size that go unanswered before a smaller one is tried: two losses in a row are rare.
+/// How many requests of one size go unanswered before a smaller one is tried: two losses in a row are rare.
 const TRIES: u32 = 2;
 
-/// What became of an answer to a connector.
+/// The result of an answer to a connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ignored,
@@ -130,16 +132,16 @@ pub(crate) enum Outcome {
     Refused(u32),
 }
 
-/// The half that asks.
+/// The connecting side of the handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     pub(crate) request: Handshake,
     retry_at: Nanos,
     give_up_at: Nanos,
-    /// When this kind of request was sent first, and how often it was.
+    /// When this kind of request was first sent, and how often it was sent.
     asked: (Nanos, u32),
     round_trip: Option<Nanos>,
-    /// The packet size that was asked for first, where requests are as large as what they ask for.
+    /// The packet size of the first request, if requests are padded to the size that they ask for.
     probed: Option<u32>,
 }
 
@@ -155,13 +157,13 @@ impl Connector {
         }
     }
 
-    /// Its requests are as large as the packets that they ask for, once a listener has answered at all, and ask for smaller ones where
-    /// they get lost.
+    /// Makes requests with a cookie as large as the packets that they ask for. If they get lost, later ones ask for
+    /// smaller packets.
     pub(crate) fn with_probes(self) -> Self {
         Connector { probed: Some(self.request.mss), ..self }
     }
 
-    /// Bytes of a request. What follows the handshake is padding.
+    /// Returns the bytes of a request. The bytes after the handshake are padding.
     pub(crate) fn length(&self) -> usize {
         if self.is_probing() { (self.request.mss as usize - UDP_HEADERS).max(HANDSHAKE) } else { HANDSHAKE }
     }
@@ -178,7 +180,7 @@ impl Connector {
         now >= self.give_up_at
     }
 
-    /// The request, where it is time to send it.
+    /// Returns the request if it is time to send it.
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Handshake> {
         if now < self.retry_at {
             return None;
@@ -192,7 +194,8 @@ impl Connector {
         Some(self.request)
     }
 
-    /// The shorter round trip of the requests that were answered and sent once. Which of several was answered, nothing says.
+    /// Returns the shortest round trip of the requests that were sent once and answered. After several sends, the
+    /// answered one is unknown.
     pub(crate) fn round_trip(&self) -> Option<Nanos> {
         self.round_trip
     }
@@ -216,10 +219,11 @@ impl Connector {
                 Outcome::GotCookie
             }
             HandshakeKind::Cookie => Outcome::Ignored,
-            // Both directions begin at the number that the connector drew: a stranger does not know it.
+            // Both directions begin at the number that the connector drew, which a stranger does not know.
             _ if answer.first_seq != self.request.first_seq => Outcome::Ignored,
             HandshakeKind::Refused(code) => Outcome::Refused(code),
-            // The answer to an earlier request may come late: then so large a one has got through.
+            // A late answer to an earlier, larger request is accepted: it shows that packets of that size get
+            // through.
             HandshakeKind::Connect if answer.mss > self.probed.unwrap_or(self.request.mss) => {
                 Outcome::Ignored
             }
@@ -290,7 +294,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a listener sends to an address that has not proven itself is no longer than what came from there.
+        /// A reply to an address that has not been proven is no longer than the datagram from there.
         #[test]
         fn no_reply_is_longer_than_its_request(
             noise in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,5 +1,5 @@
-//! What a receiver measures of the path (draft-gg-udt-03 section 6.2): how fast packets arrive, how fast the path could carry
-//! them, and the round trip.
+//! Measurements of the path at a receiver (draft-gg-udt-03 section 6.2): the arrival rate, the path's capacity, and
+//! the round trip.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use landspeed_units::Nanos;
 
 use crate::seq::Seq;
 
-/// The synchronisation time: how often acknowledgements are sent and the rate changes (draft-gg-udt-03 section 4).
+/// The synchronisation time: the interval of acknowledgements and of rate changes (draft-gg-udt-03 section 4).
 pub const SYN: Nanos = Nanos::millis(10);
 
-/// Packets in a second.
+/// A rate in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct PacketRate(pub f64);
 
 impl PacketRate {
-    /// One packet in each `period`; none where the period is zero.
+    /// Returns the rate of one packet in each `period`; zero if the period is zero.
     pub fn each(period: Nanos) -> Self {
         if period.0 == 0 { PacketRate(0.0) } else { PacketRate(1e9 / period.0 as f64) }
     }
 
-    /// The whole number above it, as the wire has it.
+    /// Returns the rate rounded up, as it is on the wire.
     pub fn to_wire(self) -> u32 {
         self.0.ceil() as u32
     }
 }
 
-/// Packets that say something of a rate.
+/// The least number of packets for an estimate of a rate.
 const ENOUGH: u64 = 16;
 
-/// Packets that arrived within some time.
+/// A number of packets that arrived within a time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Span {
     time: Nanos,
@@ -37,7 +37,7 @@ struct Span {
 }
 
 impl Span {
-    /// The time of one packet.
+    /// Returns the time per packet, in nanoseconds.
     fn share(self) -> u64 {
         self.time.0 / u64::from(self.packets.max(1))
     }
@@ -68,7 +68,7 @@ impl<const N: usize> Spans<N> {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
     }
 
-    /// The share that half of their packets are below.
+    /// Returns the median time per packet, weighted by packets.
     fn median(&self) -> Option<u64> {
         let mut known = self.ring;
         let known = &mut known[..self.known().len()];
@@ -81,7 +81,8 @@ impl<const N: usize> Spans<N> {
         middle.map(|span| span.share())
     }
 
-    /// The rate of those whose share is between an eighth of the median and eight times it, and how many these are.
+    /// Returns the rate over the spans whose time per packet is between an eighth of the median and eight times it,
+    /// and how many these are.
     fn filtered(&self) -> Option<(PacketRate, usize)> {
         let known = self.known();
         let median = self.median()?;
@@ -94,10 +95,10 @@ impl<const N: usize> Spans<N> {
     }
 }
 
-/// When packets arrived.
+/// The history of packet arrivals.
 ///
-/// Packets leave and arrive in bursts of all sizes (UDP_SEGMENT, UDP_GRO, recvmmsg): the rate is of spans that are longer than a burst.
-/// Between slow packets each span has one, as in the draft.
+/// Packets leave and arrive in bursts of all sizes (UDP_SEGMENT, UDP_GRO, recvmmsg), so rates are computed from spans
+/// that are longer than a burst. At low rates each span has one packet, as in the draft.
 #[derive(Debug, Clone)]
 pub struct ArrivalHistory {
     arrivals: Spans<16>,
@@ -106,18 +107,18 @@ pub struct ArrivalHistory {
     train: Option<Train>,
 }
 
-/// The present span.
+/// The current span.
 #[derive(Debug, Clone, Copy)]
 struct Arriving {
     since: Nanos,
     last: Nanos,
     packets: u32,
-    /// Those that began it, which came at one time.
+    /// The packets that arrived at `since`.
     first: u32,
 }
 
 impl Arriving {
-    /// A packet arrived; the span that it ends, if it does.
+    /// Notes a packet's arrival. Returns the span that it ends, if any.
     fn arrived(&mut self, now: Nanos) -> Option<Span> {
         let before = *self;
         if now < before.since + SPAN {
@@ -127,7 +128,7 @@ impl Arriving {
             return None;
         }
         *self = Arriving::begin(now);
-        // A pause is no part of the rate at which a burst came.
+        // A pause is not part of the rate at which a burst arrived.
         let burst = Span { time: before.last - before.since, packets: before.packets - before.first };
         let is_pause = now - before.last > SPAN && burst.packets > 0;
         Some(if is_pause { burst } else { Span { time: now - before.since, packets: before.packets } })
@@ -138,27 +139,27 @@ impl Arriving {
     }
 }
 
-/// A span of arrivals, at least.
+/// The least length of a span of arrivals.
 const SPAN: Nanos = Nanos(SYN.0 / 10);
 
-/// Microseconds from a pair's first packet to its second, at most: they leave one after the other.
+/// The most microseconds from the first packet of a pair to the second, which leave one after the other.
 const PAIR: u32 = 5;
 
-/// Packets that left together, as far as they have arrived.
+/// The packets of a train, which left together, that have arrived so far.
 #[derive(Debug, Clone, Copy)]
 struct Train {
-    /// The last one, and what it says of when it left.
+    /// The last packet, and its timestamp of departure.
     seq: Seq,
     timestamp: u32,
-    /// When the first batch of it arrived, and the last.
+    /// When the first batch of the train arrived, and the latest.
     first: Nanos,
     last: Nanos,
-    /// Packets since the first batch.
+    /// The packets after the first batch.
     since_first: u32,
 }
 
 impl Train {
-    /// Whether the next packet left together with the last one.
+    /// Returns true if the next packet left together with the last one.
     fn is_joined_by(&self, timestamp: u32) -> bool {
         let later = timestamp.wrapping_sub(self.timestamp);
         later == 0 || later <= PAIR && self.seq.to_wire().is_multiple_of(16)
@@ -173,7 +174,7 @@ impl Default for ArrivalHistory {
 }
 
 impl ArrivalHistory {
-    /// A data packet arrived, which says by its `timestamp` when it left.
+    /// Notes the arrival of a data packet. `timestamp` is when it left.
     pub fn arrived(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
         let ended = match &mut self.arriving {
             Some(arriving) => arriving.arrived(now),
@@ -188,9 +189,9 @@ impl ArrivalHistory {
         self.board(now, seq, timestamp);
     }
 
-    /// Packets that left at once arrive as far apart as the bottleneck lets them through. UDT's own are two, packet 16n and the one
-    /// after it (draft-gg-udt-03 section 6.1); a sender with batches has longer ones, which have one timestamp. What came in the first
-    /// batch says nothing.
+    /// Adds a packet to the train, or begins a new one. Packets that left together arrive at the rate of the
+    /// bottleneck. UDT itself sends pairs, packet 16n and the next (draft-gg-udt-03 section 6.1); a sender with
+    /// batches sends longer trains, whose packets have one timestamp. The packets of the first batch do not count.
     fn board(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
         if let Some(train) = &mut self.train
             && train.seq.next() == seq
@@ -206,7 +207,7 @@ impl ArrivalHistory {
         self.train = Some(Train { seq, timestamp, first: now, last: now, since_first: 0 });
     }
 
-    /// How fast packets arrive; 0 where more than half of the spans are outliers, or before sixteen packets.
+    /// Returns the arrival rate; 0 before sixteen packets, or if at least half of the spans are outliers.
     pub fn arrival_rate(&self) -> PacketRate {
         let enough = self.arrivals.packets() >= ENOUGH;
         match self.arrivals.filtered() {
@@ -215,8 +216,8 @@ impl ArrivalHistory {
         }
     }
 
-    /// How fast the path could carry packets; 0 where none that left together have arrived apart. By the median: a batch that is
-    /// looked at late makes one span longer and another one shorter.
+    /// Returns the path's capacity; 0 if no packets that left together have arrived at different times. It uses the
+    /// median, because a batch that is received late makes one span longer and another one shorter.
     pub fn capacity(&self) -> PacketRate {
         self.trains.median().map_or(PacketRate(0.0), |share| PacketRate::each(Nanos(share)))
     }
@@ -225,9 +226,9 @@ impl ArrivalHistory {
 /// The round trip and its variance, as moving means (draft-gg-udt-03 section 6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// The mean.
+    /// The mean of the round trip.
     pub mean: Nanos,
-    /// The mean deviation from it.
+    /// The mean deviation from that mean.
     pub variance: Nanos,
 }
 
@@ -238,20 +239,20 @@ impl Default for RoundTrip {
 }
 
 impl RoundTrip {
-    /// Takes in one more sample.
+    /// Adds a sample.
     pub fn sample(&mut self, sample: Nanos) {
         let deviation = Nanos(sample.0.abs_diff(self.mean.0));
         self.variance = Nanos((self.variance.times(3) + deviation).0 / 4);
         self.mean = Nanos((self.mean.times(7) + sample).0 / 8);
     }
 
-    /// Longer than all but a few round trips.
+    /// Returns a time that is longer than all but a few round trips.
     pub fn timeout(self) -> Nanos {
         self.mean + self.variance.times(4)
     }
 }
 
-/// A round trip that is not known at first.
+/// An estimate of the round trip, which may have no sample yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Estimate {
     round_trip: RoundTrip,
@@ -259,14 +260,14 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// With what the handshake has shown, if it has.
+    /// Creates an estimate with the round trip of the handshake, if it was measured.
     pub(crate) fn new(first: Option<Nanos>) -> Self {
         let mut estimate = Estimate::default();
         first.into_iter().for_each(|first| estimate.sample(first));
         estimate
     }
 
-    /// Takes in a sample; the first one counts whole (RFC 6298 section 2.2).
+    /// Adds a sample; the first one counts in full (RFC 6298 section 2.2).
     pub(crate) fn sample(&mut self, sample: Nanos) {
         if self.is_known {
             self.round_trip.sample(sample);
@@ -276,8 +277,9 @@ impl Estimate {
         }
     }
 
-    /// What the peer reports. libudt reports its initial value until it has measured something, and then values on the way from there to
-    /// the true one, with a variance of up to twice the mean.
+    /// Adds a value that the peer reports. libudt reports its initial value, which is ignored, until it has measured
+    /// something, and then values on the way from there to the true one, with a variance of up to twice the mean: one
+    /// of these counts only as the first sample.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
         let is_settled = variance.0 <= mean.0 / 2;
@@ -290,7 +292,8 @@ impl Estimate {
         self.round_trip
     }
 
-    /// Longer than all but a few round trips; a second while none is known (RFC 6298 section 2.1).
+    /// Returns a time that is longer than all but a few round trips; a second if none is known (RFC 6298 section
+    /// 2.1).
     pub(crate) fn patience(&self) -> Nanos {
         if self.is_known { self.round_trip.timeout() } else { Nanos::secs(1) }
     }
@@ -298,7 +301,7 @@ impl Estimate {
 
 const ACKS: usize = 1024;
 
-/// The last acknowledgements that were sent, for the ACK2 that returns a number of them.
+/// The last acknowledgements that were sent, by number, to match with an ACK2.
 #[derive(Clone)]
 pub struct AckHistory {
     ring: Box<[Option<(u32, Seq, Nanos)>]>,
@@ -317,12 +320,13 @@ impl fmt::Debug for AckHistory {
 }
 
 impl AckHistory {
-    /// Acknowledgement `number` was sent, which named `next`.
+    /// Notes that acknowledgement `number` was sent, which acknowledged all packets before `next`.
     pub fn sent(&mut self, now: Nanos, number: u32, next: Seq) {
         self.ring[number as usize % ACKS] = Some((number, next, now));
     }
 
-    /// What an acknowledgement named, and how long ago it was sent. Each is answered once.
+    /// Returns what acknowledgement `number` acknowledged, and how long ago it was sent. Each number is answered
+    /// once.
     pub fn answered(&mut self, now: Nanos, number: u32) -> Option<(Seq, Nanos)> {
         let place = &mut self.ring[number as usize % ACKS];
         let (_, next, then) = place.filter(|(known, ..)| *known == number)?;
@@ -378,7 +382,7 @@ mod tests {
         assert_eq!(history.capacity().to_wire(), 50_000);
     }
 
-    /// Ten packets leave at once, and arrive in batches of four, four and two.
+    /// Ten packets leave together, and arrive in batches of four, four and two.
     #[test]
     fn a_train_gives_the_capacity_by_what_came_after_its_first_batch() {
         let mut history = ArrivalHistory::default();

@@ -1,10 +1,10 @@
-//! UDT (UDP-based Data Transfer), version 4, without sockets and without clocks: the same code runs on real sockets, in a simulator
-//! and over a network that a test makes up.
+//! UDT (UDP-based Data Transfer), version 4, without sockets and without clocks: the same code runs on real sockets,
+//! in a simulator and over a test's artificial network.
 //!
 //! The source is draft-gg-udt-03 (Gu, 2010); on the wire this is what Debian's libudt 4.11 sends and reads
-//! (docs/decisions/0040-udt.md says where the two differ). A datagram meets the modules in this order: `packet` reads it,
-//! `handshake` or `connection` takes it, which gives data to `receiver` and acknowledgements to `sender`. `loss`, `history` and
-//! `rate` are what those two know of the path.
+//! (docs/decisions/0040-udt.md says where the two differ). A datagram passes the modules in this order: `packet`
+//! parses it, then `handshake` or `connection` processes it, which passes data to `receiver` and acknowledgements to
+//! `sender`. `loss`, `history` and `rate` hold what those two know of the path.
 
 mod connection;
 pub mod handshake;

@@ -1,14 +1,15 @@
 //! Lists of lost packets (draft-gg-udt-03 sections 6.1 and 6.2): ranges of sequence numbers in ascending order.
 //!
-//! One type serves the sender (what to send again) and the receiver (what has not arrived). Both only put in numbers of a
-//! window, so that a list holds at most one range for every two packets of it. The window must be less than 2^30 packets.
+//! One type serves the sender (what to send again) and the receiver (what has not arrived). Both only insert numbers
+//! of one window, so that a list holds at most one range for every two packets of it. The window must be less than
+//! 2^30 packets.
 
 use std::collections::VecDeque;
 
 use crate::packet::PacketError;
 use crate::seq::Seq;
 
-/// Packets from `first` to `last`, both included.
+/// The packets from `first` to `last`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeqRange {
     /// The first packet.
@@ -22,7 +23,7 @@ impl SeqRange {
         if last.is_before(first) { Err(PacketError::Sequence) } else { Ok(SeqRange { first, last }) }
     }
 
-    /// How many packets it has.
+    /// Returns how many packets the range has.
     pub fn packets(self) -> u32 {
         self.last.since(self.first).cast_unsigned() + 1
     }
@@ -31,46 +32,46 @@ impl SeqRange {
 /// A set of sequence numbers within a window.
 #[derive(Debug, Clone, Default)]
 pub struct LossList {
-    /// Ascending, neither overlapping nor touching.
+    /// The ranges, ascending, neither overlapping nor adjacent.
     ranges: VecDeque<SeqRange>,
     packets: u32,
 }
 
 impl LossList {
-    /// An empty list.
+    /// Returns an empty list.
     pub fn new() -> Self {
         LossList::default()
     }
 
-    /// How many packets are in it.
+    /// Returns how many packets are in the list.
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Whether no packet is in it.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// The earliest packet.
+    /// Returns the earliest packet.
     pub fn first(&self) -> Option<Seq> {
         self.ranges.front().map(|range| range.first)
     }
 
-    /// The ranges in ascending order.
+    /// Iterates over the ranges in ascending order.
     pub fn ranges(&self) -> impl Iterator<Item = SeqRange> + '_ {
         self.ranges.iter().copied()
     }
 
-    /// Empties it.
+    /// Empties the list.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.packets = 0;
     }
 
-    /// Adds packets; some may be in it already.
+    /// Adds packets, some of which may be in the list already.
     pub fn insert(&mut self, added: SeqRange) {
-        // Ranges from `start` to `end` overlap the new one or touch it.
+        // The ranges from `start` to `end` overlap the new one or are adjacent to it.
         let start = self.ranges.partition_point(|range| range.last.next().is_before(added.first));
         let end = self.ranges.partition_point(|range| !range.first.is_after(added.last.next()));
         if start >= end {
@@ -91,9 +92,9 @@ impl LossList {
         }
     }
 
-    /// Takes packets out, those that are in it.
+    /// Removes those of the packets that are in the list.
     pub fn remove(&mut self, gone: SeqRange) {
-        // Ranges from `start` to `end` overlap; of the first and the last one a piece may stay.
+        // The ranges from `start` to `end` overlap; a piece of the first and of the last one may stay.
         let start = self.ranges.partition_point(|range| range.last.is_before(gone.first));
         let end = self.ranges.partition_point(|range| !range.first.is_after(gone.last));
         if start >= end {
@@ -114,7 +115,7 @@ impl LossList {
         }
     }
 
-    /// Takes out all packets before `bound`.
+    /// Removes all packets before `bound`.
     pub fn remove_before(&mut self, bound: Seq) {
         while let Some(front) = self.ranges.front_mut() {
             if !front.first.is_before(bound) {
@@ -130,7 +131,7 @@ impl LossList {
         }
     }
 
-    /// Takes out the first `count` packets at most, of the first range only.
+    /// Removes and returns at most the first `count` packets, from the first range only.
     pub fn take_first(&mut self, count: u32) -> Option<SeqRange> {
         let front = self.ranges.front_mut()?;
         let count = count.clamp(1, front.packets());
@@ -164,7 +165,7 @@ mod tests {
         ]
     }
 
-    /// Numbers of the plain set are distances from the window's start.
+    /// Applies a step to the list and to a plain set, whose numbers are distances from the window's start.
     fn apply(list: &mut LossList, plain: &mut BTreeSet<u32>, start: Seq, step: &Step) {
         let range = |first, last| SeqRange { first: start.plus(first), last: start.plus(last) };
         match *step {

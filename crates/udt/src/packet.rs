@@ -1,5 +1,6 @@
-//! Packets as they are on the wire (draft-gg-udt-03 section 2): 16 bytes of header, then payload or control information.
-//! All words are big-endian. Where the draft and Debian's libudt 4.11 differ, this is what libudt sends; each such place says so.
+//! The format of packets on the wire (draft-gg-udt-03 section 2): 16 bytes of header, then payload or control
+//! information. All words are big-endian. Where the draft and Debian's libudt 4.11 differ, this is what libudt sends;
+//! a comment marks each such place.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,54 +10,54 @@ use thiserror::Error;
 use crate::loss::SeqRange;
 use crate::seq::{MessageNumber, Seq, SocketId};
 
-/// Bytes of a packet's header.
+/// The bytes of a packet's header.
 pub const HEADER: usize = 16;
-/// Bytes of a packet of a handshake.
+/// The bytes of a handshake packet.
 pub const HANDSHAKE: usize = HEADER + 48;
-/// Bytes of the headers of IPv4 and UDP, which the packet size of a handshake includes, over IPv6 too.
+/// The bytes of the headers of IPv4 and UDP, which the packet size of a handshake includes, even over IPv6.
 pub const UDP_HEADERS: usize = 28;
-/// The smallest packet size: a handshake fits.
+/// The smallest packet size, in bytes: a handshake fits.
 pub const MIN_MSS: u32 = (UDP_HEADERS + 48) as u32;
-/// The largest packet size that IPv4 can carry.
+/// The largest packet size that IPv4 can carry, in bytes.
 pub const MAX_MSS: u32 = 65_535;
-/// The version of UDT4.
+/// The protocol version of UDT4.
 const VERSION: u32 = 4;
 
-/// Why bytes are no packet.
+/// The reason why bytes are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PacketError {
-    /// Less than the packet's kind needs.
+    /// Fewer bytes than the packet's kind needs.
     #[error("the packet is too short")]
     Short,
-    /// A data packet without data: nothing sends one.
+    /// A data packet without data, which no implementation sends.
     #[error("the data packet has no data")]
     Empty,
-    /// A type of control packet that UDT4 does not have.
+    /// A type of control packet that UDT4 does not define.
     #[error("the control packet has an unknown type")]
     Type,
     /// A sequence number with its first bit set, or a range that ends before it begins.
     #[error("the packet has an impossible sequence number")]
     Sequence,
-    /// A handshake's version, socket type, request type, sizes or socket identifier.
+    /// An invalid version, socket type, request type, size or socket identifier of a handshake.
     #[error("the handshake has an impossible {0}")]
     Handshake(&'static str),
-    /// A reported round trip of more than half an hour, or no time at all.
+    /// A reported round trip of more than half an hour.
     #[error("the acknowledgement has an impossible round trip")]
     RoundTrip,
 }
 
-/// A packet, borrowed from the datagram that it came in.
+/// A packet, borrowed from its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Microseconds since its sender's connection began; wraps.
+    /// Microseconds since the sender's connection began; wraps.
     pub timestamp: u32,
-    /// The connection that it is for.
+    /// The destination connection.
     pub to: SocketId,
     /// Data, or one of the kinds of control packets.
     pub body: Body<'a>,
 }
 
-/// What a packet carries (draft-gg-udt-03 section 2).
+/// The content of a packet (draft-gg-udt-03 section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body<'a> {
     /// A piece of the stream or of a message.
@@ -65,39 +66,39 @@ pub enum Body<'a> {
     Handshake(Handshake),
     /// Type 1.
     KeepAlive,
-    /// Type 2 with nothing but a sequence number: all packets before it have arrived.
+    /// Type 2 with only a sequence number: all packets before it have arrived.
     LightAck(Seq),
     /// Type 2 in full.
     Ack(Ack),
-    /// Type 3: what was lost.
+    /// Type 3: lost packets.
     Nak(LossReport<'a>),
-    /// Type 4. libudt reads it and sends none.
+    /// Type 4. libudt accepts it but sends none.
     CongestionWarning,
     /// Type 5.
     Shutdown,
     /// Type 6: the acknowledgement of this number has arrived.
     Ack2(u32),
-    /// Type 7: a message was given up.
+    /// Type 7: the sender has given up a message.
     MessageDrop(MessageDrop),
-    /// Type 8, which is libudt's: the peer could not use what it received.
+    /// Type 8, an extension of libudt: the peer could not process what it received.
     Error(u32),
 }
 
-/// Where in its message a packet is.
+/// The position of a packet in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// Neither the first nor the last one.
+    /// Neither the first nor the last packet.
     Middle,
-    /// The last of several.
+    /// The last of several packets.
     Last,
-    /// The first of several.
+    /// The first of several packets.
     First,
-    /// The whole message.
+    /// The only packet.
     Solo,
 }
 
 impl Position {
-    /// Where packet `index` of `count` is.
+    /// Returns the position of packet `index` of `count`.
     pub fn of(index: usize, count: usize) -> Self {
         match (index == 0, index + 1 == count) {
             (true, true) => Position::Solo,
@@ -107,30 +108,30 @@ impl Position {
         }
     }
 
-    /// Whether a message begins here.
+    /// Returns true if a message begins here.
     pub fn begins(self) -> bool {
         matches!(self, Position::First | Position::Solo)
     }
 
-    /// Whether a message ends here.
+    /// Returns true if a message ends here.
     pub fn ends(self) -> bool {
         matches!(self, Position::Last | Position::Solo)
     }
 }
 
-/// What the second word of a data packet says about its message.
+/// The second word of a data packet, which describes its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageWord {
-    /// Where in the message the packet is.
+    /// The position of the packet in the message.
     pub position: Position,
-    /// Whether the message must wait for those before it.
+    /// True if the message must wait for those before it.
     pub in_order: bool,
-    /// The message.
+    /// The number of the message.
     pub number: MessageNumber,
 }
 
 impl MessageWord {
-    /// Reads the word; all values are possible.
+    /// Parses the word; all values are valid.
     pub fn from_wire(word: u32) -> Self {
         let position = match word >> 30 {
             0 => Position::Middle,
@@ -141,7 +142,7 @@ impl MessageWord {
         MessageWord { position, in_order: word & (1 << 29) != 0, number: MessageNumber::new(word) }
     }
 
-    /// The word as the wire has it.
+    /// Returns the word as it is on the wire.
     pub fn to_wire(self) -> u32 {
         let position: u32 = match self.position {
             Position::Middle => 0,
@@ -156,50 +157,51 @@ impl MessageWord {
 /// A data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// Its number.
+    /// The packet's sequence number.
     pub seq: Seq,
-    /// The message that it belongs to. A stream has these too, and does not look at them.
+    /// The message that the packet belongs to. Packets of a stream have it too, but it is ignored.
     pub message: MessageWord,
-    /// At least one byte.
+    /// The payload: at least one byte.
     pub payload: &'a [u8],
 }
 
-/// Whether a connection carries a stream of bytes or messages. libudt numbers them 1 and 2, the draft 0 and 1.
+/// What a connection carries. libudt numbers the types 1 and 2, the draft 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketType {
-    /// Bytes.
+    /// A stream of bytes.
     Stream,
     /// Messages.
     Datagram,
 }
 
-/// What a handshake is in the exchange of four (draft-gg-udt-03 section 5.1). Those of a rendezvous are not among them.
+/// The kind of a handshake packet in the exchange of four (draft-gg-udt-03 section 5.1). The kinds of a rendezvous
+/// are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeKind {
     /// 1: a request without a cookie, and the listener's answer with one.
     Cookie,
     /// -1: the request with the cookie, and the answer that opens the connection.
     Connect,
-    /// 1000 and more, which is libudt's: the listener refuses.
+    /// 1000 and more, an extension of libudt: the listener refuses.
     Refused(u32),
 }
 
-/// A handshake's control information.
+/// The control information of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake {
-    /// Stream or messages.
+    /// The type of the connection.
     pub socket_type: SocketType,
-    /// The first data packet's number. libudt's listener takes the connector's for both directions.
+    /// The first data packet's number. libudt's listener uses the connector's number for both directions.
     pub first_seq: Seq,
-    /// The largest packet with all its headers, those of IP and UDP too.
+    /// The largest packet in bytes, including the headers of IP and UDP.
     pub mss: u32,
-    /// The largest number of packets that may be under way.
+    /// The most packets that may be in flight.
     pub flight: u32,
-    /// Which of the four it is.
+    /// The kind of this handshake packet.
     pub kind: HandshakeKind,
-    /// The sender's identifier; in an answer with a cookie the receiver's own.
+    /// The sender's identifier; in an answer with a cookie, the receiver's own.
     pub socket: SocketId,
-    /// The cookie, once there is one.
+    /// The cookie; zero before there is one.
     pub cookie: u32,
     /// The receiver's address.
     pub peer: IpAddr,
@@ -208,26 +210,26 @@ pub struct Handshake {
 /// A full acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
-    /// This acknowledgement's own number, which an ACK2 returns.
+    /// The number of this acknowledgement, which an ACK2 returns.
     pub number: u32,
-    /// All packets before this one have arrived.
+    /// The first packet that has not arrived: all before it have.
     pub next: Seq,
-    /// The round trip that the receiver sees.
+    /// The receiver's estimate of the round trip.
     pub rtt: Nanos,
-    /// Its variance.
+    /// The variance of that estimate.
     pub rtt_variance: Nanos,
-    /// How many packets after `next` the receiver has room for.
+    /// How many packets from `next` on the receiver has room for.
     pub window: u32,
-    /// At most one in 10 ms has these.
+    /// The receiver's estimates of rates; at most one acknowledgement in 10 ms has them.
     pub rates: Option<Rates>,
 }
 
-/// What a receiver sees of the path, in packets a second; 0 where it cannot tell.
+/// A receiver's estimates of the path, in packets per second; 0 if it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
-    /// How fast packets arrive.
+    /// The rate at which packets arrive.
     pub arrival: u32,
-    /// How fast the path could carry them.
+    /// The rate that the path could carry.
     pub capacity: u32,
 }
 
@@ -236,11 +238,11 @@ pub struct Rates {
 pub struct MessageDrop {
     /// The message.
     pub message: MessageNumber,
-    /// Its packets.
+    /// The packets of the message.
     pub packets: SeqRange,
 }
 
-/// A loss report's ranges as they are on the wire, checked (draft-gg-udt-03 section 6.4).
+/// The ranges of a loss report in their wire format, validated (draft-gg-udt-03 section 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossReport<'a>(&'a [u8]);
 
@@ -261,7 +263,7 @@ impl<'a> LossReport<'a> {
         Ok(LossReport(bytes))
     }
 
-    /// Writes as many of `ranges` as `room` has space for, and returns their view.
+    /// Writes as many of `ranges` as fit into `room`, and returns a view of them.
     pub fn write(ranges: impl Iterator<Item = SeqRange>, room: &'a mut [u8]) -> Self {
         let mut length = 0;
         for range in ranges {
@@ -279,7 +281,7 @@ impl<'a> LossReport<'a> {
         LossReport(&room[..length])
     }
 
-    /// What was lost, in the report's order.
+    /// Iterates over the lost packets, in the report's order.
     pub fn ranges(self) -> impl Iterator<Item = SeqRange> + 'a {
         let mut words = words(self.0);
         std::iter::from_fn(move || {
@@ -290,19 +292,22 @@ impl<'a> LossReport<'a> {
         })
     }
 
-    /// Bytes on the wire.
+    /// Returns the bytes on the wire.
     pub fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether it names no packet.
+    /// Returns true if the report has no packets.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram.
+    /// Parses a datagram.
+    ///
+    /// # Errors
+    /// Returns an error if the datagram is not a valid packet.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let (header, rest) = datagram.split_at_checked(HEADER).ok_or(PacketError::Short)?;
         let body = match Seq::from_wire(get(header, 0)) {
@@ -316,7 +321,7 @@ impl<'a> Packet<'a> {
         Ok(Packet { timestamp: get(header, 2), to: SocketId(get(header, 3)), body })
     }
 
-    /// Writes the packet into `buffer` and says how long it is; `None` where it does not fit.
+    /// Writes the packet into `buffer` and returns its length; `None` if it does not fit.
     pub fn write(&self, buffer: &mut [u8]) -> Option<usize> {
         let (header, rest) = buffer.split_at_mut_checked(HEADER)?;
         put(header, 2, self.timestamp);
@@ -336,7 +341,7 @@ impl<'a> Packet<'a> {
 
 impl<'a> Body<'a> {
     fn parse_control(word: u32, additional: u32, rest: &'a [u8]) -> Result<Self, PacketError> {
-        // Packets without information have four bytes all the same where libudt sends them: what follows is not looked at.
+        // libudt sends four bytes even in packets without information: they are ignored.
         Ok(match (word >> 16) & 0x7fff {
             0 => Body::Handshake(Handshake::parse(rest)?),
             1 => Body::KeepAlive,
@@ -362,7 +367,7 @@ impl<'a> Body<'a> {
         let [rtt, variance, window] = [1, 2, 3].map(|index| word_at(rest, index));
         let (rtt, rtt_variance) = (micros(rtt?)?, micros(variance?)?);
         let rates = match (word_at(rest, 4), word_at(rest, 5)) {
-            // libudt's are signed; a negative one means nothing.
+            // libudt's values are signed; a negative one means that there is no estimate.
             (Ok(arrival), Ok(capacity)) => Some(Rates { arrival: rate(arrival), capacity: rate(capacity) }),
             _ => None,
         };
@@ -476,8 +481,9 @@ impl Handshake {
     }
 }
 
-/// libudt keeps an address as four words of the host's byte order, filled from the first byte on, and sends each word
-/// big-endian: on the usual little-endian host the bytes of each word are the other way round. An IPv4 address has only the first.
+/// Returns an address as libudt sends it. libudt keeps an address as four words in host byte order, filled from the
+/// first byte on, and sends each word big-endian: on a little-endian host the bytes of each word are reversed. An
+/// IPv4 address uses only the first word.
 fn address_words(address: IpAddr) -> [u32; 4] {
     match address {
         IpAddr::V4(address) => [u32::from_le_bytes(address.octets()), 0, 0, 0],
@@ -505,7 +511,7 @@ fn micros(word: u32) -> Result<Nanos, PacketError> {
     if word > MAX_MICROS { Err(PacketError::RoundTrip) } else { Ok(Nanos::micros(word.into())) }
 }
 
-/// A figure of a signed word; a negative one is none.
+/// Returns the value of a signed word; zero if it is negative.
 fn rate(word: u32) -> u32 {
     if word > i32::MAX.cast_unsigned() { 0 } else { word }
 }
@@ -522,17 +528,18 @@ fn seq_at(bytes: &[u8], index: usize) -> Result<Seq, PacketError> {
     Seq::from_wire(word_at(bytes, index)?).ok_or(PacketError::Sequence)
 }
 
-/// Word `index` of bytes that are known to have it.
-/// What the header of a data packet says: its number, its timestamp, and the connection that it is for; `None` for a control packet.
+/// Parses the header of a data packet: its sequence number, its timestamp and its destination; `None` for a control
+/// packet.
 pub(crate) fn data_header(header: &[u8; HEADER]) -> Option<(Seq, u32, SocketId)> {
     Some((Seq::from_wire(get(header, 0))?, get(header, 2), SocketId(get(header, 3))))
 }
 
+/// Returns word `index` of `bytes`, which must have it.
 fn get(bytes: &[u8], index: usize) -> u32 {
     bytes.as_chunks::<4>().0.get(index).map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-/// Writes word `index` of bytes that are known to have it.
+/// Writes word `index` of `bytes`, which must have it.
 pub(crate) fn put(bytes: &mut [u8], index: usize, value: u32) {
     if let Some(word) = bytes.as_chunks_mut::<4>().0.get_mut(index) {
         *word = value.to_be_bytes();
@@ -637,7 +644,8 @@ mod tests {
             prop_assert_eq!(parsed.ranges().collect::<Vec<_>>(), ranges);
         }
 
-        /// What is parsed means the same when it is written again: no field has a value that only the parser knows.
+        /// A parsed packet is the same after it is written and parsed again: no field has a value that only the
+        /// parser knows.
         #[test]
         fn any_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..10) {
             let mut bytes = bytes;

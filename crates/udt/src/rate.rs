@@ -1,6 +1,6 @@
-//! Congestion control: the plug-in (draft-gg-udt-03 section 7.1), and UDT's own, which increases the rate by less and less
-//! and decreases it by a ninth (DAIMD; section 7.2, and Gu, Hong and Grossman, "An Analysis of AIMD Algorithms with Decreasing
-//! Increases", 2004). It has no clock: every call says what time it is.
+//! Congestion control: the plug-in (draft-gg-udt-03 section 7.1), and UDT's own algorithm, DAIMD, which increases the
+//! rate by ever smaller steps and decreases it by a ninth (section 7.2, and Gu, Hong and Grossman, "An Analysis of
+//! AIMD Algorithms with Decreasing Increases", 2004). It has no clock: every call passes the time.
 
 use std::fmt::Debug;
 
@@ -11,83 +11,84 @@ use rand_chacha::ChaCha8Rng;
 use crate::history::{PacketRate, RoundTrip, SYN};
 use crate::seq::Seq;
 
-/// What a control knows of the path.
+/// A congestion control's knowledge of the path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathState {
-    /// The round trip, as the receiver saw it.
+    /// The round trip, as the receiver measured it.
     pub round_trip: RoundTrip,
-    /// How fast packets arrive; 0 where the receiver cannot tell.
+    /// The rate at which packets arrive; 0 if the receiver has no estimate.
     pub arrival: PacketRate,
-    /// How fast the path could carry them; 0 where the receiver cannot tell.
+    /// The rate that the path could carry; 0 if the receiver has no estimate.
     pub capacity: PacketRate,
     /// The last new packet that was sent.
     pub last_sent: Seq,
     /// The largest packet, with its headers.
     pub packet: Bytes,
-    /// How many packets may be under way at most.
+    /// The most packets that may be in flight.
     pub max_window: u32,
 }
 
-/// A congestion control: it sets how many packets may be under way, and how far apart they leave.
+/// A congestion control. It sets how many packets may be in flight, and the time between two of them.
 pub trait Control: Debug + Send {
-    /// A full acknowledgement: all packets before `next` have arrived.
+    /// Handles a full acknowledgement: all packets before `next` have arrived.
     fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState);
-    /// A loss report, whose first packet is `first`.
+    /// Handles a loss report, whose first packet is `first`.
     fn on_loss(&mut self, now: Nanos, first: Seq, path: &PathState);
-    /// Nothing was acknowledged for a while.
+    /// Handles a timeout: nothing was acknowledged for a while.
     fn on_timeout(&mut self, now: Nanos, path: &PathState);
-    /// The peer warned of congestion.
+    /// Handles the peer's warning of congestion.
     fn on_warning(&mut self, _now: Nanos, _path: &PathState) {}
-    /// A new packet was sent.
+    /// Notes that a new packet was sent.
     fn on_sent(&mut self, _now: Nanos, _seq: Seq) {}
-    /// The time from one packet to the next; zero as fast as the window allows.
+    /// Returns the time between two packets; zero if the window alone limits.
     fn period(&self) -> Nanos;
-    /// How many packets may be under way.
+    /// Returns how many packets may be in flight.
     fn window(&self) -> u32;
-    /// Until when nothing new is sent; zero where a control does not freeze.
+    /// Returns until when nothing new is sent; zero if the control does not freeze.
     fn frozen_until(&self) -> Nanos {
         Nanos(0)
     }
 }
 
-/// Makes a congestion control from a connection's first packet and a random seed. Flows that share a path need different seeds.
+/// The constructor of a congestion control, from a connection's first packet and a random seed. Flows that share a
+/// path need different seeds.
 pub type MakeControl = fn(Seq, u64) -> Box<dyn Control>;
 
-/// The congestion controls that there are, UDT's own first.
+/// All congestion controls by name, UDT's own first.
 pub const CONTROLS: [(&str, MakeControl); 3] = [
     ("daimd", |first, seed| Box::new(Daimd::new(first, seed))),
     ("daimd-freeze", |first, seed| Box::new(Daimd::new(first, seed).with_freeze())),
     ("daimd-steady", |first, seed| Box::new(Daimd::new(first, seed).with_steady_repairs())),
 ];
 
-/// The congestion control of this name.
+/// Returns the congestion control with this name.
 pub fn control(name: &str) -> Option<MakeControl> {
     CONTROLS.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }
 
 const FIRST_WINDOW: f64 = 16.0;
-/// Packets in a SYN; without it a rate that has fallen far would take minutes to rise.
+/// The least increase, in packets per SYN. Without it a rate that has fallen far would take minutes to rise.
 const MIN_INCREASE: f64 = 0.01;
 const BETA: f64 = 0.000_001_5;
-/// Packets in a second that a path can carry at least where the receiver cannot tell: all that left together came in one batch, as
-/// only packets of a fast path do. As much is left then as is used, if that is more.
+/// The least capacity, in packets per second, assumed where the receiver has no estimate: all packets that left
+/// together arrived in one batch, as happens only on a fast path. If twice the current rate is more, that is assumed.
 const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
-/// Windows of a round trip and a SYN that may be under way while a loss is made good, where a loss does not stop the sender.
+/// Windows of a round trip and a SYN that may be in flight during a repair, if the control is steady.
 const REPAIR_WINDOWS: f64 = 4.0;
-/// 0.875^5 is about a half: the rate halves at most within a period of congestion.
+/// The most decreases within a period of congestion: (8/9)^5 is 0.55, so that the rate at most halves.
 const MAX_DECREASES: u32 = 5;
 
-/// UDT's own control.
+/// UDT's own congestion control.
 #[derive(Debug, Clone)]
 pub struct Daimd {
-    /// Nanoseconds.
+    /// The time between two packets, in nanoseconds.
     period: f64,
     window: f64,
     slow_start: bool,
     last_acked: Seq,
     last_change: Option<Nanos>,
-    /// A loss was reported since the last increase.
+    /// True if a loss was reported since the last increase.
     lost: bool,
     last_decrease_period: f64,
     /// The last packet that had been sent when the rate last decreased.
@@ -95,18 +96,19 @@ pub struct Daimd {
     average_naks: f64,
     naks: u32,
     decreases: u32,
-    /// A decrease for each so many reports.
+    /// Loss reports per decrease.
     spacing: u32,
     freezes: bool,
     frozen_until: Nanos,
     steady: bool,
-    /// The last packet that had been sent when a loss was reported, as long as not all up to it is acknowledged.
+    /// The last packet that had been sent at the latest loss report, until all packets up to it are acknowledged.
     repairs: Option<Seq>,
     random: ChaCha8Rng,
 }
 
 impl Daimd {
-    /// A control for a connection whose first packet is `first`. Flows that share a path need different seeds.
+    /// Creates a control for a connection whose first packet is `first`. Flows that share a path need different
+    /// seeds.
     pub fn new(first: Seq, seed: u64) -> Self {
         Daimd {
             period: 0.0,
@@ -129,28 +131,28 @@ impl Daimd {
         }
     }
 
-    /// Sends nothing new for a SYN after the first loss report of each period of congestion, as UDT did until version 3 (Gu, Hong
-    /// and Grossman 2004). UDT4 does not, and so this is off unless it is asked for.
+    /// Sends nothing new for a SYN after the first loss report of each period of congestion, as UDT did until version
+    /// 3 (Gu, Hong and Grossman 2004). UDT4 does not, and so it is off by default.
     #[must_use]
     pub fn with_freeze(mut self) -> Self {
         self.freezes = true;
         self
     }
 
-    /// Lets a loss cost what the closed form says and no more (Gu, Hong and Grossman 2004: a ninth of the rate). While a packet is missing
-    /// acknowledgements stand still: UDT4's window of a round trip and a SYN is full then, and its rate, which grows with acknowledgements,
-    /// stays. Here the pace alone says what leaves meanwhile, up to some such windows, and the rate catches up on the SYNs that had no
-    /// acknowledgement.
+    /// Limits the cost of a loss to that of the closed form (Gu, Hong and Grossman 2004: a ninth of the rate). While
+    /// a packet is missing, acknowledgements stall: UDT4's window of a round trip and a SYN is then full, and its
+    /// rate, which grows with acknowledgements, does not grow. With this setting, only the pace limits the sender
+    /// during that time, up to some such windows, and the rate catches up on the SYNs without acknowledgements.
     #[must_use]
     pub fn with_steady_repairs(mut self) -> Self {
         self.steady = true;
         self
     }
 
-    /// Increases that an acknowledgement stands for.
+    /// Returns how many increases an acknowledgement is worth.
     fn steps(&self, now: Nanos, path: &PathState) -> u64 {
         let Some(last) = self.last_change.filter(|_| self.steady) else { return 1 };
-        // Acknowledgements stand still for two round trips where what was sent again is lost too; a longer silence is no repair.
+        // Acknowledgements stall for two round trips if the packet is lost again; a longer silence is not a repair.
         ((now - last).0 / SYN.0).clamp(1, 1 + 2 * path.round_trip.mean.0 / SYN.0)
     }
 
@@ -158,14 +160,15 @@ impl Daimd {
         self.slow_start = false;
         let cycle = (path.round_trip.mean + SYN).0 as f64;
         self.period = if path.arrival.0 > 0.0 {
-            // A receiver of few packets reports next to none: libudt says one a second. Half of the window has arrived, a round trip ago.
+            // With few packets the receiver's rate is near zero: libudt reports one per second. Half of the window
+            // arrived a round trip ago.
             (1e9 / path.arrival.0).min(cycle / (self.window / 2.0).max(FIRST_WINDOW))
         } else {
             cycle / self.window
         };
     }
 
-    /// How many packets more in the next SYN, from what is left of the capacity (draft-gg-udt-03 section 7.2).
+    /// Returns the increase in packets per SYN, from the unused part of the capacity (draft-gg-udt-03 section 7.2).
     fn increase(&self, path: &PathState) -> f64 {
         let rate = 1e9 / self.period.max(1.0);
         let capacity = if path.capacity.0 > 0.0 { path.capacity.0 } else { (2.0 * rate).max(UNTOLD) };
@@ -192,7 +195,7 @@ impl Daimd {
         self.average_naks = (self.average_naks * 0.875 + f64::from(self.naks) * 0.125).ceil();
         self.naks = 1;
         self.decreases = 1;
-        // Flows that lose packets together are not to slow down together.
+        // Flows that lose packets together must not slow down together.
         self.spacing = self.random.random_range(1..=(self.average_naks as u32).max(1));
         if self.freezes {
             self.frozen_until = now + SYN;
@@ -292,7 +295,7 @@ mod tests {
         let mut control = Daimd::new(Seq::MAX, 1);
         control.on_ack(Nanos::millis(10), Seq::MAX.plus(16), &path());
         assert_eq!((control.window(), control.period()), (32, Nanos(0)));
-        // Not twice within a SYN.
+        // The window does not grow twice within a SYN.
         control.on_ack(Nanos::millis(15), Seq::MAX.plus(40), &path());
         assert_eq!(control.window(), 32);
         let small = PathState { max_window: 40, ..path() };
@@ -305,7 +308,7 @@ mod tests {
         assert_eq!(after_slow_start().period(), Nanos::micros(100));
         let mut control = Daimd::new(Seq::new(1), 1);
         control.on_loss(Nanos(0), Seq::new(5), &PathState { arrival: PacketRate(0.0), ..path() });
-        // 16 packets in 50 ms, and a ninth less.
+        // 16 packets in 50 ms, less a ninth.
         assert_eq!(control.period(), Nanos(3_515_625));
     }
 
@@ -313,8 +316,8 @@ mod tests {
     fn the_increase_is_the_drafts_formula() {
         let mut control = after_slow_start();
         control.on_ack(Nanos::millis(10), Seq::new(500), &path());
-        // Above the last decrease a ninth of the capacity counts: 11,111 packets/s are 133 Mb/s, and
-        // 10^9 * 0.0000015 / 1500 is one packet more in a SYN of 100.
+        // Above the last decrease a ninth of the capacity counts: 11,111 packets/s are 133 Mb/s, and 10^9 * 0.0000015
+        // / 1500 is one packet more in a SYN of 100.
         assert_eq!(control.period(), Nanos(99_009));
         assert_eq!(control.window(), 10_000 / 20 + 16);
     }
@@ -366,7 +369,7 @@ mod tests {
         let (mut steady, mut plain) = (after_slow_start().with_steady_repairs(), after_slow_start());
         let (open, period) = lost(&mut steady);
         assert_eq!((open, period), (4 * 516, lost(&mut plain).1));
-        // What the loss was reported behind is acknowledged after four SYNs, the first of which is for the loss.
+        // The gap is acknowledged after four SYNs, the first of which is held back by the loss.
         for control in [&mut steady, &mut plain] {
             control.on_ack(Nanos::millis(50), Seq::new(1001), &path());
         }
@@ -375,7 +378,7 @@ mod tests {
             plain.on_ack(Nanos::millis(60 + n * 10), Seq::new(1001), &path());
         }
         assert_eq!(steady.period(), plain.period());
-        // A long silence is no repair.
+        // A long silence is not a repair.
         steady.on_ack(Nanos::secs(60), Seq::new(1002), &path());
         assert!(steady.period() > Nanos(period.0 * 8 / 10), "{:?}", steady.period());
     }

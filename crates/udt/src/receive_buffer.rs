@@ -1,6 +1,7 @@
-//! What has arrived and was not read: a ring with a place for each packet of the window.
+//! The receive buffer, with the packets that have arrived and were not read: a ring with a slot for each packet of
+//! the window.
 //!
-//! Full packets that follow one another lie next to one another, so that a stream is read as one piece of memory.
+//! Consecutive full packets are adjacent in memory, so that a stream is read as one piece.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use crate::seq::{MessageNumber, Seq};
 enum State {
     Empty,
     Filled,
-    /// Read out of order, or given up by its sender.
+    /// Read out of order, or given up by the sender.
     Gone,
 }
 
@@ -29,7 +30,7 @@ const EMPTY: Slot = Slot {
     message: MessageWord { position: Position::Solo, in_order: true, number: MessageNumber::FIRST },
 };
 
-/// Where a whole message is, as offsets from the first packet of the buffer; both included.
+/// The location of a whole message, as offsets from the first packet of the buffer, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
     first: u32,
@@ -49,9 +50,9 @@ pub(crate) struct ReceiveBuffer {
     payload: usize,
     /// The slot of `first`.
     head: usize,
-    /// The first packet that was not read.
+    /// The first packet that was not read to its end.
     first: Seq,
-    /// How much of it was read.
+    /// How many bytes of it were read.
     read: usize,
 }
 
@@ -77,7 +78,7 @@ impl ReceiveBuffer {
         self.slots.len() as u32
     }
 
-    /// The first packet that there is no place for.
+    /// Returns the first packet for which there is no slot.
     pub(crate) fn end(&self) -> Seq {
         self.first.plus(self.capacity())
     }
@@ -91,7 +92,7 @@ impl ReceiveBuffer {
         if slot >= self.slots.len() { slot - self.slots.len() } else { slot }
     }
 
-    /// Keeps a packet; whether there is a place for it, and it is new.
+    /// Stores a packet. Returns true if there was a slot for it, and it is new.
     pub(crate) fn store(&mut self, data: &Data<'_>) -> bool {
         let Some(slot) = self.offset(data.seq).map(|offset| self.slot(offset)) else { return false };
         if self.slots[slot].state != State::Empty || data.payload.len() > self.payload {
@@ -103,7 +104,8 @@ impl ReceiveBuffer {
         true
     }
 
-    /// The stream's next bytes, before packet `next`: up to the ring's end, or a packet that is not full.
+    /// Returns the stream's next bytes before packet `next`: up to the ring's end, or to the end of a packet that is
+    /// not full.
     pub(crate) fn peek(&self, next: Seq) -> &[u8] {
         let ready = self.offset(next).unwrap_or(self.capacity()) as usize;
         let slots = &self.slots[self.head..self.slots.len().min(self.head + ready)];
@@ -112,7 +114,7 @@ impl ReceiveBuffer {
         &self.ring[self.head * self.payload..][self.read..full * self.payload + rest]
     }
 
-    /// The first `bytes` of what [`peek`](Self::peek) returned were read.
+    /// Consumes the first `bytes` of what [`peek`](Self::peek) returned.
     pub(crate) fn consume(&mut self, mut bytes: usize) {
         while self.slots[self.head].state == State::Filled {
             let left = self.slots[self.head].length as usize - self.read;
@@ -125,7 +127,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Leaves out packet `seq`, which was read elsewhere; false where it is not the first one.
+    /// Skips packet `seq`, which was read elsewhere. Returns false if it is not the first one.
     pub(crate) fn pass(&mut self, seq: Seq) -> bool {
         let is_first = seq == self.first && self.slots[self.head].state == State::Empty;
         if is_first {
@@ -141,7 +143,7 @@ impl ReceiveBuffer {
         self.read = 0;
     }
 
-    /// Forgets packets that their sender has given up. Packet `next` and those after it may not be known yet.
+    /// Discards packets that their sender has given up. Packet `next` and later ones may not have arrived yet.
     pub(crate) fn drop_message(&mut self, message: MessageNumber, packets: SeqRange) {
         let first = packets.first.since(self.first).max(0).cast_unsigned();
         let last = packets.last.since(self.first).min(self.capacity().cast_signed() - 1);
@@ -154,7 +156,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Leaves out what no message will be made of: packets that are gone, and pieces without their beginning.
+    /// Skips packets that belong to no whole message: those that are gone, and pieces without their beginning.
     pub(crate) fn skip(&mut self, next: Seq) {
         while self.first.is_before(next) {
             let slot = self.slots[self.head];
@@ -168,7 +170,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Whether the message that begins the buffer lacks a packet that will not come.
+    /// Returns true if the first message of the buffer lacks a packet that will not arrive.
     fn is_cut_off(&self, next: Seq) -> bool {
         let ready = next.since(self.first).max(0).cast_unsigned();
         let number = self.slots[self.head].message.number;
@@ -184,7 +186,7 @@ impl ReceiveBuffer {
         false
     }
 
-    /// The first whole message: one that is next in order, or one that need not wait, up to packet `largest`.
+    /// Returns the first whole message, up to packet `largest`: one that is next in order, or one that need not wait.
     pub(crate) fn find(&self, next: Seq, largest: Seq) -> Option<Found> {
         let known = (largest.since(self.first) + 1).clamp(0, self.capacity().cast_signed()).cast_unsigned();
         let ready = next.since(self.first).max(0).cast_unsigned();
@@ -218,7 +220,7 @@ impl ReceiveBuffer {
         self.slots[self.slot(offset)].message.number
     }
 
-    /// Copies a message that was found into `out`, which is as large as it, and forgets it.
+    /// Copies a message that was found into `out`, which has its length, and discards it.
     pub(crate) fn read_message(&mut self, found: Found, next: Seq, out: &mut [u8]) {
         let mut written = 0;
         for offset in found.first..=found.last {
@@ -231,7 +233,7 @@ impl ReceiveBuffer {
         self.skip(next);
     }
 
-    /// Whether every packet has arrived that there is a place for.
+    /// Returns true if the packets of all slots have arrived.
     pub(crate) fn is_full(&self, next: Seq) -> bool {
         next == self.end()
     }
@@ -249,7 +251,7 @@ mod tests {
     }
 
     proptest! {
-        /// Packets of any length, in any order within the window, are read as they were numbered.
+        /// Packets of any length, in any order within the window, are read in the order of their numbers.
         #[test]
         fn a_ring_is_a_stream(
             lengths in prop::collection::vec(1usize..=PAYLOAD, 1..60),
@@ -282,7 +284,7 @@ mod tests {
             }
         }
 
-        /// Whatever packets say of their messages: what is found can be read, and what was read is not found again.
+        /// Whatever packets claim of their messages, a message that is found can be read, and is not found again.
         #[test]
         fn nonsense_about_messages_is_harmless(
             packets in prop::collection::vec((0u32..12, any::<u32>(), 1usize..=PAYLOAD), 1..60),

@@ -1,4 +1,5 @@
-//! The receiving half of a connection (draft-gg-udt-03 section 6.2): what has arrived, what is missing, and what to say of it.
+//! The receiving half of a connection (draft-gg-udt-03 section 6.2): what has arrived, what is missing, and what to
+//! report.
 
 use landspeed_units::Nanos;
 
@@ -8,24 +9,24 @@ use crate::packet::{Ack, Body, Data, LossReport, MessageDrop, Rates};
 use crate::receive_buffer::ReceiveBuffer;
 use crate::seq::Seq;
 
-/// Packets from one light acknowledgement to the next.
+/// The number of packets between two light acknowledgements.
 const LIGHT_ACK: u32 = 64;
-/// How soon one light acknowledgement may follow another: each wakes the sender.
+/// The least time between two light acknowledgements: each wakes the sender.
 const LIGHT_ACK_PAUSE: Nanos = Nanos(SYN.0 / 64);
-/// A full buffer is announced as room for two: what the sender sends into it finds out when there is room again.
+/// The window that a full buffer announces: two packets, by which the sender finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
-/// The time between two reports of the same packet grows so often.
+/// How often the time between two reports of the same packet grows.
 const MAX_REPEATS: u32 = 3;
-/// Acknowledgements' numbers have 31 bits, as libudt's.
+/// The largest number of an acknowledgement: 31 bits, as in libudt.
 const ACK_NUMBERS: u32 = i32::MAX.cast_unsigned();
 
-/// What became of a data packet.
+/// The result of a data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     New,
-    /// It was there already, or is before the window.
+    /// The packet had arrived before, or is before the window.
     Again,
-    /// There is no place for it.
+    /// There is no room for the packet.
     Beyond,
 }
 
@@ -35,17 +36,17 @@ pub(crate) struct Receiver {
     history: ArrivalHistory,
     acks: AckHistory,
     round_trip: Estimate,
-    /// The largest number that has arrived.
+    /// The highest number that has arrived.
     largest: Seq,
     missing: LossList,
-    /// What is missing and was not reported.
+    /// Missing packets that were not reported yet.
     unreported: LossList,
     report_all: bool,
     nak_at: Option<Nanos>,
-    /// The first packet of the last repeated report, and how often it was the first.
+    /// The first packet of the last repeated report, and how many reports in a row began with it.
     repeated: (Seq, u32),
     ack_at: Option<Nanos>,
-    /// An acknowledgement is due, even if it says nothing new.
+    /// True if an acknowledgement is due even if it has no news.
     repeat_ack: bool,
     light_ack: bool,
     last_light_ack: Nanos,
@@ -54,14 +55,14 @@ pub(crate) struct Receiver {
     last_ack: Seq,
     last_ack_at: Option<Nanos>,
     last_rates_at: Option<Nanos>,
-    /// What the sender knows that we have, by its ACK2.
+    /// The highest acknowledged number that the sender is known to have, by its ACK2.
     known_acked: Seq,
-    /// The end of the window that the sender knows.
+    /// The end of the window that was last announced to the sender.
     announced_end: Seq,
 }
 
 impl Receiver {
-    /// A receiver of packets from `first` on, with the round trip that the handshake has shown.
+    /// Creates a receiver of packets from `first` on, with the round trip of the handshake if it was measured.
     pub(crate) fn new(buffer: ReceiveBuffer, first: Seq, round_trip: Option<Nanos>) -> Self {
         let announced_end = buffer.end();
         Receiver {
@@ -89,7 +90,7 @@ impl Receiver {
         }
     }
 
-    /// The first packet that has not arrived.
+    /// Returns the first packet that has not arrived.
     pub(crate) fn next(&self) -> Seq {
         self.missing.first().unwrap_or(self.largest.next())
     }
@@ -102,7 +103,7 @@ impl Receiver {
         self.missing.packets()
     }
 
-    /// A data packet. `full` is how long a packet is that is not the last of its message.
+    /// Processes a data packet. `full` is the length of packets that are not the last of their message.
     pub(crate) fn on_data(
         &mut self,
         (now, timestamp): (Nanos, u32),
@@ -130,7 +131,8 @@ impl Receiver {
         Arrival::New
     }
 
-    /// Packet `seq` was delivered without the buffer; false where others wait to be read before it.
+    /// Processes packet `seq`, whose payload did not pass through the buffer. Returns false if other packets must be
+    /// read before it.
     pub(crate) fn on_delivery(&mut self, (now, timestamp): (Nanos, u32), seq: Seq, is_end: bool) -> bool {
         if !self.missing.is_empty() || seq != self.largest.next() || !self.buffer.pass(seq) {
             return false;
@@ -142,7 +144,8 @@ impl Receiver {
         true
     }
 
-    /// A packet that is not full often ends a message: the sender waits.
+    /// Schedules the acknowledgement of a packet: immediately if it is not full, because it often ends a message for
+    /// which the sender waits.
     fn note_arrival(&mut self, now: Nanos, is_end: bool) {
         self.acknowledge_by(if is_end { now } else { now + SYN });
         self.since_ack += 1;
@@ -171,21 +174,22 @@ impl Receiver {
         self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
     }
 
-    /// What was not acknowledged is, now.
+    /// Acknowledges what is not acknowledged yet, immediately.
     pub(crate) fn acknowledge(&mut self) {
         if self.next() != self.last_ack {
             self.ack_at = Some(Nanos(0));
         }
     }
 
-    /// All that has arrived is acknowledged once more, now.
+    /// Acknowledges everything that has arrived once more, immediately.
     pub(crate) fn acknowledge_again(&mut self) {
         self.repeat_ack = true;
         self.ack_at = Some(Nanos(0));
     }
 
-    /// Round trips, one more each time that the same packet was reported in vain (draft-gg-udt-03 section 6.2), and the time in which the
-    /// sender can send all that is missing.
+    /// Returns the time until missing packets are reported again: a number of round trips, one more each time that
+    /// the same packet was reported in vain (draft-gg-udt-03 section 6.2), and the time in which the sender can send
+    /// all missing packets.
     fn nak_interval(&self) -> Nanos {
         let rate = self.history.arrival_rate().0;
         let sending = if rate > 0.0 { f64::from(self.missing.packets()) * 1e9 / rate } else { 0.0 };
@@ -194,7 +198,7 @@ impl Receiver {
             + Nanos(sending as u64).min(Nanos::secs(1))
     }
 
-    /// An acknowledgement has arrived; false where we sent none of this number.
+    /// Processes an ACK2. Returns false if no acknowledgement of this number was sent.
     pub(crate) fn on_ack2(&mut self, now: Nanos, number: u32) -> bool {
         let Some((next, sample)) = self.acks.answered(now, number) else { return false };
         self.round_trip.sample(sample);
@@ -204,7 +208,7 @@ impl Receiver {
         true
     }
 
-    /// A message was given up; false where its packets are none of the window.
+    /// Processes the notification that a message was given up. Returns false if its packets are not in the window.
     pub(crate) fn on_drop(&mut self, now: Nanos, given_up: &MessageDrop) -> bool {
         let (packets, end) = (given_up.packets, self.buffer.end());
         let size = packets.packets();
@@ -224,7 +228,7 @@ impl Receiver {
         true
     }
 
-    /// Bytes were read. The sender is told at once where it may have stopped for want of room.
+    /// Notes that bytes were read. Acknowledges immediately if the sender may have stopped for want of room.
     pub(crate) fn on_read(&mut self) {
         let half = self.buffer.capacity().cast_signed() / 2;
         let opened = self.buffer.end().since(self.announced_end);
@@ -253,7 +257,7 @@ impl Receiver {
         }
     }
 
-    /// What is to be said now. `room` holds a loss report.
+    /// Returns the next control packet that is due. `room` holds a loss report.
     pub(crate) fn poll<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<Body<'a>> {
         if let Some(ack) = self.poll_ack(now) {
             return Some(ack);
@@ -271,7 +275,7 @@ impl Receiver {
         None
     }
 
-    /// The acknowledgement that is due, if one is.
+    /// Returns the acknowledgement that is due, if any.
     pub(crate) fn poll_ack(&mut self, now: Nanos) -> Option<Body<'static>> {
         if self.ack_at.is_some_and(|at| now >= at) {
             self.ack_at = None;
@@ -284,7 +288,8 @@ impl Receiver {
         self.next().is_after(self.last_ack).then(|| Body::LightAck(self.next()))
     }
 
-    /// An acknowledgement that is not known to have arrived is repeated after a round trip.
+    /// Returns a full acknowledgement if it has news, or if the last one is not known to have arrived after a round
+    /// trip.
     fn full_ack(&mut self, now: Nanos) -> Option<Ack> {
         let next = self.next();
         let timeout = self.round_trip.round_trip().timeout();

@@ -1,10 +1,11 @@
-//! What was written and is not yet acknowledged: a ring of packets as they go on the wire, each with its header.
+//! The send buffer, with the data that was written and is not yet acknowledged: a ring of packets in wire format,
+//! each with its header.
 //!
-//! Packets that follow one another lie next to one another. So many of them are one piece of memory, which a socket sends with one
-//! call (UDP_SEGMENT), and the payload is copied once, when it is written.
+//! Consecutive packets are adjacent in memory. So a run of them is one piece, which a socket sends with one call
+//! (UDP_SEGMENT), and the payload is copied only once, when it is written.
 //!
-//! The ring turns back to its start as soon as there is room, rather than at its end: memory that was used a moment ago is still in
-//! the processor's cache. For the same reason little of a stream waits to be sent.
+//! The ring turns back to its start as soon as there is room there, rather than at its end, because recently used
+//! memory is still in the processor's cache. For the same reason only little of a stream waits to be sent.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,9 +16,9 @@ use crate::loss::SeqRange;
 use crate::packet::{HEADER, MessageDrop, MessageWord, Position, put};
 use crate::seq::{MessageNumber, Seq, SocketId};
 
-/// The most that one datagram of IPv4 carries, and so one call with UDP_SEGMENT.
+/// The most bytes that one datagram of IPv4 carries, and so one call with UDP_SEGMENT.
 const MAX_BATCH: usize = 65_507;
-/// A stream has so many full batches at most that wait to be sent.
+/// The most full batches of a stream that wait to be sent.
 const WAITING_BATCHES: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +27,7 @@ struct Slot {
     message: MessageWord,
     deadline: Option<Nanos>,
     dropped: bool,
-    /// When it was sent last, or the receiver was told that it is given up.
+    /// When the packet was last sent, or the receiver was last notified that it is given up.
     sent_at: Nanos,
 }
 
@@ -38,7 +39,7 @@ const EMPTY: Slot = Slot {
     sent_at: Nanos(0),
 };
 
-/// The time at which packets are sent, and as they carry it.
+/// The time at which packets are sent, and their timestamp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
     pub(crate) now: Nanos,
@@ -52,16 +53,17 @@ pub(crate) struct SendBuffer {
     to: SocketId,
     /// The slot of `first`.
     head: usize,
-    /// The slot at which the ring turns back to its start: the end, or sooner where what is used has turned there.
+    /// The slot at which the ring turns back to its start: the ring's end, or an earlier one if the used slots have
+    /// turned there.
     turn: usize,
-    /// The most that was used since the first packet's slot was the ring's first one, and in the time before that.
+    /// The highest `used` since the head was last at the ring's start, and in the round before.
     most: [u32; 2],
-    /// Packets that one call sends at most.
+    /// The most packets that one call sends.
     batch: usize,
     /// The first packet that is not acknowledged.
     first: Seq,
     used: u32,
-    /// How many of the used ones were sent, from the first one on.
+    /// How many of the used packets were sent, from the first one on.
     sent: u32,
     message: MessageNumber,
 }
@@ -95,7 +97,7 @@ impl SendBuffer {
         self.first
     }
 
-    /// Packets under way.
+    /// Returns how many packets are in flight.
     pub(crate) fn sent(&self) -> u32 {
         self.sent
     }
@@ -108,12 +110,12 @@ impl SendBuffer {
         self.waiting() > 0
     }
 
-    /// Packets that wait to be sent.
+    /// Returns how many packets wait to be sent.
     pub(crate) fn waiting(&self) -> u32 {
         self.used - self.sent
     }
 
-    /// Packets that one call sends at most.
+    /// Returns the most packets that one call sends.
     pub(crate) fn batch(&self) -> u32 {
         self.batch as u32
     }
@@ -126,12 +128,12 @@ impl SendBuffer {
         self.turn - self.used as usize
     }
 
-    /// How many bytes a message can have now.
+    /// Returns how many bytes a message may have now.
     pub(crate) fn free_bytes(&self) -> usize {
         self.free() * self.payload
     }
 
-    /// Packets that a stream can write now, without what the last one has room for.
+    /// Returns how many new packets a stream can write now, not counting the room in the last one.
     pub(crate) fn stream_room(&self) -> usize {
         self.free().min((WAITING_BATCHES * self.batch).saturating_sub(self.waiting() as usize))
     }
@@ -141,7 +143,8 @@ impl SendBuffer {
         if slot >= self.turn { slot - self.turn } else { slot }
     }
 
-    /// Turns back where the start of the ring has room for as much as was used lately, and for what may wait.
+    /// Turns back early if the start of the ring has room for the most packets of recent rounds, and for those that
+    /// may wait.
     fn turn_back(&mut self) {
         let end = self.head + self.used as usize;
         let has_turned = end > self.turn || self.turn < self.slots.len();
@@ -151,8 +154,8 @@ impl SendBuffer {
         }
     }
 
-    /// Writes as much as there is room for, of much only what fills whole batches: what is left is the begin of the next one. The last
-    /// packet is filled up as long as it has not been sent.
+    /// Writes as many bytes as there is room for, and returns how many. Large data is cut at a whole number of
+    /// batches; the caller passes the rest again. The last packet is filled up if it has not been sent.
     pub(crate) fn write_stream(&mut self, data: &[u8]) -> usize {
         self.turn_back();
         let mut written = self.fill_last(data);
@@ -180,7 +183,7 @@ impl SendBuffer {
         more
     }
 
-    /// Writes a message that fits.
+    /// Writes a message, for which there must be room.
     pub(crate) fn write_message(&mut self, data: &[u8], in_order: bool, deadline: Option<Nanos>) {
         let count = data.len().div_ceil(self.payload);
         for (index, piece) in data.chunks(self.payload).enumerate() {
@@ -203,7 +206,7 @@ impl SendBuffer {
         self.most[0] = self.most[0].max(self.used);
     }
 
-    /// The first `packets`, all sent, have arrived: how many bytes they had.
+    /// Releases the first `packets`, all of which were sent and have arrived. Returns how many bytes they had.
     pub(crate) fn release(&mut self, packets: u32) -> u64 {
         let bytes = (0..packets).map(|offset| u64::from(self.slots[self.slot(offset)].length)).sum();
         self.used -= packets;
@@ -218,7 +221,8 @@ impl SendBuffer {
         bytes
     }
 
-    /// Gives up the message of the packet at `offset` where its time is over: the rest of it, sent or not.
+    /// Gives up the message of the packet at `offset` if its deadline has passed: all its remaining packets, sent or
+    /// not.
     pub(crate) fn expire(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
         let slot = self.slots[self.slot(offset)];
         let is_over = slot.deadline.is_some_and(|deadline| now > deadline);
@@ -239,8 +243,8 @@ impl SendBuffer {
         Some(MessageDrop { message: number, packets })
     }
 
-    /// How many packets from `offset` on, at most `most` and at least one, go out together: as long as the last, next to one
-    /// another, and none of a message that is over.
+    /// Returns how many packets from `offset` on form a run, at least one and at most `most`: all full except the
+    /// last, adjacent in memory, and none of a message past its deadline.
     pub(crate) fn run(&self, now: Nanos, offset: u32, most: u32) -> u32 {
         let start = self.slot(offset);
         let most = (most.min(self.used - offset) as usize).min(self.turn - start).min(self.batch).max(1);
@@ -252,12 +256,13 @@ impl SendBuffer {
         (full + shorter).max(1) as u32
     }
 
-    /// When the packet at `offset` was sent last.
+    /// Returns when the packet at `offset` was last sent.
     pub(crate) fn sent_at(&self, offset: u32) -> Nanos {
         self.slots[self.slot(offset)].sent_at
     }
 
-    /// The bytes of `count` packets from `offset` on, which are a run, with the time in each. New ones count as sent.
+    /// Returns the bytes of a run of `count` packets from `offset` on, with the timestamp in each. New packets count
+    /// as sent.
     pub(crate) fn take(&mut self, offset: u32, count: u32, at: At) -> Range<usize> {
         let (start, size) = (self.slot(offset), HEADER + self.payload);
         let last = start + count as usize - 1;
@@ -302,7 +307,8 @@ mod tests {
         ]
     }
 
-    /// Takes a run apart: each packet is whole, has the number after the one before, and all but the last have one length.
+    /// Parses the packets of a run, and checks that each is whole and follows the previous one, and that all but the
+    /// last have one length.
     fn payloads(buffer: &mut SendBuffer, offset: u32, count: u32, at: u32) -> Vec<(Seq, Vec<u8>)> {
         let range = buffer.take(offset, count, At { now: Nanos(0), timestamp: at });
         let pieces: Vec<&[u8]> = buffer.bytes(range).chunks(HEADER + PAYLOAD).collect();
@@ -317,7 +323,7 @@ mod tests {
     }
 
     proptest! {
-        /// A ring of packets is a queue of bytes; what was sent once keeps its bounds when it is sent again.
+        /// A ring of packets is a queue of bytes; packets keep their boundaries when they are sent again.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
             let start = Seq::MAX.minus(20);
@@ -366,7 +372,7 @@ mod tests {
         }
     }
 
-    /// As when one acknowledgement makes up for a loss: what was under way a moment ago is so again soon.
+    /// This happens when one acknowledgement covers a repaired loss: soon as many packets are in flight as before.
     #[test]
     fn a_ring_that_was_nearly_empty_has_room_for_as_much_as_before() {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, SocketId(5)) };
@@ -409,7 +415,7 @@ mod tests {
         let gone = buffer.expire(Nanos(101), 3).unwrap();
         assert_eq!(gone.packets, SeqRange { first: Seq::new(1), last: Seq::new(4) });
         assert_eq!(gone.message, MessageNumber::new(2));
-        // Its unsent half is not sent, and what asks for it again learns the same.
+        // The unsent half of the message is not sent, and a later call for the same message returns the same.
         assert_eq!(buffer.sent(), 6);
         assert_eq!(buffer.expire(Nanos(101), 2), Some(gone));
         assert_eq!(buffer.run(Nanos(101), 0, 9), 2);

@@ -11,12 +11,12 @@ use crate::rate::{Control, PathState};
 use crate::send_buffer::{At, SendBuffer};
 use crate::seq::Seq;
 
-/// What leaves next.
+/// What to send next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Data packets, as bytes of the send buffer.
     Data { bytes: Range<usize>, packets: u32, again: bool },
-    /// A message that is given up.
+    /// The notification that a message is given up.
     Drop(MessageDrop),
 }
 
@@ -24,16 +24,16 @@ pub(crate) enum Next {
 pub(crate) struct Sender {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
-    /// What was reported lost and is not acknowledged. It was sent again since, or waits for that.
+    /// Packets that were reported lost and are not acknowledged. Some were sent again since, others wait for that.
     reported: LossList,
-    /// The end of what was under way at a timeout, as long as not all of that is acknowledged.
+    /// The end of the packets in flight at the last timeout, until all of them are acknowledged.
     timed_out: Option<Seq>,
-    /// How often the first packet was sent again because it should have been acknowledged.
+    /// How often the first packet was sent again for want of an acknowledgement.
     stuck: u32,
     control: Box<dyn Control>,
-    /// What the last full acknowledgement named.
+    /// The sequence number of the last full acknowledgement.
     full_ack: Seq,
-    /// The first packet that the receiver has no room for.
+    /// The first packet for which the receiver has no room.
     window_end: Seq,
     path: PathState,
     round_trip: Estimate,
@@ -41,17 +41,18 @@ pub(crate) struct Sender {
     next_send: Nanos,
     /// When packets last left.
     burst_at: Option<Nanos>,
-    /// When a burst was last parted.
+    /// When a burst was last split.
     parted_at: Option<Nanos>,
-    /// The last packet did not wait for the one before: the next one waits for both.
+    /// True if the last packet began a pair that the end of a run split. Its period is charged with the second
+    /// packet's, so that the second need not wait.
     owes: bool,
-    /// What may leave at once, as the time in which the rate allows it.
+    /// The time whose packets, at the current rate, leave in one burst.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
     acked: Acked,
 }
 
-/// What has arrived, by the peer's acknowledgements.
+/// What the peer has acknowledged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Acked {
     pub(crate) packets: u64,
@@ -64,7 +65,7 @@ pub(crate) struct Limits {
     pub(crate) mss: u32,
     /// How many packets the peer has room for.
     pub(crate) peer_flight: u32,
-    /// The round trip of the handshake, where it was seen.
+    /// The round trip of the handshake, if it was measured.
     pub(crate) round_trip: Option<Nanos>,
 }
 
@@ -113,7 +114,7 @@ impl Sender {
         self.acked
     }
 
-    /// How long an acknowledgement takes at most.
+    /// Returns the longest time that an acknowledgement should take.
     pub(crate) fn patience(&self) -> Nanos {
         self.round_trip.patience()
     }
@@ -130,14 +131,14 @@ impl Sender {
         self.buffer.sent() > 0
     }
 
-    /// Whether all that was written has arrived, by a full acknowledgement: what libudt has acknowledged by a light one alone, it forgets
-    /// when it is told that the connection is closed.
+    /// Returns true if everything that was written is covered by a full acknowledgement. A light one is not enough,
+    /// because libudt discards data that it acknowledged by a light one alone when the connection is closed.
     pub(crate) fn is_all_delivered(&self) -> bool {
         self.buffer.is_empty() && self.full_ack == self.buffer.first()
     }
 
-    /// All packets before `next` have arrived: how many of them were not known to have. `None` where it cannot be: a
-    /// stranger's, or one that others have overtaken.
+    /// Processes an acknowledgement of all packets before `next`. Returns how many of them it is the first to
+    /// acknowledge; `None` if it is impossible: from a stranger, or overtaken by a later one.
     pub(crate) fn acknowledge(&mut self, next: Seq) -> Option<u32> {
         let packets = u32::try_from(next.since(self.buffer.first())).ok()?;
         if packets > self.buffer.sent() {
@@ -154,7 +155,7 @@ impl Sender {
         Some(packets)
     }
 
-    /// What else a full acknowledgement says, once [`acknowledge`](Self::acknowledge) has believed it.
+    /// Processes the other fields of a full acknowledgement, once [`acknowledge`](Self::acknowledge) has accepted it.
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
         self.full_ack = ack.next;
         self.window_end = ack.next.plus(ack.window.min(MAX_WINDOW));
@@ -167,7 +168,8 @@ impl Sender {
         self.control.on_ack(now, ack.next, &self.path);
     }
 
-    /// A loss report; whether all that it names was sent. Otherwise it is a stranger's, and nothing of it counts.
+    /// Processes a loss report. Returns true if every packet that the report names was sent. A report that names
+    /// others comes from a stranger and is ignored.
     pub(crate) fn on_nak(&mut self, now: Nanos, report: LossReport<'_>) -> bool {
         let (first, sent) = (self.buffer.first(), self.buffer.sent().cast_signed());
         let is_possible = |range: SeqRange| {
@@ -190,9 +192,10 @@ impl Sender {
         true
     }
 
-    /// Nothing was heard of what is under way, and none of it waits to be sent again: what was reported lost goes again, since libudt
-    /// reports nothing twice; the first packet, whose report may be lost; the last one, after which the receiver says what else it lacks.
-    /// Where that does not end it, all goes again.
+    /// Schedules packets to be sent again when nothing has been heard of those in flight, and none waits to be sent
+    /// again. First come those reported lost (libudt reports nothing twice), the first packet (its report may be
+    /// lost), and the last one (after which the receiver reports what else is missing). If another timeout comes
+    /// before all packets in flight are acknowledged, all are scheduled.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {
         let sent = self.buffer.sent();
         if self.losses.is_empty() && sent > 0 {
@@ -208,15 +211,16 @@ impl Sender {
         self.control.on_timeout(now, &self.path);
     }
 
-    /// When the first packet goes again because it should have been acknowledged, as the receiver reports losses after it. Either what was
-    /// sent again is lost too, which libudt does not report, or the report is. EXP would not go off as long as other reports come.
+    /// Returns when the first packet is sent again because the receiver reports losses after it but does not
+    /// acknowledge it. Either the packet was lost again, which libudt does not report, or the report was lost. EXP
+    /// would not expire as long as other reports arrive.
     fn stuck_until(&self) -> Option<Nanos> {
         let waits = self.reported.is_empty() || self.losses.first() == Some(self.buffer.first());
         let patience = self.repeat_patience().times(u64::from(1 + self.stuck));
         (!waits).then(|| self.buffer.sent_at(0) + patience)
     }
 
-    /// How long a packet that was sent again may stay without an acknowledgement.
+    /// Returns how long a packet that was sent again may stay unacknowledged.
     fn repeat_patience(&self) -> Nanos {
         self.round_trip.patience() + SYN.times(2)
     }
@@ -230,7 +234,8 @@ impl Sender {
         }
     }
 
-    /// What was reported and sent again as long ago as the first packet: a burst of losses was lost again as a burst.
+    /// Schedules the packets that were reported and sent again as long ago as the first packet: a burst of losses was
+    /// lost again as a burst.
     fn repeat_reported(&mut self, now: Nanos) {
         let (start, patience) = (self.buffer.first(), self.repeat_patience());
         let packets =
@@ -243,7 +248,7 @@ impl Sender {
         }
     }
 
-    /// A warning counts once in a round trip.
+    /// Processes a warning of congestion, at most once in a round trip.
     pub(crate) fn on_warning(&mut self, now: Nanos) {
         if self.last_warning.is_none_or(|last| now - last >= self.path.round_trip.mean.max(SYN)) {
             self.last_warning = Some(now);
@@ -251,15 +256,15 @@ impl Sender {
         }
     }
 
-    /// How many new packets the windows leave room for.
+    /// Returns how many new packets the windows leave room for.
     fn room(&self) -> u32 {
         let flow = u32::try_from(self.window_end.since(self.buffer.next_seq())).unwrap_or(0);
         let window = self.control.window().clamp(1, self.most_in_flight());
         flow.min(window.saturating_sub(self.buffer.sent()))
     }
 
-    /// What the fastest paths hold. More would only wait at the receiver, and push what it reads out of the processor's cache: UDT's
-    /// window has room for 10 ms beyond the round trip.
+    /// Returns how many packets the fastest paths hold. UDT's window has room for 10 ms beyond the round trip; more
+    /// packets in flight would only wait at the receiver, and push what it reads out of the processor's cache.
     fn most_in_flight(&self) -> u32 {
         let holds = FASTEST.0 / 8.0 * self.path.round_trip.mean.as_secs_f64();
         let packets = LEAST_IN_FLIGHT.0.max(holds as u64) / self.path.packet.0.max(1);
@@ -270,12 +275,12 @@ impl Sender {
         self.buffer.has_new() && self.room() > 0
     }
 
-    /// Whether something could leave but for the pace.
+    /// Returns true if packets wait for the pace alone.
     pub(crate) fn is_pacing(&self) -> bool {
         !self.losses.is_empty() || self.has_new()
     }
 
-    /// When something can leave; `None` where there is nothing, or the windows are closed.
+    /// Returns when something can leave; `None` if there is nothing to send, or the windows are closed.
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
         let next = self.burst_due();
         let lost = (!self.losses.is_empty()).then_some(next);
@@ -283,13 +288,13 @@ impl Sender {
         [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
-    /// When a whole burst is due. One packet would be earlier, and a sleep for each.
+    /// Returns when a whole burst is due. A single packet would be due earlier, at the cost of a sleep for each.
     fn burst_due(&self) -> Nanos {
         self.next_send + (self.catch_up - self.control.period())
     }
 
-    /// How many of the `wanted` packets the pace allows now. A call costs as much for few as for many: few wait for others, as far as
-    /// they may be late.
+    /// Returns how many of the `wanted` packets may leave now. A call costs the same for few packets as for many, so
+    /// a few wait for others as long as the catch-up time allows.
     fn due(&self, now: Nanos, wanted: u32) -> u32 {
         let period = self.control.period();
         if now < self.next_send {
@@ -311,7 +316,7 @@ impl Sender {
         self.burst_at = Some(now);
     }
 
-    /// The next packets, at most `most` of equal size, what was lost before what is new.
+    /// Returns the next packets, at most `most` and of equal size. Lost packets come before new ones.
     pub(crate) fn poll(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
         let lost = self.losses.ranges().next();
         let wanted = lost.map_or(self.buffer.waiting().min(self.room()), SeqRange::packets);
@@ -343,8 +348,8 @@ impl Sender {
         if let Some(given_up) = self.give_up(now, offset) {
             return Some(Next::Drop(given_up));
         }
-        // Packet 16n and the one after it leave together (draft-gg-udt-03 section 6.1), the latter in a run of its own where the former is
-        // the last of its message.
+        // Packet 16n and the next one leave together as a pair (draft-gg-udt-03 section 6.1). The second is in a run
+        // of its own if the first is the last of its message.
         let begins_pair = |last: Seq| last.to_wire().is_multiple_of(16);
         let more = u32::from(begins_pair(self.buffer.next_seq().plus(due - 1)));
         let packets = self.buffer.run(now, offset, (due + more).min(room));
@@ -357,8 +362,9 @@ impl Sender {
         Some(Next::Data { bytes, packets, again: false })
     }
 
-    /// The first piece of a burst, all of which are about as long. They are two at least: the time from one to the other tells the
-    /// receiver what the path carries, and within one it can tell no times apart.
+    /// Returns how many packets the first piece of a burst has. A burst is sent in at least two pieces of similar
+    /// length, because the receiver measures the path's capacity by the time between pieces: within one, arrival
+    /// times do not differ.
     fn piece(&mut self, now: Nanos, due: u32) -> u32 {
         let parts_one = self.parted_at.is_none_or(|last| now - last >= PART_PAUSE);
         if parts_one {
@@ -377,20 +383,21 @@ impl Sender {
     }
 }
 
-/// A sleep of one burst's time that is as long again loses none of the rate.
+/// How many times as long as planned a sleep of one burst's time may take without a loss of rate.
 const LATE: u64 = 2;
-/// Time between two bursts that are parted though one call would send them, at least: it costs more than it tells.
+/// The least time between two bursts that are split only to measure: frequent splits would cost more than they reveal.
 const PART_PAUSE: Nanos = Nanos(SYN.0 / 16);
-/// The rate of the paths that the window is never too small for, and the room that even the shortest of them get.
+/// The rate of the fastest paths, for which the window is always large enough, and the least room that even the
+/// shortest of them get.
 const FASTEST: BitRate = BitRate(100e9);
 const LEAST_IN_FLIGHT: Bytes = Bytes(4 << 20);
-/// The first packet goes again at intervals that grow so often.
+/// How often the interval at which the first packet is sent again grows.
 const MAX_STUCK: u32 = 7;
 
-/// Larger windows are cut to this, so that distances within one are never ambiguous.
+/// The largest window, in packets: distances within a window are never ambiguous.
 pub(crate) const MAX_WINDOW: u32 = 1 << 28;
 
-/// A moving mean; the first sample counts whole, and 0 is none.
+/// Updates a moving mean. The first sample counts in full, and 0 is no sample.
 fn blend(mean: &mut PacketRate, sample: u32) {
     let sample = f64::from(sample);
     if sample > 0.0 {

@@ -1,4 +1,4 @@
-//! What a connection does where all goes well, where the peer is gone, and where a stranger sends packets.
+//! Connections on a good network, with a peer that is gone, and with a stranger's packets.
 
 mod network;
 
@@ -9,7 +9,7 @@ use landspeed_units::Nanos;
 use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
 use proptest::prelude::*;
 
-/// Steps until the condition holds, for so long at most.
+/// Steps until `done` returns true, for at most `most`.
 fn until(network: &mut Network, most: Nanos, mut done: impl FnMut(&mut Network) -> bool) {
     let end = network.now + most;
     while !done(network) {
@@ -30,7 +30,7 @@ fn connected(weather: Weather, config: &Config) -> Network {
     network
 }
 
-/// Sends `length` bytes from one side to the other and says how long that took.
+/// Sends `length` bytes from one side to the other, and returns how long that took.
 fn transfer(network: &mut Network, from: usize, length: usize) -> Nanos {
     let (data, start) = (bytes(&mut network.random, length), network.now);
     let (mut written, mut read) = (0, Vec::new());
@@ -64,7 +64,7 @@ fn a_long_path_is_filled_and_packets_leave_in_batches() {
 
 #[test]
 fn pairs_of_short_messages_show_the_capacity_too() {
-    // The link takes 12 us for a packet: 83,000 a second.
+    // The link takes 12 us for a packet: 83,000 packets a second.
     let weather = Weather { packet: Nanos::micros(12), loss: 0.02, ..Weather::calm() };
     let mut network = connected(weather, &config(SocketType::Datagram));
     let (mut arrived, mut room) = (0, [0; 100]);
@@ -93,13 +93,14 @@ fn a_path_of_most_of_a_second_needs_no_timeout() {
 
 #[test]
 fn a_probed_path_gets_the_packets_that_it_carries() {
-    // What it drops, what a round trip is, and the packets that come of it: with the headers of IPv4 and UDP.
+    // The largest datagram that the path carries, its delay, and the expected packet size with the headers of IPv4
+    // and UDP.
     for (largest, delay, expected) in [
         (usize::MAX, Nanos::millis(5), 9500),
         (9000, Nanos::millis(5), 9000),
         (1300, Nanos::millis(5), 1260),
         (600, Nanos::millis(5), 576),
-        // The first answer comes when smaller requests are under way already.
+        // The first answer arrives when smaller requests are already in flight.
         (usize::MAX, Nanos::millis(900), 9500),
     ] {
         let weather = Weather { largest, delay, ..Weather::calm() };
@@ -118,7 +119,7 @@ fn a_timeout_sends_the_first_and_the_last_packet() {
     let mut network = connected(Weather::calm(), &config(SocketType::Stream));
     network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
     network.step();
-    // The data is on its way; what answers it is lost, until the timer has gone off once.
+    // The data is on its way; its acknowledgements are lost until the timer has expired once.
     network.weather.loss = 1.0;
     until(&mut network, Nanos::secs(1), |network| network.end(CONNECTOR).counts().timeouts == 1);
     network.step();
@@ -232,7 +233,7 @@ fn a_reader_that_pauses_stops_the_writer_and_it_goes_on() {
         written += network.end(CONNECTOR).write(&data[written..]).unwrap_or(0);
         network.step();
     }
-    // Both buffers are full, of 512 packets each.
+    // Both buffers of 512 packets are full.
     assert!(written < 1_600_000, "{written}");
     let (mut read, mut room) = (0, vec![0; 4096]);
     until(&mut network, Nanos::secs(20), |network| {
@@ -291,7 +292,7 @@ fn messages_that_are_late_are_given_up_and_the_others_arrive() {
     let end = network.now + Nanos::secs(40);
     while network.now < end {
         let now = network.now;
-        // Every other message may be late; all have four packets.
+        // Every other message may be given up; all have four packets.
         let ttl = (sent % 2 == 1).then_some(Nanos::millis(12));
         let message = sent.to_be_bytes().repeat(1250);
         if sent < 2000 && network.end(CONNECTOR).write_message(now, &message, true, ttl).is_ok() {
@@ -314,7 +315,7 @@ fn messages_that_are_late_are_given_up_and_the_others_arrive() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a stranger sends who knows the socket identifier: no panic, and bounded work.
+    /// Whatever a stranger sends who knows the socket identifier, there is no panic, and the work is bounded.
     #[test]
     fn any_packets_do_not_panic(
         packets in prop::collection::vec((0u8..12, any::<bool>(), prop::collection::vec(any::<u8>(), 0..60)), 1..60),

@@ -1,7 +1,7 @@
-//! Strangers who send what they want: to a listener, to an end whose socket identifier they know, and to one whose identifier they
-//! do not know.
+//! Strangers that send arbitrary packets: to a listener, to an end whose socket identifier they know, and to one
+//! whose identifier they do not know.
 //!
-//! `make fuzz-udt` tries more.
+//! `make fuzz-udt` runs more cases.
 
 mod network;
 
@@ -22,7 +22,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Counts the bytes that each thread has.
+/// An allocator that counts the bytes that each thread holds.
 struct Counting;
 
 #[global_allocator]
@@ -33,42 +33,43 @@ thread_local! {
 }
 
 fn count(bytes: isize) {
-    // A thread that ends has no counter any more.
+    // A thread that ends no longer has a counter.
     let _ = HELD.try_with(|held| held.set(held.get() + bytes));
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: the caller keeps the rules of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
-        // SAFETY: the caller keeps the rules of `dealloc`.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// What this thread has, without what the network itself has.
+/// Returns the bytes that this thread holds, without those of the network.
 fn held(network: &Network) -> isize {
     HELD.with(Cell::get) - network.holds().cast_signed()
 }
 
-/// What an end may take beyond its buffers: lists of losses, of which a window has one for every two packets at most.
+/// The most bytes that an end may use beyond its buffers: loss lists have at most one range for every two packets of
+/// a window.
 const MOST_HELD: isize = 50_000;
-/// More datagrams than two whole windows.
+/// A number of datagrams that exceeds two whole windows.
 const MOST_REPLIES: usize = 2000;
 
-/// How many runs; `make fuzz-udt` asks for more.
+/// Returns the seeds of the runs; `make fuzz-udt` requests more of them.
 fn runs(usual: u64) -> impl Iterator<Item = u64> {
     let factor = std::env::var("LANDSPEED_UDT_FUZZ").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     0..usual * factor
 }
 
-/// A number as a packet may have it, near one that it has, or a special one.
+/// Returns a random number, an edge case, or a number near `word`.
 fn word(random: &mut ChaCha8Rng, word: u32) -> u32 {
     let edge =
         [0, 1, 2, 3, 16, 64, 0x3fff_ffff, 0x4000_0000, 0x7fff_ffff, 0x8000_0000, u32::MAX, u32::MAX - 1];
@@ -81,7 +82,7 @@ fn word(random: &mut ChaCha8Rng, word: u32) -> u32 {
     }
 }
 
-/// Changes a datagram here and there.
+/// Changes a datagram in a few places.
 fn mutate(random: &mut ChaCha8Rng, datagram: &mut Vec<u8>) {
     for _ in 0..random.random_range(1..4) {
         let words = datagram.len() / 4;
@@ -111,7 +112,7 @@ fn end_of(network: &Network, side: usize) -> Option<&Connection> {
     network.ends[side].as_ref()
 }
 
-/// Both ends write, read and look at events, as applications do.
+/// Lets both ends write, read and poll events, as applications do.
 fn act(network: &mut Network, socket_type: SocketType) {
     let now = network.now;
     let mut room = vec![0; 70_000];
@@ -132,7 +133,7 @@ fn act(network: &mut Network, socket_type: SocketType) {
     }
 }
 
-/// One connection whose datagrams are changed and repeated.
+/// Runs one connection whose datagrams are changed and repeated.
 fn attacked(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
@@ -175,7 +176,7 @@ fn changed_datagrams_do_no_harm() {
     runs(600).for_each(attacked);
 }
 
-/// Packets that say what cannot be true of the transfer under way.
+/// Returns a packet with values that cannot be true of the transfer in progress.
 fn impossible(random: &mut ChaCha8Rng, first: Seq, to: SocketId) -> Vec<u8> {
     // A window has 512 packets, and no more than 2000 are sent.
     let far = first.plus(random.random_range(4000..1 << 30));
@@ -200,7 +201,7 @@ fn impossible(random: &mut ChaCha8Rng, first: Seq, to: SocketId) -> Vec<u8> {
         3 => Body::Data(Data { seq, message, payload: &[9; 100] }),
         4 => Body::MessageDrop(MessageDrop { message: MessageNumber::new(random.random()), packets: range }),
         5 => Body::Ack2(random.random_range(1 << 20..1 << 31)),
-        // Only this needs no more than the identifier.
+        // A shutdown alone needs no more than the identifier, so it gets a wrong one.
         _ => return shutdown(SocketId(to.0 ^ 1 << random.random_range(0..31))),
     };
     let mut datagram = vec![0; 200];
@@ -215,7 +216,7 @@ fn shutdown(to: SocketId) -> Vec<u8> {
     datagram
 }
 
-/// Writes a piece, or closes at the end: how much was written.
+/// Writes a piece, or closes if the piece is empty. Returns how much was written.
 fn write(end: &mut Connection, now: Nanos, socket_type: SocketType, piece: &[u8]) -> usize {
     let written = match socket_type {
         _ if piece.is_empty() => {
@@ -241,7 +242,7 @@ fn read(end: &mut Connection, socket_type: SocketType, all: &mut Vec<u8>) {
     }
 }
 
-/// A transfer during which a stranger says what cannot be true. It ends as it would have without.
+/// Runs a transfer during which a stranger sends impossible packets. It must end as it would without them.
 fn spoofed(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
@@ -275,7 +276,7 @@ fn what_cannot_be_true_changes_nothing() {
     runs(60).for_each(spoofed);
 }
 
-/// A listener that is asked by strangers sends no more than it gets, and what a proven request says is safe to accept.
+/// A listener sends strangers no more than it receives, and any proven request is safe to accept.
 #[test]
 fn a_listener_is_no_amplifier() {
     let peer = "10.0.0.1:1000".parse().expect("an address");

@@ -1,5 +1,5 @@
-//! Connections over a network that loses, delays, doubles and reorders packets. Every byte arrives, in order, or both ends learn
-//! that it did not; neither waits for ever.
+//! Connections over a network that loses, delays, duplicates and reorders packets. Every byte arrives, in order, or
+//! both ends report that it did not; neither waits for ever.
 //!
 //! `make lossy-udt` tries 10,000 networks.
 
@@ -11,7 +11,7 @@ use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What one end writes and what it has read.
+/// The application at one end: what it writes and what it has read.
 struct App {
     writes: Vec<u8>,
     written: usize,
@@ -115,7 +115,8 @@ fn plan(random: &mut ChaCha8Rng) -> Plan {
     Plan { weather, configs, first, lengths, largest_message }
 }
 
-/// How a network's run has ended: whether every byte arrived.
+/// Runs a transfer over the network of this seed. Returns true if every byte arrived and the connection closed in
+/// order.
 fn run(seed: u64) -> bool {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let plan = plan(&mut random);
@@ -134,7 +135,7 @@ fn run(seed: u64) -> bool {
             network.end(CONNECTOR).close(now);
         }
     }
-    // Nothing more happens: what has arrived can be read still.
+    // Nothing more happens, but what has arrived can still be read.
     apps.iter_mut().for_each(|app| app.diligence = 1.0);
     for (side, app) in apps.iter_mut().enumerate() {
         app.act(&mut network, side, socket_type);

@@ -1,8 +1,8 @@
-//! What two programs of libudt said to one another, with losses: every datagram is read and written as they do it, and an end of ours
-//! receives from them what theirs received.
+//! Replays what two programs of libudt sent to each other, with losses: every datagram is parsed and written back
+//! unchanged, and an end of this crate receives from them what libudt's received.
 //!
-//! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes. tests/libudt/record.rs
-//! made it.
+//! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes.
+//! tests/libudt/record.rs wrote it.
 
 use landspeed_udt::packet::{Body, Handshake, HandshakeKind, Packet};
 use landspeed_udt::{Config, Connection, Identity, Reason, Request, Seq, SocketType};
@@ -34,7 +34,7 @@ fn parse(line: &Line) -> Packet<'_> {
     Packet::parse(&line.datagram).expect("libudt sends packets")
 }
 
-/// The handshake that opened the connection, of one direction.
+/// Returns the handshake of one direction that opened the connection, and its line.
 fn handshake(lines: &[Line], from_connector: bool) -> (usize, Handshake) {
     let is_it = |line: &Line| match parse(line).body {
         Body::Handshake(handshake) if line.from_connector == from_connector => {
@@ -45,7 +45,7 @@ fn handshake(lines: &[Line], from_connector: bool) -> (usize, Handshake) {
     lines.iter().enumerate().find_map(|(at, line)| Some((at, is_it(line)?))).expect("a handshake")
 }
 
-/// Byte `at` of what was sent.
+/// Returns byte `at` of the content.
 fn byte(at: usize) -> u8 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 13) as u8
 }
@@ -69,7 +69,8 @@ fn every_datagram_is_written_as_libudt_did() {
     }
 }
 
-/// An end of ours in the listener's place hears the connector's datagrams when that one did: what it read.
+/// Passes the connector's datagrams to an end of this crate in the listener's place, at the times of the capture.
+/// Returns what it read.
 fn replay(socket_type: SocketType, lines: &[Line]) -> Vec<u8> {
     let (start, asked) = handshake(lines, true);
     let (_, answered) = handshake(lines, false);

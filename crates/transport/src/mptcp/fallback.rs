@@ -1,4 +1,4 @@
-//! Whether a connection fell back to TCP (RFC 8684 section 3.7).
+//! Detects a connection that fell back to TCP (RFC 8684 section 3.7).
 
 use socket2::Socket;
 
@@ -9,7 +9,8 @@ const MPTCP_INFO: i32 = 1;
 /// MPTCP_INFO_FLAG_FALLBACK, include/uapi/linux/mptcp.h.
 const FALLBACK: u32 = 1;
 
-/// Whether it did: the kernel then asks the TCP socket below, which has no option of this level.
+/// Returns true if the connection fell back. The kernel then asks the TCP socket below, which has no option of this
+/// level.
 pub(super) fn is_tcp(socket: &Socket) -> bool {
     match raw::get::<Info>(socket, SOL_MPTCP, MPTCP_INFO) {
         Ok(info) => info.flags & FALLBACK != 0,

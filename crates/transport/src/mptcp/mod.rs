@@ -1,6 +1,6 @@
-//! Multipath TCP, the kernel's (RFC 8684): one stream over several paths.
+//! Multipath TCP of the kernel (RFC 8684): one stream over several paths.
 //!
-//! Which paths there are is the hosts' choice: `ip mptcp endpoint` and `ip mptcp limits`.
+//! The hosts choose the paths: `ip mptcp endpoint` and `ip mptcp limits`.
 
 mod fallback;
 mod subflows;

@@ -1,4 +1,4 @@
-//! What each subflow of a connection carried (MPTCP_TCPINFO, include/uapi/linux/mptcp.h).
+//! The bytes that each subflow of a connection carried (MPTCP_TCPINFO, include/uapi/linux/mptcp.h).
 
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
@@ -8,20 +8,20 @@ use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 
-/// More than the kernel allows (8).
+/// Room for more subflows than the kernel allows (8).
 const MOST: usize = 16;
-/// Bytes of TCP_INFO that are asked for: up to tcpi_bytes_received.
+/// The bytes of TCP_INFO to request: up to and including tcpi_bytes_received.
 const INFO: usize = 136;
 const SOL_MPTCP: i32 = 284;
 const MPTCP_TCPINFO: i32 = 2;
 
-/// What a subflow carried since it began.
+/// The bytes that a subflow carried since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Subflow {
     /// Payload that the peer acknowledged.
     acked_bytes: Bytes,
-    /// Payload that came.
+    /// Payload received.
     received_bytes: Bytes,
 }
 
@@ -44,19 +44,19 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-/// What each subflow carried both ways.
+/// Returns the bytes that each subflow carried, both directions added.
 fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::Misshapen> {
     let subflows: Option<&Subflows> = end.details.find()?;
     let carried = |subflow: &Subflow| subflow.acked_bytes + subflow.received_bytes;
     Ok(subflows.map(|subflows| subflows.0.iter().flatten().map(carried).collect()))
 }
 
-/// Adds a flow's; none where it has fallen back to TCP, or is gone.
+/// Adds a flow's subflows; none if the flow has fallen back to TCP or has ended.
 pub(super) fn tell(socket: &Socket, details: &mut Details) {
     details.get_mut::<Subflows>().0.push(of(socket).unwrap_or_default());
 }
 
-/// `struct mptcp_subflow_data`, and room for what follows it.
+/// `struct mptcp_subflow_data`, and room for the data that follows it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Asked {
@@ -76,7 +76,7 @@ fn of(socket: &Socket) -> Option<Vec<Subflow>> {
         infos: [[0; INFO]; MOST],
     };
     let mut length = size_of::<Asked>() as libc::socklen_t;
-    // SAFETY: the kernel writes `length` bytes at most to `asked`, which any bytes are valid for.
+    // SAFETY: the kernel writes at most `length` bytes to `asked`, for which any bytes are valid.
     let rc = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,25 +1,27 @@
-//! Bytes of the stream, put in order.
+//! Reordering of the stream's bytes.
 //!
-//! quinn would do it, but ends the connection where more than 1024 pieces wait for what is missing before them: a path of 1 Gb/s and
-//! 180 ms has that many gaps once slow start overruns its queue. So pieces are taken as they come.
+//! quinn can reorder them, but it ends the connection if more than 1024 pieces wait behind a gap. A path of 1 Gb/s
+//! and 180 ms has that many gaps once slow start overruns its queue. So pieces are taken from quinn in the order of
+//! their arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Buf, Bytes};
 
-/// Bytes in order that are taken from quinn ahead of the reader. What quinn keeps counts against the peer's window; what is here does not.
+/// The most bytes in order that are taken from quinn ahead of the reader. Bytes in quinn count against the peer's
+/// window; these do not.
 const READY: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// Where the next byte in order belongs.
+    /// The offset of the next byte in order.
     next: u64,
     ready: VecDeque<Bytes>,
     ready_bytes: usize,
-    /// What came before what belongs in front of it, by its place.
+    /// Pieces that arrived ahead of a gap, by their offset.
     ahead: BTreeMap<u64, Bytes>,
     ahead_bytes: usize,
-    /// The most that waits here for what is missing.
+    /// The most bytes that wait here while there are gaps.
     most: usize,
 }
 
@@ -28,13 +30,14 @@ impl Arrivals {
         Arrivals { most, ..Arrivals::default() }
     }
 
-    /// Whether more is to be taken from quinn: a reader that is slow holds up its peer, and gaps are not left to quinn.
+    /// Returns true if more is to be taken from quinn. A slow reader must hold up its peer, but gaps must not stay in
+    /// quinn.
     pub(super) fn wants(&self) -> bool {
         let has_gaps = !self.ahead.is_empty() && self.ready_bytes + self.ahead_bytes < self.most;
         self.ready_bytes < READY || has_gaps
     }
 
-    /// Takes a piece of the stream. Each byte comes once.
+    /// Takes a piece of the stream. Each byte arrives once.
     pub(super) fn place(&mut self, offset: u64, bytes: Bytes) {
         if offset != self.next {
             self.ahead_bytes += bytes.len();
@@ -55,7 +58,7 @@ impl Arrivals {
         self.ready.push_back(bytes);
     }
 
-    /// Hands out bytes in order; how many.
+    /// Copies bytes in order to `into`. Returns how many.
     pub(super) fn take(&mut self, into: &mut [u8]) -> usize {
         let mut got = 0;
         while let Some(first) = self.ready.front_mut().filter(|_| got < into.len()) {

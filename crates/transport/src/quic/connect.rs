@@ -17,15 +17,16 @@ use super::wire::Wire;
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience, shared_port, socket};
 
-/// Pause before a server that does not listen yet is tried again.
+/// The pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// A first packet without an answer is sent again after so long, then after twice as long, and so on: QUIC itself waits for a
-/// second (RFC 9002 section 6.2.2), and a server that did not listen then would be a second late.
+/// How long a first packet waits for an answer before it is sent again the first time; the pause doubles each time.
+/// QUIC itself waits for a second (RFC 9002 section 6.2.2), so that a server that did not listen yet would cost a
+/// whole second.
 const FIRST: Duration = Duration::from_millis(20);
-/// ...up to this: a slow path takes a second for each.
+/// The longest such pause: on a slow path each packet may take a second.
 const LONGEST: Duration = Duration::from_millis(2_560);
 
-/// Opens one flow and proves it, again and again while the server has no room for it.
+/// Opens one flow and proves it. Tries again while the server has no room for it.
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     loop {
         let mut caller = Caller::new(call)?;
@@ -43,14 +44,14 @@ struct Caller<'a> {
     call: &'a Call<'a>,
     socket: Arc<Socket>,
     link: Link,
-    /// The first packet, for as long as no answer has come, and when it went out last.
+    /// The first packet, to be repeated until an answer arrives.
     knock: Vec<u8>,
     knocked: Instant,
     pause: Duration,
     begun: Instant,
-    /// How long the connection took, once there is one.
+    /// How long the connection took to set up, once there is one.
     set_up: Option<Nanos>,
-    /// Whether the flow's number was said.
+    /// True if the flow's number was sent.
     has_said: bool,
 }
 
@@ -80,12 +81,13 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// Waits until the server has proven the key and said that this end has; `None` where it has no room.
+    /// Waits until the server has proven the key and has acknowledged that this end has. Returns `None` if the server
+    /// has no room.
     fn prove(&mut self, patience: &Patience<'_>) -> Result<Option<Nanos>, Error> {
         let server = self.call.server;
         loop {
             self.link.drive(Instant::now());
-            // A server may have left again by now.
+            // The welcome counts even if the server has closed the connection since.
             if self.is_welcome() {
                 return Ok(self.set_up);
             }
@@ -99,7 +101,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// False where the server has closed the connection: it holds the key, and another try may find room.
+    /// Returns false if the server has closed the connection: it holds the key, and another try may find room.
     fn has_room(&self) -> Result<bool, Error> {
         let server = self.call.server;
         match self.link.lost() {
@@ -110,21 +112,22 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Says the flow's number once there is a connection; whether the server has taken it.
+    /// Sends the flow's number once there is a connection. Returns true if the server has acknowledged it.
     fn is_welcome(&mut self) -> bool {
         if self.link.is_connected() && !self.link.is_open() {
             self.set_up = Some(self.begun.elapsed().into());
             self.link.open();
         }
         if self.link.is_open() && !self.has_said {
-            // What the pace holds back is tried again; windows of less than a number are not in the domain.
+            // If the pace holds it back, the next call tries again. No window of the domain is smaller than a number.
             self.has_said = self.link.write(&self.call.number.to_be_bytes()).is_ok_and(|said| said == NUMBER);
             self.link.transmit(Instant::now());
         }
         self.link.read(&mut [0; WELCOME]).is_ok_and(|got| got > 0)
     }
 
-    /// Sends the first packet once more, where it was refused or is not answered. What was refused is no part of the set-up.
+    /// Repeats the first packet if it was refused or is not answered. The time of refused packets does not count as
+    /// set-up.
     fn knock_again(&mut self) {
         if self.link.has_heard() {
             return;
@@ -152,14 +155,14 @@ impl<'a> Caller<'a> {
 
     fn flow(self, set_up: Nanos) -> Result<Box<dyn Flow>, Error> {
         let Caller { call, socket, mut link, .. } = self;
-        // What was said of first packets that came too early is not the flow's.
+        // Refusals of first packets that came too early do not concern the flow.
         link.wire().take_refusal();
         let flow = QuicFlow::new(socket, link, (call.number, set_up), call.settings);
         Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
     }
 }
 
-/// A socket with its source port and its options, connected: it hears the server and no other peer.
+/// Opens a socket with its source port and its options, connected: it receives from the server alone.
 fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
     let socket = shared_port::dial(call.server, call.source_port)?;
     options::prepare(&socket, call.settings);

@@ -1,4 +1,4 @@
-//! Congestion control, and what it hears: quinn's controllers, listened to.
+//! Congestion control: quinn's controllers, wrapped to observe their calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use quinn_proto::congestion::{
 
 use super::options::Congestion;
 
-/// What a connection's controller was told and asked; quinn itself does not tell.
+/// Observations of a connection's controller that quinn does not report itself.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     /// Packets that the peer acknowledged, in order or not.
     delivered: AtomicU64,
     asked: AtomicBool,
-    /// Whether the window holds nothing back any more.
+    /// True if the window no longer holds anything back.
     is_open: AtomicBool,
 }
 
@@ -26,20 +26,20 @@ impl Heard {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Opens the window for good. quinn holds a connection's last word back too, and an end that leaves waits for nothing; above
-    /// 2^32 bytes it does not pace either.
+    /// Opens the window for good. quinn applies the window to a connection's last packet too, but an end that closes
+    /// does not wait. Above 2^32 bytes quinn does not pace either.
     pub(super) fn open(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the window was asked for since the last time. quinn asks before each packet of data: if it asks and then sends
-    /// nothing, the window or the pace holds data back.
+    /// Returns true if quinn has asked for the window since the last call. quinn asks before each packet of data, so
+    /// if it asks and then sends nothing, the window or the pace holds data back.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Makes the controller of one connection.
+/// The factory of one connection's controller.
 pub(super) struct Factory {
     pub(super) congestion: Congestion,
     pub(super) heard: Arc<Heard>,

@@ -18,21 +18,22 @@ use super::told;
 use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The longest that a call waits without its caller looking whether to stop.
+/// The longest that a call waits before its caller can check whether to stop.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// A half of a flow, for whose caller a wait may end early.
+/// A half of a flow. A thread that waits for one half can be woken by a thread of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Half {
     Send,
     Receive,
 }
 
-/// What all threads share that call on a flow.
+/// The state that all threads which use a flow share.
 pub(super) struct Shared {
     socket: Arc<Socket>,
     state: Mutex<State>,
-    /// One of each half. Both halves wait for the same socket: the one that takes from it rings for the other.
+    /// An eventfd for each half. Both halves wait for the same socket; the thread that receives from it wakes the
+    /// other half.
     alarms: [OwnedFd; 2],
 }
 
@@ -46,7 +47,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the connection go on; where nothing happens, waits for something to happen, until `until` at most.
+    /// Drives the connection. If nothing happens, waits for something to happen, until `until` at most.
     pub(super) fn advance<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -73,13 +74,13 @@ impl Shared {
         let mut ready = [PollFd::new(&*self.socket, interest), PollFd::new(alarm, PollFlags::IN)];
         socket::wait(&mut ready, time)?;
         if !ready[1].revents().is_empty() {
-            // It may be another thread's ring by now: either way the state is looked at again.
+            // Another thread may have written to it since; the state is checked again in either case.
             let _ = rustix::io::read(alarm, &mut [0; 8]);
         }
         Ok(())
     }
 
-    /// Wakes the halves that wait, but for the caller's own.
+    /// Wakes the halves that wait, except the half `but`.
     fn ring(&self, state: &State, but: Option<Half>) {
         for half in [Half::Send, Half::Receive] {
             if state.waiting[half as usize] && Some(half) != but {
@@ -88,7 +89,7 @@ impl Shared {
         }
     }
 
-    /// Lets the connection go on, without waiting.
+    /// Drives the connection, without waiting.
     pub(super) fn look(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         if state.link.drive(Instant::now()) {
@@ -108,16 +109,16 @@ pub(super) struct QuicFlow {
     shared: Arc<Shared>,
     number: u32,
     set_up: Nanos,
-    /// Bytes that its proof took of what is acknowledged.
+    /// The bytes of the proof, which are subtracted from the acknowledged bytes.
     proof: u64,
     ways: Ways,
     not_as_asked: Vec<NotAsAsked>,
-    /// Whether its receiver was woken to leave.
+    /// True if the receiver was woken to leave.
     woken: AtomicBool,
 }
 
 impl QuicFlow {
-    /// A flow from its connection, whose options are read back against `settings`.
+    /// Creates a flow from its connection, whose options are read back against `settings`.
     pub(super) fn new(
         socket: Arc<Socket>,
         link: Link,
@@ -154,7 +155,7 @@ impl QuicFlow {
         &self.shared
     }
 
-    /// Takes what is there for a receiver; `None` where it has to wait.
+    /// Takes the bytes that are ready for a receiver; `None` if it has to wait.
     pub(super) fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
         match state.link.read(into) {
             Ok(0) => {}
@@ -170,7 +171,10 @@ impl QuicFlow {
         Error::refused("finish", format!("flow {}", self.number), io::Error::other(why.to_string()))
     }
 
-    /// Whether both ends have all; an error where that will not be.
+    /// Returns true if both ends have everything.
+    ///
+    /// # Errors
+    /// Returns an error if that can no longer happen.
     fn is_finished(&self, state: &mut State) -> Result<bool, Error> {
         let link = &mut state.link;
         if link.read(&mut [0]).is_ok_and(|got| got > 0) {
@@ -179,7 +183,8 @@ impl QuicFlow {
         if !link.has_ended() {
             return link.broken().map_or(Ok(false), |error| Err(self.refused(error)));
         }
-        // A peer leaves in order only once it has all: it says so, or is not there any more where its last word was lost.
+        // A peer finishes in order only once it has everything. It says so; if that last packet was lost, its socket
+        // is gone.
         let has_left = match link.lost() {
             Some(lost) => matches!(lost, Lost::There(Goodbye::Finished) | Lost::Gone),
             None => link.wire().is_refused(),
@@ -236,11 +241,12 @@ impl Flow for QuicFlow {
         Ok(Progress {
             acked: Bytes(link.acked().saturating_sub(self.proof)),
             delivered: link.delivered(),
-            // The content of a lost packet is sent again, in another one.
+            // The content of a lost packet is sent again in another packet.
             resent: stats.path.lost_packets,
             outstanding: link.broken().is_none() && link.written() > link.acked(),
             rtt: stats.path.rtt.into(),
-            // The probe timeout (RFC 9002 section 6.2.1), with the variance of a path that varies as much as it can.
+            // The probe timeout (RFC 9002 section 6.2.1) of a path whose RTT varies as much as it can: by half its
+            // mean.
             timeout: (3 * stats.path.rtt + ACK_DELAY).into(),
             ..Progress::default()
         })

@@ -1,4 +1,4 @@
-//! Sending and receiving.
+//! The sending and the receiving half of a flow.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ impl<'a> QuicSender<'a> {
 }
 
 impl Sender for QuicSender<'_> {
-    /// What was taken goes out before the call returns: there is no thread that would send it later.
+    /// Sends the bytes before it returns, because there is no thread that would send them later.
     fn send(&mut self, message: &[u8], _: u64) -> io::Result<usize> {
         if message.is_empty() {
             return Ok(0);
@@ -34,7 +34,7 @@ impl Sender for QuicSender<'_> {
                 taken => break taken,
             }
         };
-        // Before acknowledgements are looked at: a sender without anything to send does not open its window.
+        // Transmit before processing acknowledgements: a sender without anything to send does not open its window.
         state.link.transmit(Instant::now());
         state.link.drive(Instant::now());
         while !state.link.is_clear() && state.link.broken().is_none() {
@@ -83,7 +83,7 @@ impl Receiver for QuicReceiver<'_> {
 }
 
 impl Drop for QuicReceiver<'_> {
-    /// The peer hears of all that came: no call may follow that would tell it later.
+    /// Acknowledges everything received, because no later call may do so.
     fn drop(&mut self) {
         self.0.shared().lock().link.acknowledge();
     }

@@ -1,11 +1,12 @@
-//! What makes the two ends of a connection known to each other.
+//! The keys by which the two ends of a connection recognise each other.
 //!
-//! Both ends derive the same two Ed25519 keys from the session's key, one for each role, and use them as raw public keys
-//! (RFC 7250) in TLS 1.3. Each end takes one key of its peer and no other, so that a finished handshake proves the session's
-//! key both ways: CertificateVerify (RFC 8446 section 4.4.3) signs the whole handshake.
+//! Both ends derive the same two Ed25519 keys from the session's key, one for each role, and use them as raw public
+//! keys (RFC 7250) in TLS 1.3. Each end accepts only the key of its peer's role, so that a finished handshake proves
+//! the session's key both ways: CertificateVerify (RFC 8446 section 4.4.3) signs the whole handshake.
 //!
-//! A server must not spend memory or signatures on strangers. The connection ID that a client chooses for its first packet (RFC
-//! 9000 section 7.2) is free to it: here it is a nonce and a MAC under the session's key, and a server answers nothing else.
+//! A server must not spend memory or signatures on strangers. A client may choose any connection ID for its first
+//! packet (RFC 9000 section 7.2). Here the ID is a nonce and a MAC under the session's key, and a server answers no
+//! other first packet.
 
 use std::sync::Arc;
 
@@ -27,23 +28,25 @@ use rustls::{
 
 use crate::Key;
 
-/// The name that both ends agree on (ALPN, RFC 9001 section 8.1).
+/// The protocol name that both ends agree on (ALPN, RFC 9001 section 8.1).
 const PROTOCOL: &[u8] = b"landspeed flow 1";
-/// Name of the server. It is not sent: the key is what counts.
+/// The name of the server. It is not sent, and only the key is verified.
 pub(super) const NAME: &str = "landspeed";
 const SERVER: &str = "landspeed 2026 QUIC server";
 const CLIENT: &str = "landspeed 2026 QUIC client";
 const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
-/// What comes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
+/// The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// A connection ID of the longest kind: a nonce, and as much of its MAC as fits.
+/// The bytes of the nonce and of the whole connection ID. The ID has the greatest length; the MAC is truncated to
+/// fit.
 const NONCE: usize = 12;
 const ID: usize = 20;
-/// A packet with a long header: form bit, version, then the length of the destination's connection ID (RFC 9000 section 17.2).
+/// The bit of a packet with a long header, and the offset of the destination's connection ID: after the first byte,
+/// the version (4) and the length of the ID (RFC 9000 section 17.2).
 const LONG: u8 = 0x80;
 const AT: usize = 6;
 
-/// What a server's end of TLS needs.
+/// Returns the TLS configuration of a server.
 pub(super) fn server(key: &Key) -> Result<QuicServerConfig, String> {
     let own = certified(key, SERVER)?;
     let mut config = ServerConfig::builder_with_provider(provider())
@@ -52,17 +55,17 @@ pub(super) fn server(key: &Key) -> Result<QuicServerConfig, String> {
         .with_client_cert_verifier(Peer::with(key, CLIENT)?)
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // One connection only: nothing to resume.
+    // There is only one connection, so there is nothing to resume.
     config.send_tls13_tickets = 0;
     config.try_into().map_err(text)
 }
 
-/// What a client's end of TLS needs.
+/// Returns the TLS configuration of a client.
 pub(super) fn client(key: &Key) -> Result<QuicClientConfig, String> {
     client_with(key, key)
 }
 
-/// The same for a client that is known by one key and knows its server by another.
+/// Returns the TLS configuration of a client with the session key `own` that expects a server with `key`.
 pub(super) fn client_with(own: &Key, key: &Key) -> Result<QuicClientConfig, String> {
     let own = certified(own, CLIENT)?;
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -77,7 +80,7 @@ pub(super) fn client_with(own: &Key, key: &Key) -> Result<QuicClientConfig, Stri
     config.try_into().map_err(text)
 }
 
-/// The connection ID of a client's first packet, another one each time.
+/// Returns the connection ID of a client's first packet, which differs each time.
 pub(super) fn knock(key: &Key) -> ConnectionId {
     let mut id = [0; ID];
     id[..NONCE].copy_from_slice(&crate::proof::challenge()[..NONCE]);
@@ -86,14 +89,14 @@ pub(super) fn knock(key: &Key) -> ConnectionId {
     ConnectionId::new(&id)
 }
 
-/// The connection ID of a first packet, if its sender has the session's key.
+/// Returns the connection ID of a first packet if its sender has the session's key.
 pub(super) fn knocked(key: &Key, datagram: &[u8]) -> Option<[u8; ID]> {
     if datagram.first()? & LONG == 0 || usize::from(*datagram.get(AT - 1)?) != ID {
         return None;
     }
     let id: &[u8; ID] = datagram.get(AT..)?.first_chunk()?;
     let expected = mac(key, &id[..NONCE]);
-    // In constant time, so that a MAC cannot be found byte by byte.
+    // Compares in constant time, so that a MAC cannot be guessed byte by byte.
     let differs = id[NONCE..].iter().zip(&expected).fold(0, |differs, (a, b)| differs | (a ^ b));
     (differs == 0).then_some(*id)
 }
@@ -110,13 +113,13 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// The signing key of a role.
+/// Derives the signing key of a role.
 fn signing(key: &Key, role: &str) -> Result<Arc<dyn SigningKey>, String> {
     let der = [&PKCS8[..], &blake3::derive_key(role, key)].concat();
     any_eddsa_type(&PrivatePkcs8KeyDer::from(der)).map_err(text)
 }
 
-/// The public key of a signing key, in DER.
+/// Returns the public key of a signing key, in DER.
 fn public(signing: &dyn SigningKey) -> Result<Vec<u8>, String> {
     signing
         .public_key()
@@ -130,7 +133,7 @@ fn certified(key: &Key, role: &str) -> Result<Arc<CertifiedKey>, String> {
     Ok(Arc::new(CertifiedKey::new(vec![public], signing)))
 }
 
-/// Takes one public key of the peer's, and no other.
+/// A verifier that accepts a single public key.
 #[derive(Debug)]
 struct Peer {
     public: Vec<u8>,
@@ -261,7 +264,7 @@ mod tests {
         for bit in (0..8).chain(AT * 8 - 8..(AT + ID) * 8) {
             let mut spoilt = packet.clone();
             spoilt[bit / 8] ^= 1 << (bit % 8);
-            // Of the first byte only the form counts here.
+            // Of the first byte, only the header form is checked.
             assert_eq!(knocked(&KEY, &spoilt).is_some(), bit < 7, "bit {bit}");
         }
     }

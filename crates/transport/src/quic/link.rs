@@ -1,7 +1,7 @@
 //! One end of a connection: quinn's state machine, driven by the threads that send and receive.
 //!
-//! There is no thread of its own. Each call on a flow takes in what came, lets timers run and sends what may be sent; between
-//! calls the coordinator's look at the flow's progress does.
+//! There is no thread of its own. Each call on a flow processes what arrived, runs timers and sends what may be sent.
+//! Between such calls the coordinator's regular calls of the flow's `progress` do.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -23,19 +23,20 @@ use super::piece::Piece;
 use super::wire::Wire;
 use crate::proof;
 
-/// Receive calls of one turn: a peer that sends without end must not keep this end from answering.
+/// The most receive calls at a time: a peer that sends without end must not keep this end from answering.
 const TURN: usize = 4;
-/// The longest that an acknowledgement waits for another packet to acknowledge (max_ack_delay, RFC 9000 section 18.2).
+/// The longest that an acknowledgement waits for another packet to acknowledge (max_ack_delay, RFC 9000 section
+/// 18.2).
 pub(super) const ACK_DELAY: Duration = Duration::from_millis(25);
-/// Bytes that one write takes.
+/// The most bytes that one write takes.
 const MOST: usize = 128 << 10;
 
-/// Why a connection was closed, as its end says (RFC 9000 section 20.2).
+/// Why an end closed a connection: its application error code (RFC 9000 section 20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goodbye {
-    /// At once: what waits is dropped, or its proof took too long.
+    /// Closed abruptly: what waits is dropped, or the proof took too long.
     Abort = 0,
-    /// All that the peer sent has come, its end included.
+    /// Everything that the peer sent has arrived, including its end.
     Finished = 1,
 }
 
@@ -44,9 +45,9 @@ pub(super) enum Goodbye {
 pub(super) enum Lost {
     /// This end closed it.
     Here,
-    /// The peer did.
+    /// The peer closed it.
     There(Goodbye),
-    /// The peer has no such connection any more (RFC 9000 section 10.3).
+    /// The peer no longer has this connection (RFC 9000 section 10.3).
     Gone,
     /// One end does not have the session's key.
     Unproven,
@@ -61,27 +62,27 @@ pub(super) struct Link {
     heard: Arc<Heard>,
     stream: Option<StreamId>,
     connected: bool,
-    /// Whether data waits for the window or the pace.
+    /// True if data waits for the window or the pace.
     held_back: bool,
     written: u64,
     acked: Arc<AtomicU64>,
-    /// Whether the peer has all, the stream's end included.
+    /// True if the peer has everything, including the stream's end.
     has_finished: bool,
     arrivals: Arrivals,
-    /// Whether all that the peer sent has come.
+    /// True if everything that the peer sent has arrived.
     is_over: bool,
-    /// Whether all of that was read, the stream's end included.
+    /// True if all of that was read, including the stream's end.
     has_ended: bool,
     lost: Option<Lost>,
 }
 
-/// quinn's configuration of one end, or of all that a listener makes: these share how they make connection IDs, and the key by which
-/// the listener takes back those of connections that are gone.
+/// Returns quinn's configuration of an endpoint. All endpoints of a listener share one: the generator of connection
+/// IDs, and the key by which the listener resets connections that are gone.
 pub(super) fn endpoint() -> Arc<EndpointConfig> {
     let mut config = EndpointConfig::default();
     let ids = u64::from_ne_bytes(*proof::challenge().first_chunk().expect("a challenge has 16 bytes"));
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
-    // What jumbo frames carry is taken too; the bound is the standard's own.
+    // Payloads of jumbo frames are accepted too; the limit is the standard's own.
     let _ = config.max_udp_payload_size(65_527);
     Arc::new(config)
 }
@@ -97,7 +98,7 @@ impl Link {
         Ok(Link::new(wire, endpoint, connection, (heard, ways)))
     }
 
-    /// Takes a connection from its first packet; `None` where that makes no sense.
+    /// Accepts a connection from its first packet; `None` if the packet is invalid.
     pub(super) fn answering(
         wire: Wire,
         ways: &Ways,
@@ -112,7 +113,7 @@ impl Link {
         let event = endpoint.handle(now, wire.peer, None, None, first.into(), &mut answer);
         let Some(DatagramEvent::NewConnection(incoming)) = event else { return None };
         let connection = endpoint.accept(incoming, now, &mut answer, None).ok()?;
-        // Any other connection of the same client is not for this socket.
+        // Other connections of the same client do not belong on this socket.
         endpoint.set_server_config(None);
         Some(Link::new(wire, endpoint, connection, (heard, ways)))
     }
@@ -146,7 +147,7 @@ impl Link {
         &mut self.wire
     }
 
-    /// Sends the first packet of a client's; returns it.
+    /// Sends the first packet of a client's connection, and returns it.
     pub(super) fn knock(&mut self, now: Instant) -> Vec<u8> {
         self.wire.packets.clear();
         let packet = self.connection.poll_transmit(now, 1, &mut self.wire.packets);
@@ -154,7 +155,7 @@ impl Link {
         self.wire.packets.clone()
     }
 
-    /// Takes in what came, lets timers run, sends what may be sent; whether anything happened.
+    /// Processes what arrived, runs timers, and sends what may be sent. Returns true if anything happened.
     pub(super) fn drive(&mut self, now: Instant) -> bool {
         let came = self.take_in(now);
         let is_due = self.connection.poll_timeout().is_some_and(|due| due <= now);
@@ -175,17 +176,18 @@ impl Link {
             let mut answer = Vec::new();
             let received = wire.receive(|ecn, datagram| {
                 any = true;
-                // The first reason counts: after the peer's close the port's listener may say that the connection is gone.
+                // The first reason counts: after the peer's close, the port's listener may report that the connection
+                // is gone.
                 if connection.is_closed() {
                     return;
                 }
                 let event = endpoint.handle(now, peer, None, ecn, datagram, &mut answer);
-                // What belongs to no connection is not answered.
+                // Datagrams that belong to no connection are not answered.
                 if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
                     connection.handle_event(event);
                 }
             });
-            // Before the next: quinn bears so many gaps only. What goes wrong is told to who reads.
+            // Gather before the next call, because quinn's number of gaps is limited. A reader gets the error.
             let _ = self.gather();
             match received {
                 Ok(true) => {}
@@ -200,7 +202,7 @@ impl Link {
         any
     }
 
-    /// Takes what quinn has to say.
+    /// Processes quinn's events.
     fn hear(&mut self) {
         while let Some(event) = self.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(self.handle, event) {
@@ -211,7 +213,7 @@ impl Link {
             match event {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => {
-                    // What this end has against the peer is said before it leaves.
+                    // The reason is sent to the peer before this end leaves.
                     self.heard.open();
                     self.lost.get_or_insert(Lost::of(&reason));
                 }
@@ -242,7 +244,7 @@ impl Link {
         }
     }
 
-    /// When the next timer runs out.
+    /// Returns when the next timer expires.
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.connection.poll_timeout()
     }
@@ -251,7 +253,7 @@ impl Link {
         self.wire.interest()
     }
 
-    /// Whether all that was written went out.
+    /// Returns true if everything that was written has been sent.
     pub(super) fn is_clear(&self) -> bool {
         !self.held_back && !self.wire.waits()
     }
@@ -260,22 +262,22 @@ impl Link {
         self.connected
     }
 
-    /// Whether the peer has said anything.
+    /// Returns true if the peer has sent anything.
     pub(super) fn has_heard(&self) -> bool {
         self.connection.stats().udp_rx.datagrams > 0
     }
 
-    /// The client's part: the stream that carries the flow.
+    /// Opens the stream that carries the flow, at the client.
     pub(super) fn open(&mut self) {
         self.stream = self.connection.streams().open(Dir::Bi);
     }
 
-    /// Whether the stream is open.
+    /// Returns true if the stream is open.
     pub(super) fn is_open(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// Writes a part of a message, if nothing waits; how much was taken. It waits to be transmitted.
+    /// Writes a part of a message if nothing else waits, and returns how much was taken. [`Link::transmit`] sends it.
     pub(super) fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         if let Some(error) = self.broken() {
             return Err(error);
@@ -293,7 +295,7 @@ impl Link {
         }
     }
 
-    /// Takes bytes that are there; zero where none are.
+    /// Takes bytes that have arrived; zero if there are none.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.gather()? {
             self.transmit(Instant::now());
@@ -303,7 +305,7 @@ impl Link {
         Ok(got)
     }
 
-    /// Takes from quinn what has come of the stream; whether the peer is to hear that there is room.
+    /// Takes the stream's new bytes from quinn. Returns true if the peer needs a window update.
     fn gather(&mut self) -> io::Result<bool> {
         let Link { connection, arrivals, is_over, .. } = self;
         let Some(stream) = self.stream.filter(|_| !*is_over && arrivals.wants()) else { return Ok(false) };
@@ -323,8 +325,8 @@ impl Link {
         Ok(chunks.finalize().should_transmit())
     }
 
-    /// Acknowledges what has come. Timers that would run out within quinn's delay of acknowledgements run out now; at worst a probe goes out
-    /// early.
+    /// Acknowledges what has arrived. Timers that would expire within the delay of acknowledgements expire now; at
+    /// worst this sends a probe early.
     pub(super) fn acknowledge(&mut self) {
         let now = Instant::now();
         let soon = now + ACK_DELAY;
@@ -335,26 +337,26 @@ impl Link {
         }
     }
 
-    /// Whether all that the peer sends was read.
+    /// Returns true if everything that the peer sent was read.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Whether the peer has all that this end sends.
+    /// Returns true if the peer has everything that this end sent.
     pub(super) fn has_finished(&self) -> bool {
         self.has_finished
     }
 
-    /// Says that nothing more comes from here.
+    /// Announces that this end sends nothing more.
     pub(super) fn finish(&mut self) {
         if let Some(stream) = self.stream {
-            // Said before, or to no peer any more: what is waited for next tells.
+            // An error means that this was done before or that the peer is gone, which later calls detect.
             let _ = self.connection.send_stream(stream).finish();
         }
         self.transmit(Instant::now());
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub(super) fn close(&mut self, goodbye: Goodbye) {
         if self.lost.is_some() {
             return;
@@ -370,7 +372,7 @@ impl Link {
         self.lost.as_ref()
     }
 
-    /// Why nothing can be sent any more, where that is so.
+    /// Returns why nothing can be sent any more, if that is so.
     pub(super) fn broken(&self) -> Option<io::Error> {
         match &self.lost {
             Some(lost) => Some(lost.error()),
@@ -378,7 +380,7 @@ impl Link {
         }
     }
 
-    /// Bytes that the peer has acknowledged.
+    /// Returns how many bytes the peer has acknowledged.
     pub(super) fn acked(&self) -> u64 {
         self.acked.load(Ordering::Relaxed)
     }
@@ -387,7 +389,7 @@ impl Link {
         self.written
     }
 
-    /// Packets that the peer has acknowledged.
+    /// Returns how many packets the peer has acknowledged.
     pub(super) fn delivered(&self) -> u64 {
         self.heard.delivered()
     }
@@ -398,7 +400,7 @@ impl Link {
 }
 
 impl Lost {
-    /// What a call on the flow says of it.
+    /// Returns the error that calls on the flow return.
     pub(super) fn error(&self) -> io::Error {
         match self {
             Lost::Here => ErrorKind::NotConnected.into(),

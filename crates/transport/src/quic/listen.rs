@@ -1,7 +1,7 @@
 //! Accepting flows and turning strangers away.
 //!
-//! The port's own socket takes first packets alone. A client whose first packet knows the key gets a socket of its own, connected
-//! to it, and an end of a connection behind that.
+//! The port's own socket receives only first packets. A client whose first packet proves the key gets a socket of its
+//! own, connected to the client, with one end of a connection behind it.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -25,10 +25,10 @@ use crate::shared_port::Arrivals;
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, shared_port, socket};
 
-/// Bytes in which a client says its flow's number, and in which the server says that it has it.
+/// The bytes of the client's message with the flow's number, and of the server's acknowledgement of it.
 pub(super) const NUMBER: usize = 4;
 pub(super) const WELCOME: usize = 1;
-/// A client's first packets are no larger: quinn fills what every link lets through.
+/// The most bytes of a client's first packet: quinn pads it only to the size that every link carries.
 const FIRST_PACKET: usize = 1500;
 
 pub(super) struct QuicListener {
@@ -38,14 +38,15 @@ pub(super) struct QuicListener {
     key: Key,
     config: ServerConfig,
     shared: Arc<EndpointConfig>,
-    /// An end without a connection, which tells clients of flows that are gone.
+    /// An endpoint without connections, which notifies clients of flows that are gone.
     resets: Endpoint,
-    /// First packets that were taken, by their connection ID, and where they came from: none opens two connections.
+    /// The source addresses of the first packets that were accepted, by connection ID: no first packet opens two
+    /// connections.
     taken: HashMap<[u8; 20], SocketAddr>,
     clients: HashSet<SocketAddr>,
     applicants: Applicants<Connected>,
-    /// Flows that were handed out: a client that did not hear its welcome asks again, and their own callers may not look at them
-    /// before all flows are there.
+    /// Flows that were handed out. The listener drives them too: a client that missed its welcome asks again, and the
+    /// flows' own callers may not use them before all flows are there.
     handed_out: Vec<Weak<Shared>>,
 }
 
@@ -53,9 +54,9 @@ pub(super) struct QuicListener {
 struct Connected {
     socket: Arc<Socket>,
     link: Link,
-    /// Once the client has said it.
+    /// The flow's number, once the client has sent it.
     number: Option<u32>,
-    /// Whether the client is told that its number has come.
+    /// True if the acknowledgement of the number was written.
     is_welcome: bool,
 }
 
@@ -83,7 +84,7 @@ impl QuicListener {
         })
     }
 
-    /// Waits until something happens on any socket, at most `slice`.
+    /// Waits until a socket is ready or a timer is due, at most `slice`.
     fn wait(&mut self, slice: Duration) -> Result<(), Error> {
         let now = Instant::now();
         let due = self.applicants.iter_mut().filter_map(|applicant| applicant.link.due()).min();
@@ -104,7 +105,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// Takes one datagram for a first packet, or drops it. What a new socket got that was not for it goes to `arrivals`.
+    /// Accepts one datagram as a first packet, or drops it. Datagrams of other clients that reached a new socket are
+    /// put into `arrivals`.
     fn examine(
         &mut self,
         (from, datagram): (SocketAddr, &[u8]),
@@ -115,7 +117,7 @@ impl QuicListener {
             return Ok(());
         };
         match self.taken.get(&id) {
-            // Sent again before the first was read.
+            // A duplicate, sent before the first was processed.
             Some(known) if *known == from => return Ok(()),
             Some(_) => {
                 self.applicants.add_stranger();
@@ -124,7 +126,7 @@ impl QuicListener {
             None => {}
         }
         match self.admit((from, datagram), arrivals) {
-            // A client that is not answered knocks again.
+            // A client without an answer repeats its first packet.
             Err(error) if is_shortage(&error) => return Ok(()),
             admitted => admitted.map_err(|source| Error::refused("accept on", self.at, source))?,
         }
@@ -133,7 +135,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// Tells a client whose flow is gone that it is, if its last words come (RFC 9000 section 10.3); others are strangers.
+    /// Notifies a client whose flow is gone, if one of its last packets arrives (RFC 9000 section 10.3). Others are
+    /// strangers.
     fn reset(&mut self, from: SocketAddr, datagram: &[u8]) {
         if !self.clients.contains(&from) {
             self.applicants.add_stranger();
@@ -142,12 +145,12 @@ impl QuicListener {
         let mut answer = Vec::new();
         let event = self.resets.handle(Instant::now(), from, None, None, datagram.into(), &mut answer);
         if let Some(DatagramEvent::Response(_)) = event {
-            // One that gets lost is asked for again.
+            // If it gets lost, the client's next packet causes another.
             let _ = self.socket.send_to(&answer, &SockAddr::from(from));
         }
     }
 
-    /// Makes the connection's socket, which from then on gets all that its client sends.
+    /// Opens the connection's socket, which from then on gets everything that its client sends.
     fn admit(
         &mut self,
         (from, first): (SocketAddr, &[u8]),
@@ -176,7 +179,7 @@ impl QuicListener {
         flow.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
-    /// Lets the flows go on that were handed out.
+    /// Drives the flows that were handed out.
     fn look_after(&mut self) {
         self.handed_out.retain(|flow| flow.upgrade().map(|flow| drop(flow.look())).is_some());
     }
@@ -199,7 +202,7 @@ impl Applicant for Connected {
 }
 
 impl Connected {
-    /// Four bytes that are written at once come in one packet.
+    /// Reads the flow's number. Its four bytes arrive together, because they were written at once.
     fn hear_number(&mut self) -> io::Result<()> {
         let mut number = [0; NUMBER];
         match self.number.map_or_else(|| self.link.read(&mut number), |_| Ok(0))? {
@@ -210,7 +213,8 @@ impl Connected {
         Ok(())
     }
 
-    /// Says that the number has come. A flow that is dropped at once drops what has not gone out.
+    /// Acknowledges the number. The proof is complete only once that has been sent, because a flow that is dropped
+    /// drops unsent bytes.
     fn welcome(&mut self) -> io::Result<Standing> {
         let Some(number) = self.number else { return Ok(Standing::Waiting) };
         if !self.is_welcome {
@@ -256,7 +260,7 @@ mod tests {
     const KEY: Key = [7; 32];
     const OTHER: Key = [8; 32];
 
-    /// A listener, and what keeps its port from other tests.
+    /// Returns a listener, and the socket that keeps its port from other tests.
     fn listener() -> (Socket, QuicListener) {
         let held = shared_port::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");
         let at = socket::local(&held).expect("its address");
@@ -293,7 +297,7 @@ mod tests {
         socket.connect(&listener.at.into()).expect("connects");
         let ways = Ways::of(&Settings::new());
         let wire = Wire::new(socket, listener.at, &ways).expect("a wire");
-        // It knows what the server is known by, and not what itself would be.
+        // The client knows the server's key, but lacks its own.
         let crypto = identity::client_with(&OTHER, &KEY).expect("keys");
         let mut lying = ClientConfig::new(Arc::new(crypto));
         lying.initial_dst_cid_provider(Arc::new(|| identity::knock(&KEY)));

@@ -1,7 +1,7 @@
-//! QUIC (RFC 9000): a stream over UDP, in the program rather than in the kernel, by quinn.
+//! QUIC (RFC 9000): a stream over UDP, run by quinn in the program rather than by the kernel.
 //!
-//! A flow is one connection with one stream, over a connected socket at each end. The threads that send and receive drive it
-//! (`link.rs`); there is none beside them. What makes the ends known to each other is in `identity.rs`.
+//! A flow is one connection with one stream, over a connected socket at each end. The threads that send and receive
+//! drive it (`link.rs`); there are no others. `identity.rs` describes how the ends recognise each other.
 
 mod arrivals;
 mod connect;

@@ -1,4 +1,4 @@
-//! What a QUIC flow can be set to.
+//! The settings of a QUIC flow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use socket2::Socket;
 use super::controller::{Factory, Heard};
 use crate::options::{self, Options, others};
 
-/// Options of the socket below.
+/// The options of the UDP socket.
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
 
 pub(super) static FACTORS: &[&Factor] = &[&CONGESTION, &GSO, &GRO, &PACKET, &WINDOW, &ACK_EVERY];
@@ -67,7 +67,7 @@ static WINDOW: Factor = Factor {
     name: "quic-window",
     about: "bytes that the receiver lets the sender be ahead of its reader: flow control of the stream and of the connection",
     domain: Domain::Bytes(64 << 10, 4 << 30),
-    // 10 Gb/s for 100 ms, 1 Gb/s for a second.
+    // The bandwidth-delay product of 10 Gb/s and 100 ms, or of 1 Gb/s and a second.
     default: "134217728",
     persist: &[Persist::Application("raise the receive windows of streams and connections")],
     interacts: &["quic-congestion", "rcvbuf"],
@@ -88,11 +88,11 @@ static ACK_EVERY: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Receive buffer of a socket unless `rcvbuf` says otherwise, as far as net.core.rmem_max lets it: UDP has no autotuning, and the
-/// system's 208 KiB hold a millisecond of 1 Gb/s. quic-go and iroh ask for 7 MB.
+/// The receive buffer, in bytes, of a socket for which `rcvbuf` is not set, as far as net.core.rmem_max allows: UDP
+/// has no autotuning, and the system's 208 KiB hold a millisecond of 1 Gb/s. quic-go and iroh request 7 MB.
 const ROOM: usize = 4 << 20;
 
-/// Sets what counts before connecting.
+/// Sets the options that count before connecting.
 pub(super) fn prepare(socket: &Socket, settings: &Settings) {
     if settings.get("rcvbuf").is_none_or(|size| size == "0") {
         let _ = socket.set_recv_buffer_size(ROOM);
@@ -100,7 +100,7 @@ pub(super) fn prepare(socket: &Socket, settings: &Settings) {
     OPTIONS.set(socket, settings);
 }
 
-/// Twice the bandwidth-delay product, where that is more.
+/// Proposes twice the bandwidth-delay product, if that is more than the current window.
 fn wider(view: &View) -> Vec<Proposal> {
     let window = view.bdp().0.saturating_mul(2).next_power_of_two().clamp(1 << 20, 4 << 30);
     let enough = view.current.parse::<u64>().is_ok_and(|current| current >= window);
@@ -125,7 +125,7 @@ enum Packet {
     Link,
 }
 
-/// A flow's settings, read.
+/// The settings of a flow, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ways {
     congestion: Congestion,
@@ -156,20 +156,20 @@ impl Ways {
         }
     }
 
-    /// quinn's configuration of a connection over a link that lets datagrams of `largest` bytes through.
+    /// Returns quinn's configuration of a connection over a link that lets datagrams of `largest` bytes through.
     pub(super) fn configuration(&self, largest: u16, heard: &Arc<Heard>) -> TransportConfig {
         let mut config = TransportConfig::default();
         let window = VarInt::from_u64(self.window.0).unwrap_or(VarInt::MAX);
         config
             .stream_receive_window(window)
             .receive_window(window)
-            // The peer's windows and congestion control bound what waits; a sender hands over no more than goes out.
+            // The peer's windows and congestion control limit what waits; a sender hands over no more than is sent.
             .send_window(u64::MAX)
             // One stream, which the client opens.
             .max_concurrent_bidi_streams(VarInt::from_u32(1))
             .max_concurrent_uni_streams(VarInt::from_u32(0))
             .datagram_receive_buffer_size(None)
-            // A trial's own clock says when a flow without a word is over.
+            // The trial's own clock ends a flow that is idle.
             .max_idle_timeout(None)
             .congestion_controller_factory(Arc::new(Factory {
                 congestion: self.congestion,
@@ -184,7 +184,8 @@ impl Ways {
         config
     }
 
-    /// What the peer is asked: quinn's threshold counts those that need no acknowledgement yet.
+    /// Returns the request to the peer for fewer acknowledgements. quinn's threshold is the number of packets that
+    /// need none yet.
     fn ack_frequency(&self) -> Option<AckFrequencyConfig> {
         let threshold = VarInt::from_u64(self.ack_every.checked_sub(1)?).ok()?;
         let mut config = AckFrequencyConfig::default();
@@ -192,7 +193,7 @@ impl Ways {
         Some(config)
     }
 
-    /// One line for each setting that a connection keeps from its beginning, and that is not as `asked`.
+    /// Returns one line for each setting that a connection keeps from its beginning and that differs from `asked`.
     pub(super) fn kept_from(&self, asked: &Settings) -> Vec<NotAsAsked> {
         let wanted = Ways::of(asked);
         let kept = [
@@ -209,7 +210,7 @@ impl Ways {
 
 fn up_to(largest: u16) -> MtuDiscoveryConfig {
     let mut discovery = MtuDiscoveryConfig::default();
-    // Once a path is known it stays as it is for as long as a flow lasts.
+    // Search only once: the path is assumed not to change during a flow.
     discovery.upper_bound(largest).interval(Duration::from_secs(600));
     discovery
 }

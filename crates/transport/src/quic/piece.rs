@@ -1,14 +1,14 @@
-//! Pieces of what is sent, counted when they are let go.
+//! Memory of sent bytes, counted as acknowledged when it is freed.
 //!
-//! quinn keeps each piece until all of it, and all before it, is acknowledged. It does not say how much is; when it lets go of the
-//! memory, the memory does.
+//! quinn keeps each piece until all of it, and everything before it, is acknowledged. It does not report how much is
+//! acknowledged, so the memory counts itself when quinn frees it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-/// Memory of one write.
+/// The memory of one write.
 pub(super) struct Piece {
     memory: Box<[u8]>,
     /// How many of its bytes the stream took.
@@ -17,17 +17,17 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// A copy of `message`; once it is let go, what was taken of it is added to `acked`.
+    /// Copies `message`. Once the copy is freed, the bytes taken of it are added to `acked`.
     pub(super) fn of(message: &[u8], acked: &Arc<AtomicU64>) -> Arc<Piece> {
         Arc::new(Piece { memory: message.into(), taken: AtomicU64::new(0), acked: Arc::clone(acked) })
     }
 
-    /// The memory as quinn takes it.
+    /// Returns the memory in quinn's type.
     pub(super) fn bytes(self: &Arc<Piece>) -> Bytes {
         Bytes::from_owner(Owner(Arc::clone(self)))
     }
 
-    /// The stream took this many of its bytes, the first ones.
+    /// Notes that the stream took the first `bytes` bytes.
     pub(super) fn was_taken(&self, bytes: u64) {
         self.taken.store(bytes, Ordering::Relaxed);
     }

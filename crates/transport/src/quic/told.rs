@@ -1,11 +1,11 @@
-//! What quinn tells of a connection.
+//! The figures that quinn reports of a connection.
 
 use landspeed_record::{Amount, Details, EndpointOutcome, Headline, Misshapen, detail};
 use landspeed_units::{Bytes, Nanos};
 use quinn_proto::ConnectionStats;
 use serde::{Deserialize, Serialize};
 
-/// What a connection was like when the window closed; counts are since it began.
+/// A QUIC connection when the window closed. Counts are since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct QuicConnection {
@@ -15,21 +15,21 @@ pub(super) struct QuicConnection {
     rtt_ns: Nanos,
     /// Shortest round-trip time.
     min_rtt_ns: Nanos,
-    /// Payload of the largest datagram that it sends.
+    /// Payload of the largest datagram that this end sends.
     packet_bytes: Bytes,
     /// Packets sent.
     sent_packets: u64,
-    /// Packets taken for lost, whose content was sent again.
+    /// Packets declared lost, whose content was sent again.
     lost_packets: u64,
-    /// Times that the congestion window was cut.
+    /// How often the congestion window was reduced.
     congestion_events: u64,
-    /// System calls that sent them.
+    /// System calls that sent packets.
     send_calls: u64,
     /// Datagrams received.
     received_datagrams: u64,
     /// Acknowledgements sent.
     acks_sent: u64,
-    /// Times that the peer's flow control held back what was written.
+    /// How often the peer's flow control blocked data that was written.
     blocked: u64,
 }
 
@@ -61,7 +61,7 @@ fn total(end: &EndpointOutcome, of: fn(&QuicConnection) -> u64) -> Result<Option
     Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
 }
 
-/// Adds a flow's.
+/// Adds a flow's figures.
 pub(super) fn tell(stats: &ConnectionStats, details: &mut Details) {
     let ConnectionStats { path, udp_tx, udp_rx, frame_tx, .. } = stats;
     details.get_mut::<QuicConnections>().0.push(QuicConnection {

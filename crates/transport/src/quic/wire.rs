@@ -1,4 +1,4 @@
-//! The socket of a connection: packets in, packets out.
+//! The socket of a connection, on which packets are sent and received.
 
 use std::array;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -15,17 +15,18 @@ use socket2::Socket;
 use super::options::Ways;
 use crate::{raw, shared_port};
 
-/// What one message of a receive call may bring: UDP_GRO joins datagrams up to here.
+/// The most bytes that one message of a receive call may bring: UDP_GRO joins datagrams up to this size.
 const JOINED: usize = 65_536;
-/// Messages of one receive call.
+/// The messages of one receive call.
 const BATCH: usize = 8;
 /// The largest payload of a datagram over IPv4.
 const LARGEST: usize = 65_507;
-/// Segments that the kernel cuts of one send (UDP_MAX_SEGMENTS of kernels before 6.9).
+/// The most segments into which the kernel cuts one send (UDP_MAX_SEGMENTS of kernels before 6.9).
 const SEGMENTS: usize = 64;
-/// Datagrams of this size pass every link (RFC 9000 section 14).
+/// The size of datagrams that pass every link (RFC 9000 section 14).
 const LEAST: u16 = 1200;
-/// No Ethernet carries larger ones. The loopback device does, but three of its largest fill a receive buffer.
+/// The largest datagram used: no Ethernet carries larger ones. The loopback device does, but three of its largest
+/// fill a receive buffer.
 const MOST: u16 = 9216 - 28;
 
 pub(super) struct Wire {
@@ -36,14 +37,14 @@ pub(super) struct Wire {
     room: Vec<u8>,
     /// Packets for one send call.
     pub(super) packets: Vec<u8>,
-    /// What of them found no room in the socket.
+    /// The part of them that found no room in the socket.
     waiting: Option<Transmit>,
-    /// Whether the peer's host said that no socket is there.
+    /// True if the peer's host reported that no socket is there.
     refused: bool,
 }
 
 impl Wire {
-    /// For a connected socket.
+    /// Creates the wire of a connected socket.
     pub(super) fn new(socket: Arc<Socket>, peer: SocketAddr, ways: &Ways) -> io::Result<Wire> {
         let state = UdpSocketState::new(UdpSockRef::from(&*socket))?;
         let room = vec![0; BATCH * JOINED];
@@ -54,7 +55,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Takes other ways on.
+    /// Adopts other settings.
     pub(super) fn adopt(&mut self, ways: &Ways) {
         self.gso = ways.gso;
         self.join(ways.gro);
@@ -64,7 +65,7 @@ impl Wire {
         let _ = raw::set::<u32>(&*self.socket, libc::IPPROTO_UDP, libc::UDP_GRO, on.into());
     }
 
-    /// Each way that the kernel does not have.
+    /// Returns each requested setting that the kernel does not support.
     pub(super) fn lacks(&self, ways: &Ways) -> Vec<NotAsAsked> {
         let gso = ways.gso && self.state.max_gso_segments() == 1;
         let gro = ways.gro && self.state.gro_segments() == 1;
@@ -77,19 +78,19 @@ impl Wire {
             .collect()
     }
 
-    /// Payload of the largest datagram that the link lets through whole, as far as this host knows.
+    /// Returns the payload of the largest datagram that the link lets through whole, as far as this host knows.
     pub(super) fn largest(&self) -> u16 {
         let largest = shared_port::largest(&self.socket).unwrap_or_default();
         u16::try_from(largest).unwrap_or(u16::MAX).clamp(LEAST, MOST)
     }
 
-    /// Packets of this size that one send call may hand over.
+    /// Returns how many packets of `size` bytes one send call may hand over.
     pub(super) fn segments(&self, size: u16) -> usize {
         let most = if self.gso { self.state.max_gso_segments().min(SEGMENTS) } else { 1 };
         most.min(LARGEST / usize::from(size.max(1))).max(1)
     }
 
-    /// Takes what came, one call: whether there may be more.
+    /// Receives with one call and passes each datagram to `each`. Returns true if there may be more.
     pub(super) fn receive(
         &mut self,
         mut each: impl FnMut(Option<EcnCodepoint>, BytesMut),
@@ -108,22 +109,23 @@ impl Wire {
         Ok(count == BATCH)
     }
 
-    /// Hands over what the packets' beginning is.
+    /// Hands over the packets that `transmit` describes, at the beginning of `packets`. Returns true if nothing
+    /// waits.
     pub(super) fn send(&mut self, transmit: Transmit) -> bool {
         self.waiting = Some(transmit);
         self.flush()
     }
 
-    /// Hands over what waits; whether nothing waits any more.
+    /// Hands over the packets that wait. Returns true if nothing waits any more.
     pub(super) fn flush(&mut self) -> bool {
         let Some(transmit) = &self.waiting else { return true };
         let mut sent = self.hand_over(transmit);
         if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
-            // The error is of an earlier packet, and this one was not sent.
+            // The error is about an earlier packet, and this one was not sent.
             self.refused = true;
             sent = self.hand_over(transmit);
         }
-        // What else goes wrong is a packet lost, which QUIC repairs: a probe that is too large, a full queue.
+        // Other errors lose the packet, which QUIC repairs: a probe that is too large, a full queue.
         if sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
             return false;
         }
@@ -147,7 +149,7 @@ impl Wire {
         let _ = rustix::net::send(&*self.socket, packet, rustix::net::SendFlags::NOSIGNAL);
     }
 
-    /// The peer's host said that no socket is there.
+    /// Notes that the peer's host reported that no socket is there.
     pub(super) fn was_refused(&mut self) {
         self.refused = true;
     }
@@ -156,12 +158,12 @@ impl Wire {
         self.refused
     }
 
-    /// Whether it was refused since the last time.
+    /// Returns true if a packet was refused since the last call.
     pub(super) fn take_refusal(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }
 
-    /// What a wait for the socket waits for.
+    /// Returns the events of the socket to wait for.
     pub(super) fn interest(&self) -> PollFlags {
         if self.waiting.is_some() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
     }

@@ -16,11 +16,11 @@ use crate::proof::{Greeting, Step};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
-/// Connections that are taken before proofs and patience are looked at again, however many come.
+/// The most connections that are accepted before proofs and patience are checked again.
 const MOST_AT_ONCE: usize = 256;
-/// Pause where no more connections can be had: files or memory ran out.
+/// The pause when no more connections can be accepted because files or memory ran out.
 const NO_ROOM: Duration = Duration::from_millis(5);
-/// Connections that the kernel may hold for us; the kernel caps it at net.core.somaxconn.
+/// The most connections that the kernel queues for the listener; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 1024;
 
 pub(crate) struct StreamListener {
@@ -30,18 +30,18 @@ pub(crate) struct StreamListener {
     settings: Settings,
     key: Key,
     applicants: Applicants<Connected>,
-    /// What the kernel said when it had no room for a connection, the last time.
+    /// The latest error of the kernel for want of files or memory.
     no_room: Option<io::Error>,
 }
 
-/// A connection whose proof is under way. Its socket does not block.
+/// A connection whose proof is under way, with a non-blocking socket.
 struct Connected {
     socket: Socket,
     greeting: Greeting,
 }
 
 impl StreamListener {
-    /// Starts to listen with the options that accepted flows inherit already set.
+    /// Starts to listen on a socket that has the options that accepted flows inherit.
     pub(crate) fn start(
         kind: &'static dyn Kind,
         at: SocketAddr,
@@ -63,7 +63,7 @@ impl StreamListener {
         })
     }
 
-    /// Waits until something happens on any socket, at most `slice`.
+    /// Waits until a socket is ready, at most `slice`.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let sockets = std::iter::once(&self.socket).chain(self.applicants.iter().map(|one| &one.socket));
         let mut ready: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
@@ -71,7 +71,7 @@ impl StreamListener {
         Ok(())
     }
 
-    /// Takes the connections that the kernel holds, up to a number.
+    /// Accepts the connections that the kernel has queued, up to a limit.
     fn take_in(&mut self) -> Result<(), Error> {
         for _ in 0..MOST_AT_ONCE {
             match self.socket.accept() {
@@ -89,7 +89,7 @@ impl StreamListener {
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(()),
-                    // accept(2): what befell the connection itself is no fault of the listener's.
+                    // accept(2): what happened to the connection itself is not an error of the listener.
                     Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::ENETDOWN) => {}
                     _ => return Err(Error::refused("accept on", self.at, error)),
                 },
@@ -98,7 +98,7 @@ impl StreamListener {
         Ok(())
     }
 
-    /// What kept flows from coming, where the kernel said it.
+    /// Replaces the error that no flow came by the kernel's reason, if there was one.
     fn why(&mut self, error: Error) -> Error {
         match (&error, self.no_room.take()) {
             (Error::NobodyCame { .. }, Some(source)) => Error::refused("accept on", self.at, source),
@@ -109,7 +109,7 @@ impl StreamListener {
     fn flow(&self, number: u32, socket: Socket) -> Result<StreamFlow, Error> {
         let refused = |source| Error::refused("accept on", self.at, source);
         socket.set_nonblocking(false).map_err(refused)?;
-        // Linger is inherited like the other options; what is not, is set once more.
+        // Linger is inherited like most options; those that are not inherited are set again.
         self.kind.options().set_accepted(&socket, &self.settings);
         Ok(StreamFlow::new(self.kind, socket, number, (&self.settings, Nanos(0))))
     }
@@ -134,7 +134,7 @@ impl Listener for StreamListener {
 }
 
 impl Connected {
-    /// Reads what has come and answers it.
+    /// Reads what has arrived and answers it.
     fn read(&mut self, key: &Key) -> Standing {
         loop {
             let came = match (&self.socket).read(self.greeting.room()) {
@@ -158,7 +158,7 @@ impl Applicant for Connected {
     fn step(&mut self, key: &Key) -> Standing {
         let standing = self.read(key);
         if standing == Standing::Stranger {
-            // An end, not a reset: it lacks the key, and another try is no use.
+            // An orderly end and not a reset: the client lacks the key, so it should not try again.
             let _ = self.socket.set_linger(None);
         }
         standing
@@ -168,7 +168,7 @@ impl Applicant for Connected {
         self.greeting.has_greeted()
     }
 
-    /// By a reset.
+    /// Resets the connection.
     fn turn_away(self) {
         let _ = self.socket.set_linger(Some(Duration::ZERO));
     }

@@ -13,11 +13,11 @@ use crate::proof::{self, ANSWER, Proof};
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience, ports, socket};
 
-/// Pause before a server that does not listen yet is tried again: short, because both ends of a trial
-/// are started at about the same time and every trial waits for it.
+/// The pause before a connection to a server that does not listen yet is tried again. It is short because the two
+/// ends of a trial start at about the same time, and every trial waits for it.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// Opens one flow and proves it, again and again while the server has no room for it.
+/// Opens one flow and proves it. Tries again while the server has no room for it.
 pub(crate) fn connect(
     kind: &'static dyn Kind,
     call: &Call<'_>,
@@ -33,7 +33,7 @@ pub(crate) fn connect(
     }
 }
 
-/// Waits a moment, where there is time left.
+/// Pauses if there is time left.
 fn pause(call: &Call<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
     if patience.slice()?.is_none() {
         return Err(Error::no_stream(call.server, refused));
@@ -42,7 +42,7 @@ fn pause(call: &Call<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), 
     Ok(())
 }
 
-/// Connects, again and again while the server refuses, or is not there.
+/// Connects. Tries again while the server refuses or does not listen yet.
 fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Error> {
     let server = kind.address(call.server, call.key);
     let server = server.map_err(|source| Error::refused("connect to", call.server, source))?;
@@ -50,7 +50,8 @@ fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(S
         let socket = kind.dial(call.server, call.source_port)?;
         // Before the SYN is sent.
         kind.options().set(&socket, call.settings);
-        // A blocking connect measures the set-up with one system call; the timeout lets it look up.
+        // A blocking connect measures the set-up with one system call; the timeout lets this thread check its
+        // patience.
         let refused = |source| Error::refused("connect to", call.server, source);
         socket.set_write_timeout(Some(Duration::from_millis(50))).map_err(refused)?;
         let begun = Instant::now();
@@ -72,7 +73,7 @@ fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(S
     }
 }
 
-/// Says which ports are used up where the kernel found none for the flow; otherwise gives the error back.
+/// Names the ports that are used up if the kernel found none for the flow; otherwise returns the error as it was.
 fn no_port(call: &Call<'_>, error: io::Error) -> Result<Error, io::Error> {
     let is_port = error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && call.source_port == 0;
     let Some(range) = is_port.then(ports::local_range).flatten() else { return Err(error) };
@@ -86,7 +87,7 @@ enum Attempt {
     Failed(io::Error),
 }
 
-/// One connect, called again for as long as the kernel says that it is under way; false when the
+/// Connects once, calling again for as long as the kernel reports the attempt as under way. Returns false when the
 /// time is over.
 fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Result<bool, Attempt> {
     loop {
@@ -105,7 +106,7 @@ fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Resul
     }
 }
 
-/// The client's part of the proof; false where the server turned it away unheard.
+/// Performs the client's part of the proof. Returns false if the server reset the connection before it answered.
 fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<bool, Error> {
     let proof = Proof::start(call.number, proof::challenge());
     if !send(socket, &proof.hello(call.key), call)? {
@@ -116,7 +117,7 @@ fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<bo
     send(socket, &proof.confirm(call.key), call)
 }
 
-/// Sends a pass; false where the server has reset the connection.
+/// Sends a pass. Returns false if the server has reset the connection.
 fn send(mut socket: &Socket, pass: &[u8], call: &Call<'_>) -> Result<bool, Error> {
     match socket.write_all(pass) {
         Ok(()) => Ok(true),
@@ -125,12 +126,13 @@ fn send(mut socket: &Socket, pass: &[u8], call: &Call<'_>) -> Result<bool, Error
     }
 }
 
-/// A server without room resets; one that lacks the key, or finds that we do, reads the hello and hangs up.
+/// Returns true if the server reset the connection, which it does for want of room. A server that lacks the key, or
+/// finds that the client lacks it, reads the hello and closes in order.
 fn was_reset(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
-/// The server's answer; `None` where it has reset the connection.
+/// Reads the server's answer; `None` if the server has reset the connection.
 fn read_answer(
     socket: &Socket,
     call: &Call<'_>,

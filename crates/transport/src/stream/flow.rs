@@ -15,7 +15,7 @@ use super::{Kind, Stream};
 use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Error, Patience, socket};
 
-/// Pause between two looks whether the peer's kernel has everything.
+/// The pause between two checks whether the peer's kernel has everything.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct StreamFlow {
@@ -25,14 +25,14 @@ pub(crate) struct StreamFlow {
     set_up: Nanos,
     settings: Settings,
     not_as_asked: Vec<NotAsAsked>,
-    /// Whether its receiver was woken: the end of the peer's bytes is not seen any more.
+    /// True if the receiver was woken, so that the end of the peer's bytes can no longer be detected.
     woken: AtomicBool,
-    /// Whether both ends have all: a reset now could reach the peer before it has read that.
+    /// True if both ends have everything. A reset now could reach the peer before it has read the end.
     finished: AtomicBool,
 }
 
 impl StreamFlow {
-    /// A flow from its socket, whose options are read back against `settings`.
+    /// Creates a flow from its socket, whose options are read back against `settings`.
     pub(super) fn new(
         kind: &'static dyn Kind,
         socket: Socket,
@@ -58,7 +58,7 @@ impl StreamFlow {
         move |source| Error::refused(operation, object, source)
     }
 
-    /// Waits for the end of what the peer sends; it has sent nothing that was not received.
+    /// Waits for the end of the peer's bytes. All bytes before it must have been received.
     fn await_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let mut ready = [PollFd::new(&self.stream.socket, PollFlags::IN)];
         while let Some(slice) = patience.slice()? {
@@ -77,7 +77,7 @@ impl StreamFlow {
         Err(self.refused("finish")(io::Error::other("the peer did not finish in time")))
     }
 
-    /// Waits until the peer's kernel has all that was sent, its end included.
+    /// Waits until the peer's kernel has everything that was sent, including the end.
     fn await_acknowledgement(&self, patience: &Patience<'_>) -> Result<(), Error> {
         while unacknowledged(&self.stream.socket).map_err(self.refused("finish"))? > 0 {
             if patience.slice()?.is_none() {
@@ -91,18 +91,18 @@ impl StreamFlow {
     }
 }
 
-/// Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
+/// Returns the bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
 pub(super) fn unacknowledged(socket: &Socket) -> io::Result<u64> {
     use std::os::fd::AsRawFd;
     let mut bytes: libc::c_int = 0;
-    // SAFETY: TIOCOUTQ, which SIOCOUTQ is, writes one int.
+    // SAFETY: TIOCOUTQ, which equals SIOCOUTQ, writes one int.
     let rc = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if rc == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Drop for StreamFlow {
-    /// SO_LINGER is heeded only when the last of all who hold the socket closes it, and a child of this program holds
-    /// it from its fork until it becomes another program.
+    /// Aborts a flow that has not finished. SO_LINGER is not enough: it applies only when the last descriptor of the
+    /// socket is closed, and a child process holds a copy between fork and exec.
     fn drop(&mut self) {
         if !self.finished.load(Ordering::Acquire) {
             let _ = self.abort();
@@ -152,7 +152,7 @@ impl Flow for StreamFlow {
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
-        // SHUT_RD sends nothing; an error means that the flow has ended, and no receiver waits in it.
+        // SHUT_RD sends nothing. An error means that the flow has ended, and that no receiver waits in it.
         let _ = self.stream.socket.shutdown(Shutdown::Read);
     }
 
@@ -167,8 +167,8 @@ impl Flow for StreamFlow {
         self.stream.socket.set_linger(None).map_err(self.refused("finish"))
     }
 
-    /// Dissolving the association (connect(2), AF_UNSPEC) does at once what an abrupt close does: RST, no TIME_WAIT, ports free,
-    /// and threads that wait in it leave. Sockets that know no such thing are shut down.
+    /// Dissolves the association (connect(2), AF_UNSPEC), which has the effect of an abrupt close at once: RST, no
+    /// TIME_WAIT, ports free, and threads that wait in the socket return. Sockets without this call are shut down.
     fn abort(&self) -> io::Result<()> {
         rustix::net::connect_unspec(&self.stream.socket)
             .or_else(|_| self.stream.socket.shutdown(Shutdown::Both))

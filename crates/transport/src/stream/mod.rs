@@ -1,5 +1,5 @@
-//! What all transports over stream sockets do alike: connecting, accepting, the proof of the key, the flow. A transport adds
-//! its [`Kind`].
+//! What all transports over stream sockets share: connecting, accepting, the proof of the key, the flow. A transport
+//! adds its [`Kind`].
 
 mod accept;
 mod connect;
@@ -24,14 +24,14 @@ use crate::options::Options;
 use crate::transport::{Key, Progress, Receiver, Sender};
 use crate::{Error, socket};
 
-/// What one transport over stream sockets has for itself.
+/// The part of a transport over stream sockets that differs between transports.
 pub(crate) trait Kind: Sync {
     fn options(&self) -> &'static Options;
 
-    /// A socket towards or on `at`.
+    /// Opens a socket to use towards or on `at`.
     fn socket(&self, at: SocketAddr) -> io::Result<Socket>;
 
-    /// A socket for a flow to `server`, from `source_port` unless that is zero.
+    /// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
     fn dial(&self, server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
         match source_port {
             0 => open(self, server),
@@ -39,27 +39,29 @@ pub(crate) trait Kind: Sync {
         }
     }
 
-    /// A socket on which the holder of `key` listens at `at`.
+    /// Opens a socket on which the holder of `key` listens at `at`.
     fn bind(&self, at: SocketAddr, _key: &Key) -> Result<Socket, Error> {
         bind(self, at)
     }
 
-    /// What a client of `server` connects to.
+    /// Returns the address to which a client of `server` connects.
     fn address(&self, server: SocketAddr, _key: &Key) -> io::Result<SockAddr> {
         Ok(server.into())
     }
 
-    /// How far the peer has acknowledged, by what was sent and what waits (SIOCOUTQ) where the kernel tells no more.
+    /// Returns how far the peer has acknowledged. By default this is the bytes sent less the bytes that wait
+    /// (SIOCOUTQ), for sockets of which the kernel reports no more.
     fn progress(&self, stream: &Stream) -> io::Result<Progress> {
         let waiting = unacknowledged(&stream.socket)?;
         let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
         Ok(Progress { acked, outstanding: waiting > 0, ..Progress::default() })
     }
 
-    /// Adds what only this transport knows of a flow: see [`crate::Flow::tell`].
+    /// Adds to `details` what only this transport knows of a flow: see [`crate::Flow::tell`].
     fn tell(&self, _stream: &Stream, _details: &mut Details) {}
 
-    /// Settings that are no options of the socket, and not as asked: see [`crate::Flow::not_as_asked`].
+    /// Returns the settings that are not socket options and differ from what was requested: see
+    /// [`crate::Flow::not_as_asked`].
     fn fell_back(&self, _stream: &Stream, _settings: &Settings) -> Vec<NotAsAsked> {
         Vec::new()
     }
@@ -73,8 +75,8 @@ pub(crate) trait Kind: Sync {
     }
 }
 
-/// A socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that holds it, and a flow take a
-/// source port that a connection of another program left in TIME_WAIT.
+/// Opens a socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that holds it, and
+/// lets a flow use a source port that a connection of another program left in TIME_WAIT.
 pub(crate) fn bind<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
     let socket = open(kind, address)?;
     let refused = |source| Error::refused("bind to", address, source);
@@ -83,8 +85,8 @@ pub(crate) fn bind<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<So
     Ok(socket)
 }
 
-/// A socket whose close is abrupt: with SO_LINGER 0 the kernel sends RST and keeps no TIME_WAIT (tcp(7)), so that the next
-/// trial can have the same ports.
+/// Opens a socket whose close is abrupt: with SO_LINGER 0 the kernel sends RST and keeps no TIME_WAIT (tcp(7)), so
+/// that the next trial can use the same ports.
 pub(crate) fn open<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
     let make = || {
         let socket = kind.socket(address)?;
@@ -94,12 +96,12 @@ pub(crate) fn open<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<So
     make().map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// The socket of a flow, and what was sent.
+/// The socket of a flow, and how much was sent on it.
 pub(crate) struct Stream {
     pub(crate) socket: Socket,
-    /// Bytes that plain senders handed over.
+    /// The bytes that plain senders handed over.
     pub(crate) sent: AtomicU64,
-    /// Sends that the kernel numbered, because it was lent their memory.
+    /// The number of zero-copy sends: the kernel numbers each one.
     pub(crate) numbers: AtomicU32,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel tells of a connection.
+//! TCP_INFO: what the kernel reports of a connection.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use socket2::Socket;
 use crate::raw::{self, Plain};
 use crate::transport::Progress;
 
-/// How far the peer has acknowledged.
+/// Returns how far the peer has acknowledged.
 pub(super) fn progress(socket: &Socket) -> io::Result<Progress> {
     let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     Ok(Progress {
@@ -17,17 +17,17 @@ pub(super) fn progress(socket: &Socket) -> io::Result<Progress> {
         resent: info.total_retrans.into(),
         outstanding: info.unacked > 0 || info.notsent_bytes > 0,
         rtt: Nanos::micros(info.rtt_us.into()),
-        // tcpi_rto is backed off already.
+        // tcpi_rto already includes the exponential backoff.
         timeout: Nanos(Nanos::micros(info.times_and_sizes[0].into()).0 >> info.flags[BACKOFF].min(31)),
         timeouts: info.flags[BACKOFF].into(),
     })
 }
 
-/// Where `tcpi_backoff` is among the bytes at the beginning.
+/// The index of `tcpi_backoff` in `flags`.
 const BACKOFF: usize = 4;
 
-/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is used here; libc's ends
-/// before the fields that are. What an older kernel does not fill (`delivered` came with Linux 4.18) is zero.
+/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), up to the last field used here; libc's declaration
+/// ends before it. Fields that an older kernel does not fill are zero (`delivered` came with Linux 4.18).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct TcpInfo {

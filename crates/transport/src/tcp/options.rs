@@ -1,4 +1,4 @@
-//! What a TCP flow can be set to.
+//! The settings of a TCP flow.
 
 use landspeed_factor::{
     Domain, Factor, Persist, Proposal, System, View, algorithms, each, flip, next_to, unless,
@@ -7,16 +7,17 @@ use landspeed_factor::{
 use crate::options::{self, Options, SocketOption, Value, above_zero};
 use crate::{raw, zerocopy};
 
-/// The value of a congestion control that is left to the system.
+/// The value that leaves the congestion control to the system.
 const SYSTEM: &str = "default";
-/// More unsent bytes than any socket holds: the kernel takes an int.
+/// More unsent bytes than any socket holds, because the kernel takes an int.
 const UNLIMITED: u64 = i32::MAX as u64;
-/// 2^53: rates are carried as doubles.
+/// The highest rate, in bits per second: 2^53, because rates are carried as doubles.
 const FASTEST: u64 = 1 << 53;
 
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
 
-/// Receiving without the copy between kernel and application: no option of the socket, but of each call.
+/// Receiving without the copy between kernel and application. It is a property of each receive call, not of the
+/// socket.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     name: "zerocopy-receive",
     system: System::Socket("TCP_ZEROCOPY_RECEIVE"),
@@ -97,7 +98,7 @@ static ROWS: &[SocketOption] = &[
     },
 ];
 
-/// The most that each flow sends.
+/// The highest rate of each flow.
 pub(crate) const PACING_RATE: Factor = Factor {
     name: "pacing-rate",
     system: System::Socket("SO_MAX_PACING_RATE"),
@@ -113,7 +114,8 @@ pub(crate) const PACING_RATE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The same choice as congestion-control, for algorithms that a network namespace may not default to.
+/// Proposes the algorithms of congestion-control per socket, because a network namespace may not use every one as its
+/// default.
 fn congestion(view: &View) -> Vec<Proposal> {
     if !view.stands("socket-congestion", SYSTEM) {
         return vec![Proposal::new(SYSTEM, 108)];
@@ -123,7 +125,8 @@ fn congestion(view: &View) -> Vec<Proposal> {
     algorithms(view, system).map(|(default, proposal)| proposal.pointless_if(default, reason)).collect()
 }
 
-/// No limit of the flow's own says the same as none of the system's; where there is one, a byte more does.
+/// Returns a placebo value: a limit that has the same effect as the current one. Without a limit, of the flow or of
+/// the system, it is the largest number; with one, the next number.
 fn unlimited(view: &View) -> Option<String> {
     match view.current {
         "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),
@@ -131,7 +134,7 @@ fn unlimited(view: &View) -> Option<String> {
     }
 }
 
-/// A little under an even share of the slower link: a burst then never overruns the path's buffers.
+/// Proposes a rate a little below an even share of the slower link, so that bursts do not overrun the path's buffers.
 fn pace(view: &View) -> Vec<Proposal> {
     let mbps = [view.sender_link.speed_mbps, view.receiver_link.speed_mbps].into_iter().flatten().min();
     let Some(mbps) = mbps else {
@@ -146,7 +149,7 @@ fn zerocopy_receive(view: &View) -> Vec<Proposal> {
     if view.current == "on" {
         return Vec::new();
     }
-    // IPv4 and TCP headers with timestamps take 52 bytes, IPv6's 72: pages line up with either left over.
+    // The IPv4 and TCP headers with timestamps take 52 bytes, IPv6's 72: pages are aligned with either MTU.
     let mtu = view.settings.get("mtu").and_then(|mtu| mtu.parse::<u32>().ok());
     let mtu = mtu.unwrap_or(view.sender_link.mtu_bytes);
     let whole_pages = [52, 72].iter().any(|headers| mtu > 4096 && (mtu - headers).is_multiple_of(4096));

@@ -13,12 +13,12 @@ use crate::raw::{self, Plain};
 use crate::stream;
 use crate::transport::Receiver;
 
-/// Address space for mapped pages; one call maps at most as much.
+/// The bytes of address space for mapped pages, and so the most that one call maps.
 const REGION: usize = 1 << 20;
 
-/// Receives by mapping whole pages of payload where the kernel can (they must come page-aligned and
-/// page-sized from the device: header split, and an MSS that is a multiple of the page), and by
-/// copying the rest.
+/// A receiver that maps whole pages of payload where the kernel can, and copies the rest. Payload can be mapped if it
+/// arrives page-aligned and page-sized from the device: with header split, and an MSS that is a multiple of the page
+/// size.
 pub(super) struct MappingReceiver<'a> {
     socket: &'a Socket,
     region: NonNull<libc::c_void>,
@@ -26,9 +26,9 @@ pub(super) struct MappingReceiver<'a> {
 }
 
 impl<'a> MappingReceiver<'a> {
-    /// Maps the socket's receive queue.
+    /// Creates the mapping of the socket's receive queue.
     pub(super) fn new(socket: &'a Socket) -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing of ours.
+        // SAFETY: a fresh mapping at an address of the kernel's choice affects no existing memory.
         let region = unsafe {
             libc::mmap(std::ptr::null_mut(), REGION, libc::PROT_READ, libc::MAP_SHARED, socket.as_raw_fd(), 0)
         };
@@ -39,7 +39,7 @@ impl<'a> MappingReceiver<'a> {
         Ok(MappingReceiver { socket, region, mapped: 0 })
     }
 
-    /// Maps what can be mapped now, releasing what the call before had mapped.
+    /// Maps the payload that can be mapped now, and releases the pages of the previous call.
     fn map(&self) -> io::Result<ZeroCopyReceive> {
         let mut request = ZeroCopyReceive {
             address: self.region.as_ptr() as u64,
@@ -53,8 +53,8 @@ impl<'a> MappingReceiver<'a> {
 
 impl Receiver for MappingReceiver<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // TCP_ZEROCOPY_RECEIVE never waits; a wait by poll costs a call that the copying receiver
-        // does without. That is part of the price that this option is measured with.
+        // TCP_ZEROCOPY_RECEIVE never waits, so poll waits first: a call that the copying receiver does not need. It
+        // is part of the cost of this option, and is measured with it.
         wait_readable(self.socket)?;
         self.try_receive(into)
     }
@@ -80,7 +80,7 @@ impl Receiver for MappingReceiver<'_> {
 
 impl Drop for MappingReceiver<'_> {
     fn drop(&mut self) {
-        // SAFETY: `region` is our mapping of this length, and no reference into it was ever handed out.
+        // SAFETY: `region` is a mapping of this length, and no reference into it was ever handed out.
         unsafe { libc::munmap(self.region.as_ptr(), REGION) };
     }
 }
@@ -94,8 +94,8 @@ fn wait_readable(socket: &Socket) -> io::Result<()> {
     }
 }
 
-/// `struct tcp_zerocopy_receive`, include/uapi/linux/tcp.h, up to `inq` (Linux 5.7): older kernels
-/// answer less, newer ones accept it.
+/// `struct tcp_zerocopy_receive` (include/uapi/linux/tcp.h) up to `err` (Linux 5.7). Older kernels fill less of it,
+/// newer ones accept this length.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct ZeroCopyReceive {

@@ -9,18 +9,18 @@ use crate::stream::Stream;
 use crate::transport::{Completions, Sender};
 use crate::zerocopy::Lent;
 
-/// Zero-copy sends whose completion is awaited at most: enough to fill the pipe between two looks at
-/// the error queue, few enough for net.core.optmem_max, which bounds the notifications.
+/// The most zero-copy sends whose completion is pending: enough to fill the pipe between two checks of the error
+/// queue, few enough for net.core.optmem_max, which limits the notifications.
 const MOST_PENDING: u32 = 32;
 
-/// Sends with MSG_ZEROCOPY.
+/// A sender that uses MSG_ZEROCOPY.
 pub(super) struct ZeroCopySender<'a> {
     stream: &'a Stream,
     lent: Lent<'a>,
 }
 
 impl<'a> ZeroCopySender<'a> {
-    /// For a socket with SO_ZEROCOPY.
+    /// Creates a sender for a socket with SO_ZEROCOPY.
     pub(super) fn new(stream: &'a Stream) -> Self {
         ZeroCopySender { stream, lent: Lent::new(&stream.socket, &stream.numbers, MOST_PENDING) }
     }
@@ -41,6 +41,6 @@ impl Sender for ZeroCopySender<'_> {
     }
 }
 
-/// MSG_ZEROCOPY, which rustix has no name for. The kernel may read a send's bytes until its notification: the `Sender`
-/// contract keeps them unchanged for so long.
+/// MSG_ZEROCOPY, for which rustix has no name. The kernel may read a send's bytes until its notification; the
+/// `Sender` contract keeps the bytes unchanged until then.
 const ZEROCOPY: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);

@@ -17,11 +17,11 @@ use crate::shared_port::dial;
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience, socket};
 
-/// Pause before a server that does not listen yet is tried again.
+/// The pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// A pass without an answer is sent again after so long, then after twice as long, and so on...
+/// How long a pass waits for its answer before it is sent again the first time. The pause doubles each time.
 const FIRST: Duration = Duration::from_millis(20);
-/// ...up to this.
+/// The longest such pause.
 const LONGEST: Duration = Duration::from_millis(320);
 
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
@@ -29,12 +29,12 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
     let mut talk = Talk { socket: &socket, call, patience, wrong: false };
     let proof = talk.prove()?;
     let identity = Identity::client(&proof, call.key);
-    // What the kernel said of passes that nobody listened to is not the flow's.
+    // Errors about passes that reached no listener do not concern the flow.
     let flow = socket.take_error().and_then(|_| UdpFlow::new(socket, call.number, call.settings, identity));
     Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
 }
 
-/// A socket with its source port and its options, connected: it hears the server and nobody else.
+/// Opens a socket with its source port and its options, connected: it receives from the server alone.
 fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
     let socket = dial(call.server, call.source_port)?;
     OPTIONS.set(&socket, call.settings);
@@ -47,7 +47,7 @@ struct Talk<'a> {
     socket: &'a Socket,
     call: &'a Call<'a>,
     patience: &'a Patience<'a>,
-    /// Whether an answer came that does not prove the key.
+    /// True if a reply arrived that does not prove the key.
     wrong: bool,
 }
 
@@ -66,8 +66,8 @@ impl Talk<'_> {
         Ok(proof)
     }
 
-    /// Sends a pass again and again until the reply comes. `pick` takes the reply: `None` where it is
-    /// something else, `Some(None)` where it is made up.
+    /// Sends a pass repeatedly until its reply arrives. `pick` takes the reply: it returns `None` for another
+    /// datagram and `Some(None)` for a forged reply.
     fn ask<T>(&mut self, pass: &Pass, pick: impl Fn(Pass) -> Option<Option<T>>) -> Result<T, Error> {
         let datagram = pass.bytes();
         let mut pause = FIRST;
@@ -84,7 +84,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Waits for the reply until it is time to ask again.
+    /// Waits for the reply until `until`, when the pass is sent again.
     fn hear<T>(
         &mut self,
         until: Instant,
@@ -105,7 +105,7 @@ impl Talk<'_> {
                     None => {}
                 },
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // Nobody listens yet.
+                // The server does not listen yet.
                 Err(error) if passes(error.kind()) => {
                     std::thread::sleep(AGAIN);
                     return Ok(None);
@@ -128,7 +128,7 @@ impl Talk<'_> {
     }
 }
 
-/// Whether an error says no more than that nobody listens now.
+/// Returns true if the error only means that the server does not listen now.
 fn passes(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::Interrupted)
 }

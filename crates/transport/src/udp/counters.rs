@@ -1,20 +1,21 @@
-//! What both halves of a flow count, readable while they work.
+//! The counters of both halves of a flow, readable while the halves work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Datagrams;
 
-/// Counts of a flow. Each half's are on cache lines of their own: one thread writes, others read now and then.
+/// The counters of a flow. Each half has cache lines of its own: one thread writes, and others read from time to
+/// time.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     sent: Alone<AtomicU64>,
-    /// The highest number that came, for the sender, which says it in each datagram.
+    /// The highest number received, which the sender echoes in each datagram.
     highest: Alone<AtomicU64>,
-    /// What the receiver counted, all of one moment.
+    /// The receiver's counts, all from one moment.
     arrivals: Mutex<Datagrams>,
     malformed: AtomicU64,
-    /// Whether any call brought several datagrams that the stack had joined.
+    /// True if a call returned several datagrams that the stack had joined.
     joined: AtomicBool,
 }
 
@@ -27,12 +28,12 @@ impl Counters {
         self.sent.0.load(Ordering::Relaxed)
     }
 
-    /// Called by the sender only.
+    /// Sets the number of datagrams sent. Only the sender calls this.
     pub(super) fn set_sent(&self, sent: u64) {
         self.sent.0.store(sent, Ordering::Relaxed);
     }
 
-    /// Called by the receiver only.
+    /// Publishes the receiver's counts. Only the receiver calls this.
     pub(super) fn publish(&self, arrivals: &Datagrams) {
         self.highest.0.store(arrivals.highest, Ordering::Relaxed);
         *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = *arrivals;

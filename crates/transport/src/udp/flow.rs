@@ -22,18 +22,18 @@ use crate::message;
 use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Datagrams, Error, Patience, raw, shared_port};
 
-/// The longest that a call waits without its caller looking whether to stop, and without feedback.
+/// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
 const LOOK: Duration = Duration::from_millis(50);
-/// Feedback that comes so long after the last datagram was sent speaks of all of them: what it does not
-/// name is lost. Longer than the round trips and queues that this program measures.
+/// Feedback that arrives this long after the last datagram was sent covers all of them: what it does not include is
+/// lost. The time exceeds the round trips and queues that this program measures.
 const SETTLED: Duration = Duration::from_millis(400);
-/// Datagrams that one look for feedback takes at most.
+/// The most datagrams that one check for feedback takes.
 const MOST_DRAINED: usize = 256;
-/// Time between two words of an end that has finished, each of which may get lost.
+/// The time between two end messages of an end that has finished, each of which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Datagrams among which some would have been joined if the stack joined any.
+/// The number of datagrams after which some would have been joined if the stack joined any.
 const MANY: u64 = 1000;
-/// How often an end that knows that both have finished says so before it leaves.
+/// How often an end that knows that both have finished reports it before it leaves.
 const FAREWELLS: u32 = 3;
 
 pub(super) struct UdpFlow {
@@ -41,21 +41,21 @@ pub(super) struct UdpFlow {
     pub(super) identity: Identity,
     pub(super) counters: Counters,
     pub(super) ways: Ways,
-    /// Sends that the kernel numbered, because it was lent their memory.
+    /// The number of zero-copy sends: the kernel numbers each one.
     pub(super) numbers: AtomicU32,
     number: u32,
     not_as_asked: Vec<NotAsAsked>,
-    /// Whether its receiver was woken to leave.
+    /// True if the receiver was woken to leave.
     woken: AtomicBool,
-    /// Whether a receiver takes the peer's datagrams; else `progress` does.
+    /// True if a receiver takes the peer's datagrams; otherwise `progress` takes them.
     receiving: AtomicBool,
     reported: AtomicU64,
-    /// Whether its segments went one by one in the end.
+    /// True if the sender has changed from segments (UDP_SEGMENT) to single datagrams.
     parted: AtomicBool,
     heard: Mutex<Heard>,
 }
 
-/// What the peer has said last, and what this end had sent when it was last asked.
+/// The peer's latest feedback, and how much this end had sent at the last call of `progress`.
 #[derive(Debug)]
 struct Heard {
     feedback: Option<Feedback>,
@@ -65,7 +65,7 @@ struct Heard {
 }
 
 impl UdpFlow {
-    /// A flow from its connected socket, whose options are read back against `settings`.
+    /// Creates a flow from its connected socket, whose options are read back against `settings`.
     pub(super) fn new(
         socket: Socket,
         number: u32,
@@ -93,14 +93,14 @@ impl UdpFlow {
         })
     }
 
-    /// Whether datagrams were to be joined, came in numbers, and none was.
+    /// Returns true if UDP_GRO is on and many datagrams arrived, but none were joined.
     fn came_apart(&self) -> bool {
         self.ways.receive == Receive::Gro
             && !self.counters.has_joined()
             && self.counters.datagrams().received >= MANY
     }
 
-    /// Says to the client that it is proven.
+    /// Notifies the client that it is proven.
     pub(super) fn welcome(&self) {
         if let Some(welcome) = self.identity.welcome() {
             self.tell(welcome);
@@ -117,12 +117,12 @@ impl UdpFlow {
         self.tell(self.identity.tell(&Feedback { kind, number, highest, received_bytes }).as_ref());
     }
 
-    /// A word to the peer that may get lost: it is said again when it matters.
+    /// Sends a message to the peer that may get lost. The important ones are repeated.
     fn tell(&self, datagram: &[u8]) {
         let _ = rustix::net::send(&self.socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 
-    /// Takes a datagram that is no data.
+    /// Processes a datagram that carries no data.
     pub(super) fn note(&self, datagram: &[u8]) {
         if let Some(feedback) = self.identity.told(datagram) {
             let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,20 +137,20 @@ impl UdpFlow {
         }
     }
 
-    /// Whether its receiver has to leave.
+    /// Returns true if the receiver has to leave.
     pub(super) fn is_woken(&self) -> bool {
         self.woken.load(Ordering::Acquire)
     }
 
-    /// What found no room in the socket, by SO_MEMINFO (SK_MEMINFO_DROPS, include/uapi/linux/sock_diag.h); nothing where the
-    /// kernel does not tell.
+    /// Returns how often the socket had no room for an arrival, from SO_MEMINFO (SK_MEMINFO_DROPS,
+    /// include/uapi/linux/sock_diag.h); zero if the kernel does not report it.
     fn overflowed(&self) -> u64 {
         const DROPS: usize = 8;
         let told = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
         told.map_or(0, |told| told[DROPS].into())
     }
 
-    /// What the peer said last is of this kind.
+    /// Returns the kind of the peer's latest feedback.
     fn last_heard(&self) -> Option<Kind> {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.feedback.map(|feedback| feedback.kind)
@@ -160,24 +160,24 @@ impl UdpFlow {
         matches!(self.last_heard(), Some(Kind::End | Kind::BothEnd))
     }
 
-    /// Bytes that the peer said it has.
+    /// Returns how many bytes of data the peer has reported as received.
     pub(super) fn arrived(&self) -> u64 {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.feedback.map_or(0, |feedback| feedback.received_bytes)
     }
 
-    /// Its segments do not fit the path any more.
+    /// Notes that segments no longer fit the path.
     pub(super) fn was_parted(&self) {
         self.parted.store(true, Ordering::Relaxed);
     }
 
-    /// There is no receiver any more.
+    /// Notes that the receiver has been dropped.
     pub(super) fn receiver_left(&self) {
         self.receiving.store(false, Ordering::Release);
     }
 
-    /// Takes what the peer has said, without waiting. Errors are left to the next send, which the
-    /// kernel tells them again.
+    /// Takes the peer's messages without waiting. Errors are left to the next send, which gets them from the kernel
+    /// again.
     fn drain(&self) -> io::Result<()> {
         let mut datagram = [0; CONTROL];
         for _ in 0..MOST_DRAINED {
@@ -209,7 +209,7 @@ impl Flow for UdpFlow {
         vec![self.socket.as_fd()]
     }
 
-    /// UDP sets nothing up: all that happens is the proof.
+    /// Returns zero: UDP has no set-up beside the proof.
     fn set_up(&self) -> Nanos {
         Nanos(0)
     }
@@ -274,12 +274,12 @@ impl Flow for UdpFlow {
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
-        // A datagram socket that is shut for reading wakes the thread that waits in it, empty-handed.
+        // Shutting a datagram socket for reading wakes the thread that waits in it; its call returns nothing.
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    /// Says so until the peer has said so too and knows of this end's: any word may get lost. The last words are said some times more, and
-    /// a peer that has left after its own needs none.
+    /// Reports the end repeatedly, because any message may get lost, until the peer has reported its end and knows of
+    /// this one. The last message is repeated a few times; none are needed once the peer has left after its own end.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let refused = |why| Error::refused("finish", self.name(), io::Error::other(why));
         if self.is_woken() {

@@ -1,29 +1,29 @@
-//! What makes a flow's datagrams known to both ends.
+//! The tags and keys by which both ends recognise a flow's datagrams.
 
 use super::wire::{Feedback, Pass};
 use crate::Key;
 use crate::proof::Proof;
 
-/// Tags and key of one end of a flow; they follow from its proof.
+/// The tags and the feedback key of one end of a flow, derived from the flow's proof.
 #[derive(Debug)]
 pub(super) struct Identity {
-    /// Tag of what this end sends.
+    /// The tag of datagrams that this end sends.
     pub(super) own_tag: u32,
-    /// Tag of what the peer sends: another one, so that what is sent back as it came is dropped.
+    /// The tag of the peer's datagrams. It differs from `own_tag`, so that reflected datagrams are dropped.
     pub(super) peer_tag: u32,
     feedback: Key,
-    /// The server's: the client's confirm, and what to say to it when it comes again.
+    /// At the server: the client's confirm, and the welcome that answers it whenever it arrives again.
     confirm: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Identity {
-    /// The client's.
+    /// Returns the client's identity.
     pub(super) fn client(proof: &Proof, key: &Key) -> Self {
         let [own_tag, peer_tag] = tags(proof, key);
         Identity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm: None }
     }
 
-    /// The server's.
+    /// Returns the server's identity.
     pub(super) fn server(proof: &Proof, key: &Key) -> Self {
         let [peer_tag, own_tag] = tags(proof, key);
         let confirm = Pass::Confirm(*proof, proof.confirm(key)).bytes();
@@ -32,12 +32,12 @@ impl Identity {
         Identity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm }
     }
 
-    /// The datagram that tells the peer `feedback`.
+    /// Returns the datagram that carries `feedback` to the peer.
     pub(super) fn tell(&self, feedback: &Feedback) -> impl AsRef<[u8]> {
         feedback.bytes(self.own_tag, &self.feedback)
     }
 
-    /// The peer's feedback, if the datagram is one.
+    /// Parses the peer's feedback; `None` if the datagram is something else.
     pub(super) fn told(&self, datagram: &[u8]) -> Option<Feedback> {
         Feedback::parse(datagram, self.peer_tag, &self.feedback)
     }
@@ -46,13 +46,13 @@ impl Identity {
         self.confirm.as_ref().map(|(_, welcome)| welcome.as_slice())
     }
 
-    /// Whether the datagram is this flow's confirm, once more: its welcome was lost.
+    /// Returns true if the datagram is this flow's confirm once more, because the welcome was lost.
     pub(super) fn is_confirm(&self, datagram: &[u8]) -> bool {
         self.confirm.as_ref().is_some_and(|(confirm, _)| confirm == datagram)
     }
 }
 
-/// Tags to the server and to the client.
+/// Derives the tags of the datagrams to the server and to the client.
 fn tags(proof: &Proof, key: &Key) -> [u32; 2] {
     ["to server", "to client"].map(|way| {
         let [a, b, c, d, ..] = proof.derive(key, way);

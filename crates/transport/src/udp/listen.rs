@@ -1,8 +1,8 @@
 //! Accepting flows and dropping strangers' datagrams.
 //!
-//! The server keeps nothing of a client before its confirm: the challenge of its answer is a cookie, made
-//! from a secret of its own and the client's address (RFC 9147 section 5.1 does likewise). The confirm
-//! brings it back, which shows that the client hears what is sent to that address.
+//! The server keeps no state of a client before its confirm. The challenge of the server's answer is a cookie,
+//! computed from the server's secret and the client's address (as in RFC 9147 section 5.1). The confirm returns the
+//! cookie, which shows that the client receives what is sent to that address.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -23,7 +23,7 @@ use crate::shared_port::{Arrivals, another, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
-/// What a pass may have, plus one byte.
+/// The bytes of the longest pass, plus one, so that longer datagrams are recognised.
 const ROOM: usize = CONTROL + 1;
 
 pub(super) struct UdpListener {
@@ -32,7 +32,7 @@ pub(super) struct UdpListener {
     settings: Settings,
     key: Key,
     secret: Key,
-    /// Clients that have a flow. Their sockets take what they send from then on.
+    /// Clients that have a flow. From then on the flows' sockets receive what they send.
     accepted: HashSet<SocketAddr>,
     proven: VecDeque<UdpFlow>,
     strangers: u64,
@@ -54,7 +54,7 @@ impl UdpListener {
         })
     }
 
-    /// Waits until something comes, at most `slice`.
+    /// Waits until a datagram arrives, at most `slice`.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
         socket::wait(&mut ready, slice).map_err(|source| Error::refused("wait on", self.at, source))?;
@@ -70,7 +70,8 @@ impl UdpListener {
         Ok(())
     }
 
-    /// Answers one datagram, or drops it. What a new flow's socket got that was not for it goes to `arrivals`.
+    /// Answers one datagram, or drops it. Datagrams of other clients that reached a new flow's socket are put into
+    /// `arrivals`.
     fn examine(
         &mut self,
         (from, datagram): (SocketAddr, &[u8]),
@@ -90,11 +91,11 @@ impl UdpListener {
         Ok(())
     }
 
-    /// Answers a hello that knows the key.
+    /// Answers a hello that proves the key.
     fn greet(&mut self, from: SocketAddr, hello: &[u8; proof::HELLO]) {
         let greeted = Proof::greeted(&self.key, hello, [0; CHALLENGE]).map(|p| self.with_cookie(from, &p));
         match greeted {
-            // An answer that gets lost is asked for again.
+            // If the answer gets lost, the client asks again.
             Some(proof) => drop(self.socket.send_to(&Pass::Answer(proof.answer(&self.key)).bytes(), from)),
             None => self.strangers += 1,
         }
@@ -118,9 +119,9 @@ impl UdpListener {
         proof.confirmed(&self.key, mac).is_some() && *proof == self.with_cookie(from, proof)
     }
 
-    /// Makes the flow's socket, which from then on gets all that its client sends.
+    /// Opens the flow's socket, which from then on gets everything that its client sends.
     fn admit(&mut self, (from, proof): (SocketAddr, Proof), arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
-        // A confirm that was sent twice before the first was read.
+        // A duplicate of a confirm, sent before the first was processed.
         if self.accepted.contains(&from) {
             return Ok(());
         }

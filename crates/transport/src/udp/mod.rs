@@ -1,8 +1,8 @@
 //! UDP through the sockets API: one datagram a call, many a call, or many as one.
 //!
-//! A flow is a connected socket at each end, so that the kernel drops what is of no flow. It is proven
-//! over its own four-tuple before either end sends data (`wire.rs`, `listen.rs`), every datagram of it
-//! carries its tag and number, and its receiver sends feedback, without which the sender holds back.
+//! A flow is a connected socket at each end, so that the kernel drops datagrams of other peers. It is proven over its
+//! own four-tuple before either end sends data (`wire.rs`, `listen.rs`). Every datagram of a flow carries its tag and
+//! number. The receiver sends feedback, without which the sender holds back.
 
 mod connect;
 mod counters;

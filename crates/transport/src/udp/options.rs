@@ -1,4 +1,4 @@
-//! What a UDP flow can be set to.
+//! The settings of a UDP flow.
 
 use std::io;
 
@@ -48,15 +48,15 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The most that each flow sends, kept by the sender's own clock.
+/// The highest rate of each flow, kept by the sender's own clock.
 pub(super) static PACE: Factor = Factor {
     persist: &[Persist::Application("send no more than this in a second, by the program's own clock")],
-    // What a path carries is searched for, not guessed from the speed of a link: the workload capacity.
+    // The workload capacity searches for the rate of a path; the speed of a link would be a guess.
     propose: landspeed_factor::nothing,
     ..PACING_RATE
 };
 
-/// Rank of what hands many datagrams over as one; of what only saves calls.
+/// The ranks of proposals that hand over many datagrams as one, and of those that only save calls.
 const AS_ONE: u32 = 26;
 const BATCHED: u32 = 60;
 
@@ -67,7 +67,7 @@ fn sends(view: &View) -> Vec<Proposal> {
         !view.datagram_fits(),
         "datagrams of this size are cut into fragments, and UDP_SEGMENT cuts none",
     );
-    // A device that sums nothing cuts nothing either: the kernel cuts before it, or (before 6.11) refuses to.
+    // A device without checksum offload cannot cut either: the kernel cuts before it, or refuses to (before 6.11).
     let needs = ["tx-checksum", "tx-udp-segmentation"].into_iter().filter(|knob| view.stands(knob, "off"));
     let gso = needs.fold(gso, |gso, knob| gso.with(knob, "on"));
     let [batch, ring] = [("batch", BATCHED), ("uring", BATCHED + 2)].map(|(way, rank)| {
@@ -86,11 +86,11 @@ fn receives(view: &View) -> Vec<Proposal> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {
     pub(super) send: Send,
-    /// Whether the kernel is lent the memory of what is sent.
+    /// True if datagrams are sent with MSG_ZEROCOPY.
     pub(super) lend: bool,
     pub(super) receive: Receive,
     pub(super) size: Bytes,
-    /// The most that the sender sends.
+    /// The highest rate of the sender.
     pub(super) pace: Option<BitRate>,
 }
 
@@ -133,7 +133,8 @@ impl Ways {
 
 static ROWS: &[SocketOption] = &[NO_CHECKSUM, DONT_FRAGMENT];
 
-/// What DONT_FRAGMENT takes, and what the kernel calls it (include/uapi/linux/in.h). Those of IPv6 have the same numbers.
+/// The values of `dont-fragment` that set an option, with the kernel's constants (include/uapi/linux/in.h). IPv6's
+/// have the same numbers.
 const DISCOVERIES: [(&str, i32); 2] = [("off", libc::IP_PMTUDISC_DONT), ("on", libc::IP_PMTUDISC_PROBE)];
 
 const DONT_FRAGMENT: SocketOption = SocketOption {
@@ -198,8 +199,8 @@ const NO_CHECKSUM: SocketOption = SocketOption {
     },
 };
 
-/// The option that switches the checksum off, and in IPv6 the one that lets a datagram without in:
-/// RFC 6935 forbids both unless the program asks.
+/// Returns the level, the option that switches the checksum off, and for IPv6 the option that accepts datagrams
+/// without one: RFC 6935 forbids both unless the program requests it.
 fn checksum_option(socket: &Socket) -> io::Result<(i32, i32, Option<i32>)> {
     Ok(if socket.domain()? == socket2::Domain::IPV6 {
         (libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, Some(libc::UDP_NO_CHECK6_RX))

@@ -9,26 +9,27 @@ use super::wire::{HEADER, Header, Kind};
 use crate::message::{self, SEGMENTS};
 use crate::zerocopy;
 
-/// Pieces of lent memory that one packet has room for: MAX_SKB_FRAGS of kernels that were not told otherwise. A page is a piece,
-/// and so is a header.
+/// The fragments of user memory that one packet has room for in a zero-copy send: MAX_SKB_FRAGS of kernels with the
+/// default configuration. Each page takes one, and each header.
 const PIECES: usize = 17;
-/// The smallest page that there is: larger ones are fewer pieces.
+/// The smallest page size, in bytes. With larger pages there are fewer fragments.
 const PAGE: usize = 4096;
-/// Datagrams that one packet of lent memory has room for at most: each has a header, and a page of payload.
+/// The most datagrams that one packet of a zero-copy send has room for: each has a header, and a page of payload.
 pub(super) const TOGETHER: usize = PIECES / 2;
 
-/// A header, which lies in one page.
+/// A header. Its alignment keeps it within one page.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Place([u8; HEADER]);
 
-/// Where headers are, and how they get out. Each datagram is the message with a header over its first bytes. The header is gathered,
-/// not copied, so that all come from one buffer, as ttcp's do.
+/// The headers of datagrams, and how they are handed to the kernel. Each datagram is the message with a header in
+/// place of its first bytes. The header is gathered, not copied, so that all datagrams come from one buffer, as
+/// ttcp's do.
 pub(super) struct Outgoing<'a> {
     pub(super) flow: &'a UdpFlow,
-    /// Those of one call; where memory is lent, those of each slot.
+    /// The headers of one call, or with MSG_ZEROCOPY those of each slot.
     pub(super) headers: Headers,
-    /// Segments do not fit the path any more.
+    /// True if segments no longer fit the path.
     parted: bool,
 }
 
@@ -41,12 +42,12 @@ impl<'a> Outgoing<'a> {
         Outgoing { flow, headers: Headers(vec![Place([0; HEADER]); places]), parted: false }
     }
 
-    /// How they go: as the settings have it, but for segments that do not fit.
+    /// Returns how datagrams are sent: as the settings require, except for segments that do not fit.
     pub(super) fn way(&self) -> Send {
         if self.parted { Send::Batch } else { self.flow.ways.send }
     }
 
-    /// Segments go one by one from now on.
+    /// Sends datagrams one by one from now on, instead of as segments.
     pub(super) fn part(&mut self) {
         if self.flow.ways.send == Send::Gso && !self.parted {
             self.parted = true;
@@ -54,7 +55,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Hands over `count` datagrams, the header of each where `place` says; how many were taken.
+    /// Hands over `count` datagrams, with the header of datagram i at index `place(i)`. Returns how many were taken.
     pub(super) fn hand_over(
         &mut self,
         message: &[u8],
@@ -72,7 +73,8 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// A header and the payload for each of `count` datagrams, [`SEGMENTS`] at most; what comes after them is empty.
+    /// Returns a header and the payload for each of `count` datagrams, at most [`SEGMENTS`]. The remaining entries
+    /// are empty.
     pub(super) fn gathered<'p>(
         &'p mut self,
         message: &'p [u8],
@@ -98,10 +100,10 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// How many datagrams of this payload one packet can have without a copy.
+/// Returns how many datagrams of this payload one packet can carry without a copy.
 ///
 /// # Errors
-/// Where it has no room for one, the kernel would say EMSGSIZE, and again.
+/// Returns an error if a packet has no room for one, where the kernel would return EMSGSIZE every time.
 pub(super) fn lendable(message: &[u8]) -> io::Result<usize> {
     let payload = &message[HEADER..];
     let pages = (payload.as_ptr() as usize % PAGE + payload.len()).div_ceil(PAGE).max(1);

@@ -1,17 +1,17 @@
-//! A sender's own clock, for where the qdisc does not pace (SO_MAX_PACING_RATE needs fq).
+//! A sender's own clock, for paths where the qdisc does not pace (SO_MAX_PACING_RATE needs fq).
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use landspeed_units::BitRate;
 
-/// The longest that a wait goes without its caller looking whether to stop.
+/// The longest that a wait lasts before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// What goes out in one call takes at most so long at the rate, and after a stall a sender catches up for so long at most: a
-/// burst that made up for more would overrun queues that the rate itself does not.
+/// The time that the bytes of one call take at the rate, and the most that a sender catches up after a stall: larger
+/// bursts would overrun queues that the rate itself does not.
 const BURST: Duration = Duration::from_millis(1);
 
-/// Keeps the mean of what is sent at a rate.
+/// A pacer that keeps the mean rate of what is sent.
 #[derive(Debug)]
 pub(super) struct Pacer {
     bytes_per_s: f64,
@@ -23,7 +23,7 @@ impl Pacer {
         Pacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
     }
 
-    /// How many datagrams of `size` one call may send: one at least.
+    /// Returns how many datagrams of `size` bytes one call may send: at least one.
     pub(super) fn burst(&self, size: usize) -> u64 {
         ((self.bytes_per_s * BURST.as_secs_f64() / size as f64) as u64).max(1)
     }
@@ -31,8 +31,8 @@ impl Pacer {
     /// Waits until the next call is due.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] when it is not due yet after 50 ms, so that the caller can look
-    /// whether to stop.
+    /// Returns [`io::ErrorKind::TimedOut`] if the call is not due after 50 ms, so that the caller can check whether
+    /// to stop.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         let now = Instant::now();
         self.due = self.due.max(now - BURST);
@@ -42,7 +42,7 @@ impl Pacer {
     }
 
     pub(super) fn spent(&mut self, bytes: usize) {
-        // A rate that no flow lives to see the next datagram of: an hour is as good as never.
+        // At very low rates an hour is as good as never: no flow lasts until its next datagram.
         let takes = (bytes as f64 / self.bytes_per_s).clamp(0.0, 3600.0);
         self.due += Duration::from_secs_f64(takes);
     }

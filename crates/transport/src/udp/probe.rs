@@ -1,4 +1,4 @@
-//! What this host and these settings allow.
+//! Checks that this host can run UDP with the given settings.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use super::wire::{HEADER, LARGEST};
 use crate::settings::READ_SIZE;
 use crate::{raw, shared_port};
 
-/// What UDP_GRO hands over at most.
+/// The most bytes that UDP_GRO joins.
 const JOINED: u64 = 65_535;
 
-/// Whether UDP can run here with `settings`; otherwise why not, and what would help.
+/// Checks that UDP can run here with `settings`. The error says why not, and what would help.
 pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
     let ways = Ways::of(settings);
     sizes(&ways, READ_SIZE.bytes(settings))?;
@@ -37,7 +37,7 @@ fn sizes(ways: &Ways, read: Bytes) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks the kernel, on a socket that is thrown away.
+/// Tests the kernel's features on a temporary socket.
 fn kernel(ways: &Ways) -> Result<(), String> {
     let socket = shared_port::probe()?;
     if ways.lend {
@@ -59,8 +59,8 @@ fn kernel(ways: &Ways) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether datagrams of `size` can be segments on this connected socket's path: the kernel refuses to
-/// cut into pieces that would have to be cut again (udp_send_skb, net/ipv4/udp.c).
+/// Checks that datagrams of `size` can be segments on this connected socket's path: the kernel refuses to cut a send
+/// into segments that would have to be fragmented (udp_send_skb, net/ipv4/udp.c).
 pub(super) fn segments_fit(socket: &Socket, size: Bytes) -> io::Result<()> {
     let most = shared_port::largest(socket)?;
     if size.0 <= most.into() {

@@ -1,4 +1,4 @@
-//! Receiving: one by one, many in a call, many joined to one.
+//! Receiving: one datagram a call, many a call, or many joined into one.
 
 use std::array::from_fn;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -15,33 +15,32 @@ use crate::message::{self, BATCH};
 use crate::transport::Receiver;
 use crate::{Datagrams, raw};
 
-/// Time between two feedbacks: often enough that a few may be lost within the second after which a
-/// sender without feedback holds back.
+/// The time between two feedback datagrams: short enough that a few may be lost before a sender without feedback
+/// holds back (`restraint.rs`).
 const REPORT: Duration = Duration::from_millis(100);
-/// While nothing comes each takes twice as long as the one before, so often: a path may be slow enough for feedback alone
-/// to fill it.
+/// How often that time doubles while no data arrives: on a very slow path, feedback alone could fill the link.
 const SLOWER: u32 = 5;
-/// Where the batch's places in memory begin: not all on one line of the cache.
+/// The bytes of a cache line. The batch's buffers must not all begin at the same offset of the cache.
 const LINE: usize = 64;
 
-/// Receives datagrams and sorts them: data is counted by its number, the rest is the flow's own business.
+/// A receiver that counts data by its number, and passes other datagrams to the flow.
 pub(super) struct UdpReceiver<'a> {
     flow: &'a UdpFlow,
-    /// Room for each datagram of a batch.
+    /// The bytes of room for each datagram of a batch.
     room: usize,
     arrivals: Datagrams,
     sequence: Sequence,
     reported: Option<Instant>,
-    /// How often it has reported since data came.
+    /// How often feedback was sent since data last arrived.
     silent: u32,
-    /// Echo of the datagram that came last.
+    /// The echo of the latest datagram.
     echo: u32,
-    /// Whether the stack has joined any datagrams.
+    /// True if the stack has joined any datagrams.
     joined: bool,
 }
 
 impl<'a> UdpReceiver<'a> {
-    /// For a flow, whose settings say how.
+    /// Creates the receiver that the flow's settings require.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
         if flow.ways.receive == Receive::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
@@ -61,10 +60,10 @@ impl<'a> UdpReceiver<'a> {
         })
     }
 
-    /// One call; the bytes of the data that it brought, which may be none.
+    /// Makes one receive call, and returns how many bytes of data it brought; possibly none.
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         if into.len() < CONTROL {
-            // What the flow itself is told must fit too.
+            // Datagrams for the flow itself must fit too.
             let mut whole = [0; CONTROL];
             let taken = self.take(&mut whole, flags)?;
             let kept = into.len().min(CONTROL);
@@ -117,12 +116,12 @@ impl<'a> UdpReceiver<'a> {
         Ok(())
     }
 
-    /// Counts one datagram; one that was cut comes here as empty.
+    /// Counts one datagram. A truncated datagram is passed as an empty one.
     fn sort(&mut self, datagram: &[u8]) {
         let header = Header::parse(datagram);
         let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == Kind::Data);
         let Some(header) = data else {
-            // Whoever is woken to leave finds nothing, which is no datagram.
+            // A receiver that was woken to leave gets an empty result, which is no datagram.
             if !(datagram.is_empty() && self.flow.is_woken()) {
                 self.flow.note(datagram);
             }
@@ -142,7 +141,7 @@ impl<'a> UdpReceiver<'a> {
         self.arrivals.received_bytes += Bytes(datagram.len() as u64);
     }
 
-    /// Data came: notes when, and tells the peer now and then.
+    /// Notes when data arrived, and sends feedback if it is due.
     fn came(&mut self) {
         let now = Instant::now();
         self.silent = 0;
@@ -162,13 +161,13 @@ impl<'a> UdpReceiver<'a> {
         }
     }
 
-    /// Takes until data came or the flow has ended.
+    /// Receives until data arrives or the flow has ended.
     fn next(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         loop {
             match self.take(into, flags) {
                 Ok(0) if self.flow.is_woken() || self.flow.peer_has_ended() => return Ok(0),
                 Ok(0) => {}
-                // The news of a smaller path MTU, about feedback: it is cut from now on.
+                // The path's MTU has become smaller than a feedback datagram, which the kernel fragments from now on.
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {}
                 other => return other,
             }
@@ -180,7 +179,7 @@ impl Receiver for UdpReceiver<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let came = self.next(into, 0);
         if came.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
-            // Silence is worth telling too: it lets a sender know that this end is still there.
+            // Feedback without new data shows the sender that this end is still there.
             self.report_if_due(Instant::now());
         }
         came
@@ -196,7 +195,7 @@ impl Receiver for UdpReceiver<'_> {
 }
 
 impl Drop for UdpReceiver<'_> {
-    /// The peer hears once more what came: nothing will be told after.
+    /// Sends feedback one last time, because no later call would.
     fn drop(&mut self) {
         self.flow.report(&self.arrivals);
         self.flow.receiver_left();

@@ -1,19 +1,19 @@
-//! A sender of datagrams whose peer says nothing new holds back.
+//! Restraint: a sender of datagrams holds back while its peer reports nothing new.
 
 use std::time::{Duration, Instant};
 
-/// The peer may say nothing new for so long.
+/// How long the peer may report nothing new before the sender holds back.
 const UNHEARD: Duration = Duration::from_millis(800);
-/// So many datagrams may go out meanwhile, and lie between two looks.
+/// The datagrams that may be sent in that time even so, and the number of datagrams between two checks.
 const UNANSWERED: u64 = 64;
 
-/// Whether datagrams still arrive, as the peer tells it. A path that carries nothing, or a peer that does not answer,
-/// gets one now and then, which shows when it is there again.
+/// Decides from the peer's feedback whether datagrams still arrive. On a path that carries nothing, or to a peer that
+/// does not answer, one datagram is sent from time to time, to detect when the path works again.
 #[derive(Debug, Default)]
 pub(super) struct Restraint {
     arrived: u64,
     since: Option<Instant>,
-    /// What had been sent then, and at the last look.
+    /// The datagrams sent at `since`, and at the last check.
     sent: u64,
     looked: u64,
     holds: bool,
@@ -23,7 +23,8 @@ impl Restraint {
     /// The pause before each datagram of a sender that holds back.
     pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-    /// Whether the sender of `sent` datagrams is to hold back; `arrived` tells what the peer said last.
+    /// Returns true if the sender of `sent` datagrams must hold back. `arrived` returns the bytes that the peer last
+    /// reported.
     pub(super) fn holds(&mut self, sent: u64, arrived: impl FnOnce() -> u64) -> bool {
         if self.holds || self.since.is_none() || sent >= self.looked + UNANSWERED {
             self.look(sent, arrived(), Instant::now());

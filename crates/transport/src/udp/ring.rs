@@ -1,6 +1,6 @@
-//! Sending by an io_uring (io_uring_enter(2)): many datagrams in one call, each a send of its own, and from the program's own
-//! memory where the kernel is lent it. Its word that it is done with memory comes by the ring as well: there is no error queue to
-//! read.
+//! Sending by an io_uring (io_uring_enter(2)): many datagrams in one call, each a send of its own, with or without
+//! MSG_ZEROCOPY. The notifications that the kernel has released memory arrive by the ring as well, so that there is
+//! no error queue to read.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
@@ -18,9 +18,9 @@ use crate::socket;
 use crate::transport::Completions;
 use crate::zerocopy::{self, SLOTS, Slots};
 
-/// The longest that a send waits without its caller looking whether to stop.
+/// The longest that a send waits before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// What completes between two looks at most: a word for each send of a batch, and one for each slot.
+/// The most completions between two checks: one for each send of a batch, and one for each slot.
 const WORDS: u32 = BATCH as u32 + SLOTS;
 /// IORING_SEND_ZC_REPORT_USAGE and IORING_NOTIF_USAGE_ZC_COPIED, include/uapi/linux/io_uring.h: Linux 6.2.
 const REPORT_USAGE: u16 = 1 << 3;
@@ -28,19 +28,21 @@ const COPIED: u32 = 1 << 31;
 
 pub(super) struct Ring {
     ring: IoUring,
-    /// The sends whose memory the kernel may read, where it is lent any.
+    /// The sends whose memory the kernel may still read; empty unless `lend`.
     slots: Slots,
-    /// A bit for each slot whose send failed: the kernel gives back what it had lent for it, and nothing was sent.
+    /// A bit for each slot whose send failed: the kernel releases its memory, but nothing was sent.
     failed: u64,
     lend: bool,
 }
 
-/// What one send came to.
+/// The result of one send; the error is an errno.
 type Answer = Result<(), i32>;
 
 impl Ring {
+    /// Opens a ring. With `lend`, its sends are zero-copy.
+    ///
     /// # Errors
-    /// Where this host has no ring, or none that lends memory, and why.
+    /// Returns an error that names the reason if this host has no io_uring, or none with zero-copy sends.
     pub(super) fn new(lend: bool) -> io::Result<Self> {
         let ring = opened().map_err(|error| no_ring(&error))?;
         if lend {
@@ -55,11 +57,12 @@ impl Ring {
         Ok(Ring { ring, slots: Slots::default(), failed: 0, lend })
     }
 
-    /// Sends up to `count` datagrams in their order, as many as have a slot; how many were taken. The first that fails ends it.
+    /// Sends up to `count` datagrams in order, as many as have a slot, and returns how many were taken. The first
+    /// failure ends the call.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`] and [`ErrorKind::WouldBlock`] where there is no room within 50 ms, [`ErrorKind::Interrupted`] where
-    /// there is now.
+    /// Returns [`ErrorKind::TimedOut`] or [`ErrorKind::WouldBlock`] if there is no room within 50 ms, and
+    /// [`ErrorKind::Interrupted`] if there was none but is now.
     pub(super) fn send(
         &mut self,
         outgoing: &mut Outgoing<'_>,
@@ -71,7 +74,7 @@ impl Ring {
         let flow = outgoing.flow;
         let parts = outgoing.gathered(message, count, |at| slots[at]);
         let answers = self.handed_over(&flow.socket, &parts, slots)?;
-        // Each goes after the one before it: what follows an error is not sent.
+        // The sends are linked: after an error, the rest are not sent.
         let taken = answers[..count].iter().take_while(|answer| answer.is_ok()).count();
         match answers[..count].get(taken) {
             Some(Err(error)) if taken == 0 => {
@@ -81,13 +84,13 @@ impl Ring {
         }
     }
 
-    /// What became of them; takes what is there, without waiting.
+    /// Returns the counts of zero-copy sends, after taking the completions that are ready, without waiting.
     pub(super) fn completions(&mut self) -> Completions {
         self.look();
         self.slots.completions()
     }
 
-    /// Waits until the kernel is done with all memory, at most so long; whether it is.
+    /// Waits at most `within` until the kernel has released all memory. Returns true if it has.
     pub(super) fn all_returned(&mut self, within: Duration) -> bool {
         zerocopy::all_returned(within, || {
             self.look();
@@ -95,7 +98,7 @@ impl Ring {
         })
     }
 
-    /// Slots for up to `count` sends, and for how many: one at least.
+    /// Returns slots for up to `count` sends, and how many there are: at least one.
     fn room(&mut self, count: usize) -> io::Result<([usize; SLOTS as usize], usize)> {
         if self.slots.pending() >= SLOTS {
             self.look();
@@ -108,7 +111,7 @@ impl Ring {
         if count == 0 { Err(ErrorKind::TimedOut.into()) } else { Ok((self.slots.free(count as u32), count)) }
     }
 
-    /// Sends every two of `parts` as a datagram, one in each slot, and waits for what each came to.
+    /// Sends every two of `parts` as a datagram, one in each slot, and waits for the result of each.
     fn handed_over(
         &mut self,
         socket: &Socket,
@@ -124,14 +127,15 @@ impl Ring {
             let is_last = at + 1 == slots.len();
             let order = if is_last { squeue::Flags::empty() } else { squeue::Flags::IO_LINK };
             let entry = self.entry(socket, message).flags(order).user_data(*slot as u64);
-            // SAFETY: the socket, `messages` and `parts` outlive the send, whose word is waited for below. What `parts` point at is
-            // read until then, or where it is lent until its slot is free: it has been promised for so long.
+            // SAFETY: the socket, `messages` and `parts` outlive the send, because its completion is awaited below.
+            // The memory that `parts` point at is read until then, or for a zero-copy send until its slot is free;
+            // the caller keeps it unchanged for that long.
             unsafe { self.ring.submission().push(&entry) }.expect("the ring has room for a batch");
         }
         self.answers(slots)
     }
 
-    /// One send, which does not wait for room: waiting, it could be overtaken.
+    /// Returns the entry for one send. It does not wait for room, because later sends could overtake a waiting one.
     fn entry(&self, socket: &Socket, message: &libc::msghdr) -> squeue::Entry {
         let (fd, flags) = (Fd(socket.as_raw_fd()), (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as u32);
         if self.lend {
@@ -140,14 +144,16 @@ impl Ring {
         opcode::SendMsg::new(fd, message).flags(flags).build()
     }
 
-    /// Waits for the words of all sends of a call: none waits, so that neither does this. In the order of `slots`.
+    /// Waits for the results of all sends of a call, in the order of `slots`. It is short, because no send waits for
+    /// room.
     fn answers(&mut self, slots: &[usize]) -> io::Result<[Answer; SLOTS as usize]> {
         let mut by_slot: [Option<Answer>; SLOTS as usize] = [None; SLOTS as usize];
         let mut left = slots.len();
         while left > 0 {
             match self.ring.submit_and_wait(left) {
                 Err(error) if !is_passing(&error) => {
-                    // What the kernel has not taken in must not be found by the next call.
+                    // A new ring drops the entries that the kernel has not taken, which the next call would otherwise
+                    // submit.
                     self.ring = opened()?;
                     return Err(error);
                 }
@@ -165,7 +171,7 @@ impl Ring {
         Ok(answers)
     }
 
-    /// Takes all words that there are, and tells what sends came to.
+    /// Takes all completions that are ready, and passes the result of each send to `tell`.
     fn take(&mut self, mut tell: impl FnMut(usize, Answer)) {
         for word in self.ring.completion() {
             let slot = word.user_data() as usize;
@@ -175,7 +181,8 @@ impl Ring {
                 continue;
             }
             let answer = if word.result() < 0 { Err(-word.result()) } else { Ok(()) };
-            // A second word comes, for what failed too, unless it failed before it had lent anything.
+            // A notification follows, even for a failed send, unless it failed before the kernel had any of the
+            // memory.
             if cqueue::more(word.flags()) {
                 self.slots.keep(slot);
                 self.failed = self.failed & !(1 << slot) | u64::from(answer.is_err()) << slot;
@@ -185,7 +192,7 @@ impl Ring {
     }
 
     fn look(&mut self) {
-        // A call lets the kernel say what it has to say; where it cannot, there is nothing to take.
+        // The call lets the kernel post completions; if it fails, there is nothing to take.
         let _ = self.ring.submit();
         self.take(|_, _| ());
     }
@@ -198,7 +205,8 @@ impl Ring {
         }
     }
 
-    /// What is told in place of an error: room that was waited for, or that there is none at all.
+    /// Translates the error of a send: waits for room if the socket is full, and names the limit if no memory can be
+    /// lent at all.
     fn why(&self, socket: &Socket, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::EAGAIN) => {
@@ -218,7 +226,7 @@ impl Ring {
 }
 
 fn opened() -> io::Result<IoUring> {
-    // Words wait for the next call in place of interrupting the sender.
+    // Completions wait for the next call rather than interrupt the sender.
     IoUring::builder().setup_coop_taskrun().setup_cqsize(WORDS).build(BATCH as u32)
 }
 

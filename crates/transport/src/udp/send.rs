@@ -1,4 +1,4 @@
-//! Sending: one by one, many in a call, many by a ring, many as one.
+//! Sending: one datagram a call, many a call, many by an io_uring, or many as one.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::message::{BATCH, SEGMENTS};
 use crate::transport::{Completions, Sender};
 use crate::zerocopy::{self, Lent};
 
-/// How long a sender that leaves waits for what the kernel was lent: longer than devices and queues keep datagrams, other than
-/// those for a neighbour that does not answer.
+/// How long a sender that is dropped waits for the kernel to release memory: longer than devices and queues keep
+/// datagrams, except those for a neighbour that does not answer.
 const LEAVING: Duration = Duration::from_secs(1);
 
-/// Sends datagrams, and paces them.
+/// A sender of datagrams, with pacing.
 pub(super) struct UdpSender<'a> {
     outgoing: Outgoing<'a>,
-    /// The sends whose memory the kernel was lent, where it is.
+    /// The zero-copy sends of the socket, unless they go through the ring or are off.
     lent: Option<Lent<'a>>,
     ring: Option<Ring>,
     pacer: Option<Pacer>,
@@ -32,7 +32,7 @@ pub(super) struct UdpSender<'a> {
 }
 
 impl<'a> UdpSender<'a> {
-    /// For a flow, whose settings say how.
+    /// Creates the sender that the flow's settings require.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
         if flow.ways.send == Send::Gso {
             probe::segments_fit(&flow.socket, flow.ways.size)?;
@@ -45,7 +45,7 @@ impl<'a> UdpSender<'a> {
         Ok(UdpSender { outgoing: Outgoing::new(flow), lent, ring, pacer, restraint: Restraint::default() })
     }
 
-    /// How many datagrams the next call hands over.
+    /// Returns how many datagrams the next call hands over.
     fn count(&self, message: &[u8], times: u64) -> io::Result<usize> {
         let size = message.len();
         let ways = &self.outgoing.flow.ways;
@@ -62,14 +62,14 @@ impl<'a> UdpSender<'a> {
         Ok((most as u64).min(times).min(paced).max(1) as usize)
     }
 
-    /// Hands over `count` datagrams; how many were taken.
+    /// Hands over `count` datagrams. Returns how many were taken.
     fn hand_over(&mut self, message: &[u8], count: usize) -> io::Result<usize> {
         let UdpSender { outgoing, lent, ring, .. } = self;
         if let Some(ring) = ring {
             return ring.send(outgoing, message, count);
         }
         let Some(lent) = lent else { return outgoing.hand_over(message, count, |at| at, 0) };
-        // What goes as one packet comes back as one.
+        // Datagrams that are sent as one packet have one notification, and so one slot.
         if outgoing.way() == Send::Gso {
             return lent.send(1, |slots| {
                 let first = slots[0] * TOGETHER;
@@ -83,8 +83,9 @@ impl<'a> UdpSender<'a> {
         })
     }
 
-    /// An error, or [`ErrorKind::Interrupted`] for what passes: a full device queue, a link that is down, and the news of a
-    /// smaller path MTU, which the next datagram is cut for. Segments must fit: they go one by one from now on.
+    /// Maps temporary errors to [`ErrorKind::Interrupted`]: a full device queue, a link that is down, and a smaller
+    /// path MTU, to which the kernel fits the next datagram. If segments no longer fit, datagrams are sent one by one
+    /// from now on.
     fn told(&mut self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
@@ -100,7 +101,7 @@ impl<'a> UdpSender<'a> {
         }
     }
 
-    /// Whether the peer says nothing new; waits before the datagram that may go out all the same.
+    /// Returns true if the sender must hold back. In that case it first pauses, and then one datagram may be sent.
     fn holds_back(&mut self) -> bool {
         let flow = self.outgoing.flow;
         let holds = self.restraint.holds(flow.counters.sent(), || flow.arrived());
@@ -148,7 +149,8 @@ impl Sender for UdpSender<'_> {
 }
 
 impl Drop for UdpSender<'_> {
-    /// Other headers must not come to lie where the kernel still reads those of datagrams that wait.
+    /// Leaks the headers if the kernel may still read them: other data must not replace the headers of waiting
+    /// datagrams.
     fn drop(&mut self) {
         let stays = self.lent.as_mut().is_some_and(|lent| !lent.all_returned(LEAVING))
             || self.ring.as_mut().is_some_and(|ring| !ring.all_returned(LEAVING));

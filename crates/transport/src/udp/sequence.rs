@@ -1,24 +1,24 @@
-//! Which datagrams came, told by their numbers.
+//! Which datagrams have arrived, by their numbers.
 
-/// How many numbers below the highest are remembered one by one.
+/// How many numbers below the highest are remembered individually.
 const MEMORY: u64 = 1024;
-/// A number so far beyond the highest is no number of the flow.
+/// A number this far beyond the highest cannot belong to the flow.
 const LEAP: u64 = 1 << 32;
 
-/// Where a datagram's number stands among those that came.
+/// The place of a datagram's number among those that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Beyond all that came: in order.
+    /// Above all others: in order.
     Ahead,
-    /// Not seen, but a later one was: reordered (RFC 4737 section 3.3).
+    /// New, but below the highest: reordered (RFC 4737 section 3.3).
     Late,
     Again,
-    /// No number that the peer can have used.
+    /// A number that the peer cannot have used.
     Absurd,
 }
 
-/// The numbers that came: the highest, and a ring of bits for those just below (as RFC 6479's window). A
-/// late one that the ring has forgotten counts as `Late`, whether it came before or not.
+/// The numbers that have arrived: the highest, and a ring of bits for those just below it (as the window of RFC
+/// 6479). A number that the ring has forgotten counts as `Late`, whether it arrived before or not.
 #[derive(Debug, Clone)]
 pub(super) struct Sequence {
     highest: u64,
@@ -26,7 +26,7 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Goes on after `highest`; zero when nothing came yet.
+    /// Continues after `highest`, which is zero if nothing has arrived yet.
     pub(super) fn after(highest: u64) -> Self {
         Sequence { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
     }
@@ -60,7 +60,7 @@ impl Sequence {
         if step >= MEMORY {
             self.seen.fill(0);
         } else {
-            // Their places in the ring belonged to numbers that are forgotten now.
+            // Their places in the ring belonged to numbers that are now forgotten.
             (self.highest + 1..number).for_each(|skipped| self.clear(skipped));
         }
         self.set(number);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     proptest! {
-        /// Within its memory the ring says what a set of all numbers would say.
+        /// Within its memory, the ring agrees with a set of all numbers.
         #[test]
         fn the_ring_agrees_with_a_set(steps in prop::collection::vec(-60_i64..80, 1..600)) {
             let mut sequence = Sequence::after(0);

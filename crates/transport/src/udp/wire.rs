@@ -1,6 +1,6 @@
-//! Datagrams as they are on the wire. Numbers are big endian.
+//! The format of datagrams on the wire. Numbers are big endian.
 //!
-//! The four passes of the proof (`crate::proof`), none larger than the one that it replies to, so that a
+//! The four passes of the proof (`crate::proof`) are below. None is larger than the pass that it answers, so that a
 //! forged source address gains nothing:
 //!
 //! | pass | bytes |
@@ -12,28 +12,28 @@
 //!
 //! Datagrams of a proven flow begin with a header of 16 bytes, which counts as payload:
 //!
-//! | bytes | are |
+//! | bytes | content |
 //! |---|---|
-//! | 4 | tag of the flow and direction, which follows from the proof |
-//! | 4 | echo: the last four bytes of the highest number that came the other way |
-//! | 1 | kind: 0 data, 1 feedback, 2 feedback and the end, 3 the same of an end that knows of the other's |
+//! | 4 | tag of the flow and direction, derived from the proof |
+//! | 4 | echo: the last four bytes of the highest number received from the other end |
+//! | 1 | kind: 0 data, 1 feedback, 2 feedback of an end that has finished, 3 feedback of one that knows that both have |
 //! | 7 | number, from 1, for each kind and direction |
 //!
-//! Feedback goes on with the highest data number that came (8), the bytes of all data that came (8) and a
-//! MAC over everything before it (32): only the peer can keep a sender sending.
+//! In feedback, the highest data number received (8), the bytes of all data received (8) and a MAC over everything
+//! before it (32) follow: only the peer can keep a sender sending.
 
 use crate::Key;
 use crate::proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, MAC, Proof};
 
-/// Bytes of a header: the smallest datagram that can carry data.
+/// The bytes of a header, and so the smallest datagram that can carry data.
 pub(super) const HEADER: usize = 16;
-/// The largest UDP payload in IPv4: 65535 less 20 of IP, 8 of UDP.
+/// The largest UDP payload over IPv4: 65535 bytes less 20 of IP and 8 of UDP.
 pub(super) const LARGEST: usize = 65_507;
 const FEEDBACK: usize = HEADER + 8 + 8 + MAC;
-/// Bytes of the largest datagram that is no data.
+/// The bytes of the largest datagram that carries no data.
 pub(super) const CONTROL: usize = 4 + CONFIRM_BODY;
 const CONFIRM_BODY: usize = 4 + 2 * CHALLENGE + CONFIRM;
-/// Numbers have seven bytes.
+/// The largest number: seven bytes.
 const NUMBERS: u64 = (1 << 56) - 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    /// The pass that these bytes are, if they are one.
+    /// Parses a pass; `None` if the bytes are none.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (kind, body) = bytes.split_first_chunk::<4>()?;
         match kind {
@@ -88,7 +88,7 @@ pub(super) enum Kind {
     BothEnd,
 }
 
-/// Each kind at its place is that of its number.
+/// The kinds, in the order of their numbers.
 const KINDS: [Kind; 4] = [Kind::Data, Kind::Feedback, Kind::End, Kind::BothEnd];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header of these bytes, if they have one.
+    /// Parses the header at the beginning of a datagram, if there is one.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (tag, rest) = bytes.split_first_chunk::<4>()?;
         let (echo, rest) = rest.split_first_chunk::<4>()?;
@@ -122,18 +122,18 @@ impl Header {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Feedback {
-    /// Any but data.
+    /// The kind, which is not data.
     pub(super) kind: Kind,
-    /// Number of this feedback, from 1.
+    /// The number of this feedback, from 1.
     pub(super) number: u64,
-    /// Highest data number that came.
+    /// The highest data number received.
     pub(super) highest: u64,
-    /// Bytes of all data that came.
+    /// The bytes of all data received.
     pub(super) received_bytes: u64,
 }
 
 impl Feedback {
-    /// The datagram, for a flow's tag and feedback key.
+    /// Returns the datagram, for a flow's tag and feedback key.
     pub(super) fn bytes(&self, tag: u32, key: &Key) -> [u8; FEEDBACK] {
         let header = Header { tag, echo: self.highest as u32, kind: self.kind, number: self.number };
         let mut bytes = [0; FEEDBACK];
@@ -145,7 +145,7 @@ impl Feedback {
         bytes
     }
 
-    /// The feedback that these bytes are, if the peer made them.
+    /// Parses feedback; `None` if the peer did not make it.
     pub(super) fn parse(bytes: &[u8], tag: u32, key: &Key) -> Option<Self> {
         let bytes: &[u8; FEEDBACK] = bytes.try_into().ok()?;
         let header = Header::parse(bytes)?;

@@ -1,4 +1,4 @@
-//! A connection on a socket of its own. Nothing happens in it but what a thread does that calls it: there is no other one.
+//! A UDT connection on a socket of its own, driven only by the threads that call it.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,9 +16,9 @@ use super::options::{Receive, Send, Ways};
 use crate::message::{self, BATCH, SEGMENTS};
 use crate::{raw, shared_port, socket};
 
-/// The longest sleep, after which a thread looks whether it is to leave.
+/// The longest sleep, after which a thread checks whether it is to leave.
 const LOOK: Duration = Duration::from_millis(50);
-/// Calls that one look makes at most to take in what has arrived, however much comes.
+/// The most receive calls in a row, however much arrives.
 const MOST_AT_ONCE: usize = 64;
 
 pub(super) struct Channel {
@@ -26,14 +26,14 @@ pub(super) struct Channel {
     ways: Ways,
     began: Instant,
     state: Mutex<State>,
-    /// Held by the thread that has the lock of the state next.
+    /// Held by the thread that gets the lock of `state` next.
     turn: Mutex<()>,
     /// Wakes threads that sleep until something arrives.
     wake: OwnedFd,
     sleeping: AtomicU32,
-    /// The kernel cuts no datagrams of this size on this path.
+    /// True if the kernel refused to cut datagrams of this size on this path (UDP_SEGMENT).
     uncut: AtomicBool,
-    /// Nothing has the peer's port any more, as ICMP says.
+    /// True if ICMP reported that no socket has the peer's port any more.
     refused: AtomicBool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct State {
 }
 
 impl Channel {
-    /// For a connected socket, and the connection that `begin` makes for the time of now.
+    /// Creates the channel of a connected socket. `begin` makes the connection, given the current time.
     pub(super) fn new(
         socket: Socket,
         ways: Ways,
@@ -66,10 +66,10 @@ impl Channel {
         })
     }
 
-    /// Other ways from now on.
+    /// Adopts other settings.
     ///
     /// # Errors
-    /// Where the kernel does not have them.
+    /// Returns an error if the kernel does not support them.
     pub(super) fn adopt(&mut self, ways: Ways) -> io::Result<()> {
         self.ways = ways;
         join_arrivals(&self.socket, ways)
@@ -79,7 +79,8 @@ impl Channel {
         Nanos::from(self.began.elapsed())
     }
 
-    /// In turn: a thread that sends takes the lock again as soon as it has let go, and would keep all others out.
+    /// Locks the state in turn: otherwise a thread that sends would take the lock again as soon as it has released
+    /// it, and keep all others out.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -89,8 +90,8 @@ impl Channel {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Takes in what one call brings, and does what is due. How many bytes of the stream came to lie in `into`, and whether anything
-    /// arrived.
+    /// Takes in what one receive call brings, and does what is due. Returns how many of the stream's bytes were put
+    /// into `into`, and whether anything arrived.
     pub(super) fn look(&self, state: &mut State, into: &mut [u8]) -> (usize, bool) {
         let now = self.now();
         let State { connection, inbox } = state;
@@ -101,7 +102,7 @@ impl Channel {
         (took.unwrap_or(0), arrived)
     }
 
-    /// Takes in all that has arrived, and does what is due. What comes of the stream waits in the connection.
+    /// Takes in everything that has arrived, and does what is due. The stream's bytes stay in the connection.
     pub(super) fn catch_up(&self, state: &mut State) {
         for _ in 0..MOST_AT_ONCE {
             if !self.look(state, &mut []).1 {
@@ -110,7 +111,7 @@ impl Channel {
         }
     }
 
-    /// Does what is due: timers, and what is to be sent. Wakes others whom that concerns.
+    /// Does what is due: runs timers and sends. Wakes the threads that sleep if an event concerns them.
     pub(super) fn act(&self, state: &mut State) {
         let now = self.now();
         state.connection.handle_timeout(now);
@@ -127,11 +128,11 @@ impl Channel {
     }
 
     pub(super) fn wake(&self) {
-        // A full counter wakes as well.
+        // A write to a full counter fails, but the threads wake all the same.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// How long until something is due.
+    /// Returns how long until something is due.
     pub(super) fn due(&self) -> Duration {
         self.due_of(&self.lock().connection)
     }
@@ -140,12 +141,12 @@ impl Channel {
         connection.next_timeout().map_or(LOOK, |due| Duration::from_nanos((due - self.now()).0))
     }
 
-    /// Sleeps until something arrives or is due, or `longest` is over; the lock is given back meanwhile. A sender that only waits for
-    /// its pace takes in what arrives when that is over.
+    /// Sleeps without the lock until something arrives or is due, at most `longest`. A sender that only waits for its
+    /// pace takes in what has arrived at the end of that wait.
     pub(super) fn sleep(&self, state: MutexGuard<'_, State>, longest: Duration) -> io::Result<()> {
         let due = self.due_of(&state.connection);
         let watched = if state.connection.is_pacing() { 1 } else { 2 };
-        // Before the lock is free: who takes it next knows that this thread sleeps.
+        // Count before the lock is free, so that the thread that takes it next knows that this one sleeps.
         self.sleeping.fetch_add(1, Ordering::Relaxed);
         drop(state);
         let mut ready = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
@@ -157,7 +158,7 @@ impl Channel {
         slept.map(drop)
     }
 
-    /// Hands datagrams to the kernel. What it does not take is lost, as it may be on any path, and goes again.
+    /// Hands datagrams to the kernel. Those that it refuses are lost, as on any path, and are sent again later.
     fn send(&self, transmit: Transmit<'_>) {
         let fd = self.socket.as_fd();
         let whole = [IoSlice::new(transmit.bytes)];
@@ -165,7 +166,7 @@ impl Channel {
             message::send(fd, &whole, (0, None))
         } else if self.ways.send == Send::Gso && !self.uncut.load(Ordering::Relaxed) {
             message::send(fd, &whole, (0, Some(transmit.segment as u16))).or_else(|error| {
-                // The path's MTU has become smaller than a segment, or its device cuts none.
+                // The path's MTU has become smaller than a segment, or its device does not cut.
                 let refuses = matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO));
                 self.uncut.fetch_or(refuses, Ordering::Relaxed);
                 if refuses { self.send_apart(transmit) } else { Err(error) }
@@ -195,7 +196,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Keeps in mind what ICMP said of an earlier datagram; other errors are of one that is lost.
+    /// Notes a refusal by ICMP of an earlier datagram. Other errors concern a datagram that is lost.
     fn note(&self, error: Option<&io::Error>) {
         if error.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
             self.refused.store(true, Ordering::Relaxed);
@@ -203,7 +204,7 @@ impl Channel {
     }
 }
 
-/// Lets the kernel join datagrams where they are taken joined.
+/// Lets the kernel join datagrams if the settings receive them joined.
 fn join_arrivals(socket: &Socket, ways: Ways) -> io::Result<()> {
     raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(ways.receive == Receive::Gro))
 }

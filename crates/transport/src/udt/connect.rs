@@ -1,4 +1,4 @@
-//! Opening and proving a flow.
+//! Opening a flow and proving it.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ use crate::shared_port::{self, dial};
 use crate::transport::{Call, Flow};
 use crate::{Error, Patience};
 
-/// Pause before a server that does not listen yet is tried again.
+/// The pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The same before one is tried again that has hung up.
+/// The pause before a server that has closed the connection is tried again.
 const LATER: Duration = Duration::from_millis(10);
-/// The largest UDP datagram over IPv4, with its headers.
+/// The largest UDP datagram over IPv4, in bytes with its headers.
 const LARGEST: u32 = 65_535;
 
-/// Opens one flow and proves it, again and again while the server has no room for it.
+/// Opens one flow and proves it. Tries again while the server has no room for it.
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let talk = Talk { call, patience };
     let mut has_hung_up = false;
@@ -35,7 +35,7 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
                 return Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up))));
             }
             Ok((false, ..)) => has_hung_up = true,
-            // A listener without room hangs up, and one that finds that we lack the key.
+            // A listener closes the connection if it has no room, or if it finds that this end lacks the key.
             Err(Error::NoAnswer { server, .. }) if has_hung_up => return Err(Error::Unproven { server }),
             Err(error) => return Err(error),
         }
@@ -43,7 +43,8 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
     }
 }
 
-/// The largest packet for a connected socket, as UDT counts it: with the headers of IPv4 and UDP over IPv6 too.
+/// Returns the largest packet for a connected socket as UDT counts it: with the headers of IPv4 and UDP, even over
+/// IPv6.
 pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
     let path = (shared_port::largest(socket)? + UDP_HEADERS as u32).min(LARGEST);
     Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))
@@ -60,7 +61,7 @@ impl Talk<'_> {
         move |source| Error::refused(operation, server, source)
     }
 
-    /// A connection, and how long its handshake took. It is tried again and again while nothing listens.
+    /// Returns a connection, and how long its handshake took. Tries again while nothing listens.
     fn reach(&self) -> Result<(Channel, Nanos), Error> {
         loop {
             let channel = self.begin()?;
@@ -81,7 +82,7 @@ impl Talk<'_> {
         options::deepen(&socket, settings);
         socket.connect(&SockAddr::from(server)).map_err(self.refused("connect to"))?;
         let packet = packet(&socket, settings).map_err(self.refused("read the MTU towards"))?;
-        // A request that is cut on its way tells nothing of the path.
+        // A handshake request that is fragmented on its way would not measure the path.
         shared_port::cut_large(&socket, false).map_err(self.refused("probe the path to"))?;
         let config = options::config(settings, packet);
         let channel = Channel::new(socket, Ways::of(settings), |now| {
@@ -90,7 +91,8 @@ impl Talk<'_> {
         channel.map_err(self.refused("connect to"))
     }
 
-    /// Works on the connection until `is_done`; false where nothing listens, or the server has hung up.
+    /// Drives the connection until `is_done`. Returns false if nothing listens, or if the server has closed the
+    /// connection.
     fn work(
         &self,
         channel: &Channel,
@@ -117,8 +119,9 @@ impl Talk<'_> {
         }
     }
 
-    /// The client's part of the proof; false where the server has hung up. It is over once the server has all of it: what is lost after,
-    /// only a flow's user would send again.
+    /// Performs the client's part of the proof. Returns false if the server has closed the connection. The proof is
+    /// over once the server has acknowledged all of it, because later losses would only be repaired when the flow's
+    /// user makes a call.
     fn prove(&self, channel: &Channel) -> Result<bool, Error> {
         let call = self.call;
         let proof = Proof::start(call.number, proof::challenge());

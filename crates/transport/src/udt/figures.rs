@@ -1,35 +1,35 @@
-//! What a UDT connection has counted, and what it knows of its path.
+//! The counts of a UDT connection, and its estimates of the path.
 
 use landspeed_record::{Details, EndpointOutcome, Headline, Misshapen, detail};
 use landspeed_udt::Connection;
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// One flow, when its window closed.
+/// A UDT flow when its window closed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Figures {
-    /// Data packets that were sent, each once.
+    /// Data packets sent, each counted once.
     sent_packets: u64,
-    /// Data packets that were sent again.
+    /// Data packets sent again.
     resent_packets: u64,
-    /// Data packets that came, each once.
+    /// Data packets received, each counted once.
     received_packets: u64,
-    /// Loss reports that were believed.
+    /// Loss reports accepted.
     loss_reports: u64,
-    /// Times that nothing was acknowledged for too long.
+    /// How often nothing was acknowledged for too long.
     timeouts: u64,
     /// Smoothed round-trip time.
     rtt_ns: Nanos,
-    /// The rate that the control allows; zero where only the window limits.
+    /// The rate that the rate control allows; zero where only the window limits.
     allowed_bps: BitRate,
     /// The congestion window.
     window_bytes: Bytes,
-    /// What the path could carry, by packet pairs.
+    /// The path's capacity as estimated by packet pairs.
     capacity_bps: BitRate,
 }
 
-/// Those of each flow, in the order of the flows.
+/// The figures of each flow, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct AllFigures(Vec<Figures>);
 
@@ -53,7 +53,7 @@ fn all(end: &EndpointOutcome) -> Result<Option<&Vec<Figures>>, Misshapen> {
     Ok(figures.map(|figures| &figures.0))
 }
 
-/// Adds a flow's.
+/// Adds a flow's figures.
 pub(super) fn tell(connection: &Connection, details: &mut Details) {
     details.get_mut::<AllFigures>().0.push(of(connection));
 }
@@ -64,7 +64,7 @@ fn of(connection: &Connection) -> Figures {
         return Figures::default();
     };
     let payload = Bytes(payload as u64);
-    // Whole bits: they are read back from a record as they were written.
+    // Whole bits, so that a record reads back as it was written.
     let rate = |packets_per_s: f64| BitRate((packets_per_s * payload.0 as f64 * 8.0).round());
     let period = path.period.as_secs_f64();
     Figures {

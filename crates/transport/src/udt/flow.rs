@@ -15,11 +15,11 @@ use super::options::{OPTIONS, RECEIVE, Ways};
 use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Error, Patience};
 
-/// The longest that a send waits where it was not told how long.
+/// The longest that a send waits unless its caller set a time.
 const LOOK: Duration = Duration::from_millis(50);
-/// A sender hears what the peer says after so many bytes at the latest, though there is room for more.
+/// The bytes after which a sender processes what the peer has sent, even if there is room for more.
 const HEAR: usize = 256 << 10;
-/// Time between two words of an end that has closed, each of which may get lost.
+/// The time between two close messages of an end that has closed, each of which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
 
 pub(super) struct UdtFlow {
@@ -27,14 +27,14 @@ pub(super) struct UdtFlow {
     number: u32,
     set_up: Nanos,
     not_as_asked: Vec<NotAsAsked>,
-    /// Whether its receiver was woken to leave.
+    /// True if the receiver was woken to leave.
     woken: AtomicBool,
-    /// Whether both ends know that all has arrived.
+    /// True if both ends know that everything has arrived.
     finished: AtomicBool,
 }
 
 impl UdtFlow {
-    /// A flow from its channel, whose socket's options are read back against `settings`.
+    /// Creates a flow from its channel, whose socket's options are read back against `settings`.
     pub(super) fn new(channel: Channel, number: u32, (settings, set_up): (&Settings, Nanos)) -> Self {
         let not_as_asked = OPTIONS.read_back(&channel.socket, settings);
         let [woken, finished] = [const { AtomicBool::new(false) }; 2];
@@ -50,7 +50,7 @@ impl UdtFlow {
         self.woken.load(Ordering::Acquire)
     }
 
-    /// Does what is due until `is_done`, while the peer sends nothing.
+    /// Drives the connection until `is_done`. Fails if the peer sends data.
     fn work_until(
         &self,
         patience: &Patience<'_>,
@@ -101,7 +101,8 @@ impl Flow for UdtFlow {
         self.not_as_asked.clone()
     }
 
-    /// What the connection began with stays: its rate control, its burst, its buffer, its packets' size.
+    /// Applies other settings. The rate control, the burst, the buffer and the packet size stay as the connection
+    /// began with them.
     fn adopt(&mut self, settings: &Settings) {
         OPTIONS.set_accepted(&self.channel.socket, settings);
         self.not_as_asked = OPTIONS.read_back(&self.channel.socket, settings);
@@ -144,7 +145,7 @@ impl Flow for UdtFlow {
         self.channel.wake();
     }
 
-    /// UDT closes both ways at once: an end says what has arrived and that it is closed, again and again until the peer has said so too.
+    /// Acknowledges everything and sends the close repeatedly until the peer has closed too. UDT has no half-close.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         if self.is_woken() {
             return Err(self.refused("finish")(io::Error::other("its receiver was woken before the end")));
@@ -170,7 +171,7 @@ impl Flow for UdtFlow {
     }
 }
 
-/// What a connection that has ended says to who sends or receives.
+/// Returns the error for a sender or a receiver of a connection that has ended.
 fn ended(reason: Reason) -> io::Error {
     let kind = match reason {
         Reason::Silent | Reason::Linger | Reason::NoAnswer => ErrorKind::TimedOut,
@@ -184,12 +185,12 @@ fn ended(reason: Reason) -> io::Error {
 struct UdtSender<'a> {
     flow: &'a UdtFlow,
     patience: Duration,
-    /// Bytes that were written since the peer was listened to.
+    /// Bytes written since the peer's datagrams were last processed.
     unheard: usize,
 }
 
 impl UdtSender<'_> {
-    /// Writes what there is room for, which may be nothing, and sends what may leave.
+    /// Writes what there is room for, possibly nothing, and sends what may be sent.
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         let channel = &self.flow.channel;
         let mut state = channel.lock();
@@ -245,7 +246,7 @@ struct UdtReceiver<'a> {
 }
 
 impl UdtReceiver<'_> {
-    /// What is there, without waiting; `None` where that is nothing. What waits in the connection comes first.
+    /// Reads without waiting; `None` if nothing is there. Bytes that wait in the connection come first.
     fn look(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let (flow, channel) = (self.flow, &self.flow.channel);
         let mut state = channel.lock();
@@ -296,7 +297,7 @@ impl Receiver for UdtReceiver<'_> {
 }
 
 impl Drop for UdtReceiver<'_> {
-    /// The peer hears once more what came: nothing may be told after.
+    /// Acknowledges everything received one last time, because no later call may do so.
     fn drop(&mut self) {
         let mut state = self.flow.channel.lock();
         state.connection.acknowledge();

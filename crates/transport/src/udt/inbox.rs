@@ -1,5 +1,5 @@
-//! Datagrams as they are taken from the kernel: headers in one place, payloads next to one another in the reader's memory. A run of the
-//! stream's next packets is copied once, by the kernel, to where it is read.
+//! Receiving datagrams with their headers in one place and their payloads adjacent in the reader's memory. The
+//! payloads of a run of the stream's next packets are copied only once, by the kernel, to where they are read.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
@@ -10,27 +10,27 @@ use landspeed_units::Nanos;
 use super::options::Receive;
 use crate::message::{self, BATCH};
 
-/// Datagrams that UDP_GRO joins at most (UDP_MAX_SEGMENTS of include/linux/udp.h), and their bytes.
+/// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h), and the most bytes.
 const JOINED: usize = 128;
 const LARGEST: usize = 65_535;
-/// The payload that there is room for before the handshake has said how much a packet has.
+/// The room for a payload, in bytes, before the handshake has set the packet size.
 const HANDSHAKING: usize = 512;
 
 pub(super) struct Inbox {
     headers: [[u8; HEADER]; JOINED],
-    /// For payloads that the reader has no room for.
+    /// Room for payloads that do not fit into the reader's memory.
     spill: Vec<u8>,
-    /// For a datagram that has to be put together again, or all of them.
+    /// Room to put one datagram, or all of a call, together again.
     whole: Box<[u8; LARGEST]>,
     lengths: [usize; JOINED],
 }
 
-/// What one call brought.
+/// The result of one receive call.
 #[derive(Debug, Clone, Copy)]
 enum Arrived {
-    /// So many datagrams, each a header and a payload in the place of its own.
+    /// This many datagrams, each split into a header and a payload at its own place.
     Apart(usize),
-    /// Datagrams of another size, one after the other, as if all places were one.
+    /// Datagrams of another size, which run across the places without regard to their borders.
     Joined { total: usize, each: usize },
 }
 
@@ -44,11 +44,11 @@ impl Inbox {
         }
     }
 
-    /// Takes what one call brings, without waiting, and gives it to the connection. The first bytes of `into`, as many as it returns, are
-    /// the stream's next ones then, and count as read.
+    /// Takes what one call brings, without waiting, and passes it to the connection. Returns how many of the stream's
+    /// next bytes it put at the beginning of `into`; they count as read.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where nothing is there, and what ICMP said of what was sent.
+    /// Returns [`io::ErrorKind::WouldBlock`] if nothing is there, and ICMP's errors about earlier sends.
     pub(super) fn take(
         &mut self,
         (fd, way): (BorrowedFd<'_>, Receive),
@@ -107,7 +107,7 @@ impl Inbox {
         let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
         let mut read = 0;
         for (at, (place, header)) in places.zip(&self.headers).take(count).enumerate() {
-            // One that was cut, or has no header, is no packet of this connection.
+            // A datagram that is truncated or has no header is no packet of this connection.
             let length = self.lengths[at].checked_sub(HEADER);
             let Some(data) = length.and_then(|length| place.get(..length)) else { continue };
             let is_next = at < in_place && at * payload == read;
@@ -122,7 +122,7 @@ impl Inbox {
         read
     }
 
-    /// Puts the places' bytes together again.
+    /// Copies the bytes of all places into `whole`, one after the other.
     fn join(&mut self, (into, payload): (&[u8], usize), total: usize) {
         let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
         let mut end = 0;

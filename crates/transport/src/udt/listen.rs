@@ -1,7 +1,7 @@
 //! Accepting flows and dropping strangers' datagrams.
 //!
-//! The server keeps nothing of a client before UDT's cookie has come back (`landspeed_udt::Listener`). Then the client has a
-//! connection, on which it proves the key within the time that every transport gives (`admission.rs`).
+//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::Listener`). Then the
+//! client has a connection, on which it must prove the key within the time limit of all transports (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;
@@ -26,10 +26,10 @@ use crate::shared_port::{Arrivals, another, bind};
 use crate::transport::{Flow, Key, Listener};
 use crate::{Error, Patience, socket};
 
-/// What the largest handshake has, a probe of the path's packet size included.
+/// The bytes of the largest handshake, including one that probes the path's packet size.
 const ROOM: usize = 2048;
 
-/// What tells requests for different connections apart.
+/// The identity of a request, which differs between connections.
 type RequestId = (SocketAddr, SocketId, Seq);
 
 pub(super) struct UdtListener {
@@ -40,8 +40,8 @@ pub(super) struct UdtListener {
     began: Instant,
     listener: landspeed_udt::Listener,
     applicants: Applicants<Connected>,
-    /// Requests that became flows. One that came twice would take a second socket, to which what the client
-    /// sends might go.
+    /// Requests that became flows. A duplicate must not open a second socket, because the kernel might deliver the
+    /// client's datagrams to that one.
     accepted: HashSet<RequestId>,
 }
 
@@ -86,7 +86,8 @@ impl UdtListener {
         Ok(())
     }
 
-    /// Answers one datagram, or drops it. What a new connection's socket got that was not for it goes to `arrivals`.
+    /// Answers one datagram, or drops it. Datagrams of other clients that reached a new connection's socket are put
+    /// into `arrivals`.
     fn examine(
         &mut self,
         (from, datagram): (SocketAddr, &[u8]),
@@ -96,7 +97,7 @@ impl UdtListener {
         let mut reply = [0; HANDSHAKE];
         match self.listener.handle(now, from, datagram, &mut reply) {
             Answer::Ignore => self.applicants.add_stranger(),
-            // A reply that gets lost is asked for again.
+            // If the reply gets lost, the client asks again.
             Answer::Reply(length) => drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from)),
             Answer::Proven(request) => match self.admit(&request, arrivals) {
                 Err(error) if !is_shortage(&error) => return Err(error),
@@ -107,8 +108,8 @@ impl UdtListener {
         Ok(())
     }
 
-    /// Makes a connection, whose socket from then on gets all that its client sends. A request that was sent twice before the first was
-    /// read is of one that there is already.
+    /// Makes a connection, whose socket from then on gets everything that its client sends. A duplicate of a request
+    /// that already has a connection is ignored.
     fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         let peer = request.peer;
         if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
@@ -136,7 +137,7 @@ impl UdtListener {
 }
 
 impl Connected {
-    /// Reads what has come and answers it.
+    /// Reads what has arrived and answers it.
     fn read(&mut self, key: &Key) -> Step {
         let Connected { channel, greeting, .. } = self;
         let mut state = channel.lock();
@@ -212,10 +213,10 @@ mod tests {
 
     const KEY: Key = [7; 32];
 
-    /// Datagrams, and where each came from.
+    /// Datagrams with their source addresses.
     type Heard = Vec<(SocketAddr, Vec<u8>)>;
 
-    /// Takes in what comes until a flow is proven, and keeps it; the flow, and what came.
+    /// Takes in what arrives until a flow is proven. Returns the flow, and all datagrams received.
     fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, Heard)> {
         let (until, mut heard) = (Instant::now() + Duration::from_secs(5), Vec::new());
         while Instant::now() < until {
@@ -233,7 +234,7 @@ mod tests {
         None
     }
 
-    /// It would take what the client sends to the flow that there is.
+    /// A second socket would take what the client sends to its flow.
     #[test]
     fn a_request_that_was_sent_twice_opens_no_second_socket_beside_its_flow() {
         let held = bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");

@@ -1,8 +1,9 @@
-//! UDT, version 4, over UDP sockets, on the core of the crate `udt`.
+//! UDT, version 4, over UDP sockets, based on the crate `udt`.
 //!
-//! A connection has a connected socket of its own at each end: a server's connections share one port, and the kernel tells them apart.
-//! It has no thread of its own either. A thread that sends, receives or looks takes in what has arrived, and sends what is due.
-//! UDT encrypts nothing, and knows no key: the session's key is proven over the connection's own stream, before anything else.
+//! A connection has a connected socket of its own at each end: a server's connections share one port, and the kernel
+//! distinguishes them by the client's address. There are no threads beside the callers': a thread that sends,
+//! receives or checks progress also takes in what has arrived and sends what is due. UDT has no encryption and no
+//! keys, so the session's key is proven over the connection's own stream before anything else is sent.
 
 mod channel;
 mod connect;
@@ -58,13 +59,13 @@ impl Transport for Udt {
     }
 }
 
-/// What a connection takes from chance.
+/// Returns the random values that a connection begins with.
 fn identity() -> Identity {
     let [a, b, c, d] =
         crate::proof::challenge().as_chunks::<4>().0.first_chunk().copied().unwrap_or_default();
     let word = |bytes: [u8; 4]| u32::from_be_bytes(bytes) >> 1;
     Identity {
-        // Zero is a listener's.
+        // Zero is the socket ID of a listener.
         socket: SocketId(word(a).max(1)),
         first_seq: Seq::new(word(b)),
         seed: u64::from_be_bytes([c, d].concat().try_into().unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! What a UDT flow can be set to.
+//! The settings of a UDT flow.
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, unless};
 use landspeed_record::Settings;
@@ -11,14 +11,14 @@ use crate::{raw, shared_port};
 
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
 
-/// The factors of UDT itself, in the order in which they are listed.
+/// The factors of UDT itself, in the order of their listing.
 pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];
 
-/// Rank of what hands many datagrams over as one; of what only saves calls.
+/// The ranks of proposals that hand over many datagrams as one, and of those that only save calls.
 const AS_ONE: u32 = 26;
 const BATCHED: u32 = 60;
 
-/// The smallest packet that is useful: what every path of IPv4 lets through, halved.
+/// The smallest useful packet, in bytes: half of what every path of IPv4 lets through (576).
 const LEAST: u32 = 288;
 
 pub(super) static SEND: Factor = Factor {
@@ -54,7 +54,7 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// How long a sender sleeps between two packets at most.
+/// The time whose packets leave in one burst, and so the longest sleep between two packets.
 static BURST: Factor = Factor {
     name: "udt-burst",
     about: "what UDT's rate allows in this time leaves at once, after a late wake-up up to twice as much: fewer and longer sleeps, and \
@@ -68,7 +68,7 @@ static BURST: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Room at each end for what is under way.
+/// The buffer at each end, and so the most bytes in flight.
 static BUFFER: Factor = Factor {
     name: "udt-buffer",
     about: "bytes that UDT has under way at most: each end's buffer",
@@ -149,12 +149,12 @@ impl Ways {
     }
 }
 
-/// The largest packet that is asked for; `None` leaves it to the path.
+/// Returns the requested largest packet; `None` leaves it to the path.
 pub(super) fn packet(settings: &Settings) -> Option<u32> {
     u32::try_from(PACKET.number(settings)).ok().filter(|bytes| *bytes > 0)
 }
 
-/// What a connection begins with, for packets of `mss` bytes.
+/// Returns the configuration of a connection with packets of `mss` bytes.
 pub(super) fn config(settings: &Settings, mss: u32) -> Config {
     let packets = BUFFER.bytes(settings).0.div_ceil(mss.into()).max(16);
     let (packets, usual) = (u32::try_from(packets).unwrap_or(u32::MAX), Config::default());
@@ -171,18 +171,18 @@ pub(super) fn config(settings: &Settings, mss: u32) -> Config {
     }
 }
 
-/// Lets the socket hold what may be under way, where nothing else was asked for: what finds no room in it is lost. Root may ask for
-/// more than net.core.rmem_max.
+/// Sizes the socket's receive buffer for everything that may be in flight, unless `rcvbuf` is set, because datagrams
+/// without room are lost. Root may exceed net.core.rmem_max.
 pub(super) fn deepen(socket: &Socket, settings: &Settings) {
     if settings.get("rcvbuf").is_none_or(|bytes| bytes == "0") {
         let bytes = u32::try_from(BUFFER.bytes(settings).0).unwrap_or(u32::MAX).min(i32::MAX as u32 / 2);
         let set = |name| raw::set(socket, libc::SOL_SOCKET, name, bytes);
-        // Not asked for by name, and so nothing to report where less is granted.
+        // The buffer was not requested by name, so a smaller one is not reported.
         let _ = set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF));
     }
 }
 
-/// Whether the kernel has what the settings ask for; otherwise what to ask for instead.
+/// Checks that the kernel supports the settings. The error says what to request instead.
 pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
     if let Some(packet) = packet(settings).filter(|packet| *packet < LEAST) {
         return Err(format!(

@@ -1,8 +1,7 @@
-//! AF_UNIX streams between processes of one machine, those of lab hosts among them: what a path costs that has no network
-//! in it.
+//! AF_UNIX streams between processes of one machine, including lab hosts: the cost of a path without a network.
 //!
-//! A host's name says nothing of network namespaces, and a path in the file system crosses them. It follows from the
-//! address and the session's key, so that only who knows the key finds it.
+//! A listener's name is a path in the file system, which is valid across network namespaces. The path follows from
+//! the address and the session's key, so that only a holder of the key finds it.
 
 use std::fs;
 use std::io;
@@ -78,14 +77,15 @@ impl Kind for Unix {
     }
 }
 
-/// The zone of a link-local address is left out: each host has its own for it.
+/// Returns the path of the socket's file. The zone of a link-local address is left out, because it differs between
+/// hosts.
 fn path(at: SocketAddr, key: &Key) -> PathBuf {
     let at = SocketAddr::new(at.ip(), at.port());
     let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
 }
 
-/// A number of its own: names come from the session's key.
+/// A port number that reserves nothing in the kernel, because the path follows from the session's key.
 struct UnixPort(SocketAddr);
 
 impl Port for UnixPort {
@@ -99,7 +99,7 @@ impl Port for UnixPort {
     }
 }
 
-/// A listener, and its file, which goes with it.
+/// A listener that removes its file when it is dropped.
 struct UnixListener {
     listener: StreamListener,
     path: PathBuf,

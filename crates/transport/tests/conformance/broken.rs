@@ -1,4 +1,4 @@
-//! TCP with one promise broken at a time.
+//! TCP with one promise broken at a time, to check that each check fails.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -16,7 +16,7 @@ use landspeed_units::{Bytes, Nanos};
 
 use crate::loopback::{KEY, SHORT};
 
-/// What is wrong.
+/// A fault of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     Corrupts,
@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     FailsByStrangers,
 }
 
-/// Each with the promise that it breaks.
+/// Each fault with the promise that it breaks.
 pub(crate) static FAULTS: &[(Fault, &str)] = &[
     (Fault::Corrupts, "what is sent comes, both ways"),
     (Fault::Misnumbers, "what is sent comes, both ways"),
@@ -212,7 +212,7 @@ impl Flow for BrokenFlow {
     }
 }
 
-/// A half of a flow.
+/// A half of a flow, with the fault.
 struct BrokenHalf<T>(Fault, T);
 
 impl Sender for BrokenHalf<Box<dyn Sender + '_>> {

@@ -1,4 +1,4 @@
-//! Peers that never prove the key: each does what its protocol lets it do without it, again and again.
+//! Peers that never prove the key: each repeats what its protocol lets it do without the key.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -12,14 +12,14 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::loopback::{KEY, LONG, Loopback, SHORT, patience, text};
 
-/// Peers at a time.
+/// The number of peers at a time.
 const PEERS: usize = 400;
-/// Descriptors that a listener may hold for them, and those of checks that run beside this one.
+/// The descriptors that a listener may hold for the peers, plus those of checks that run beside this one.
 pub(crate) const MOST_HELD: usize = 256 + 80;
-/// Between two rounds, in each of which every peer does something.
+/// The time between two rounds, in each of which every peer acts once.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// Peers in a thread of their own.
+/// Peers that run in a thread of their own.
 pub(crate) struct Flood {
     ends: Arc<AtomicBool>,
     came: Arc<AtomicU64>,
@@ -27,11 +27,12 @@ pub(crate) struct Flood {
     thread: JoinHandle<()>,
 }
 
-/// What a peer does in a round.
+/// The action of a peer in a round.
 type Peer = Box<dyn FnMut() + Send>;
 
 impl Flood {
-    /// Strangers to the port of `loopback`, to which `flow` leads, from this many addresses. They have begun when this returns.
+    /// Starts strangers to the port of `loopback`, to which `flow` leads, from this many addresses. Returns once they
+    /// have begun.
     pub(crate) fn of(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Flood, String> {
         let before = descriptors();
         let mut peers = peers(loopback, flow, addresses)?;
@@ -51,12 +52,12 @@ impl Flood {
         Ok(Flood { ends, came, before, thread })
     }
 
-    /// Descriptors that came with the flood and are not the peers' own.
+    /// Returns how many descriptors came with the flood and are not the peers' own.
     pub(crate) fn held(&self) -> usize {
         descriptors().saturating_sub(self.before + PEERS)
     }
 
-    /// How often a peer did something.
+    /// Ends the flood. Returns how many times a peer acted.
     pub(crate) fn end(self) -> u64 {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.join().expect("no panic");
@@ -86,7 +87,7 @@ fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<V
     }
 }
 
-/// The first datagram of a client that holds the key, as a listener on the wire sees it.
+/// Returns the first datagram of a client that holds the key, as an eavesdropper receives it.
 fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
     let ear = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(text)?;
     ear.set_read_timeout(Some(SHORT)).map_err(text)?;
@@ -105,13 +106,13 @@ fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
     Ok(heard)
 }
 
-/// A peer that repeats what it has heard, and echoes the cookie that it is answered with.
+/// Returns a peer that repeats a datagram that it overheard, and echoes the cookie of the answer.
 fn datagrams(from: Ipv4Addr, at: SocketAddr, first: Vec<u8>) -> Result<Peer, String> {
     let socket = UdpSocket::bind((from, 0)).map_err(text)?;
     socket.connect(at).and_then(|()| socket.set_nonblocking(true)).map_err(text)?;
     let (mut says, mut reply) = (first.clone(), [0; 2048]);
     Ok(Box::new(move || {
-        // A full queue is one datagram less, and an answer that never comes is no error of a peer that goes on.
+        // Errors are ignored: a full queue loses a datagram, and a refusal does not stop the peer.
         let _ = socket.send(&says);
         let _ = socket.send(&[0x80; 64]);
         while let Ok(length) = socket.recv(&mut reply) {
@@ -120,8 +121,8 @@ fn datagrams(from: Ipv4Addr, at: SocketAddr, first: Vec<u8>) -> Result<Peer, Str
     }))
 }
 
-/// A handshake of UDT with the cookie of its answer (draft-gg-udt-03 section 5.1): its kind is the sixth word behind the header of 16
-/// bytes, its cookie the eighth. Anything else is sent again as it is.
+/// Returns a handshake of UDT with the cookie of its answer (draft-gg-udt-03 section 5.1): the kind is the sixth word
+/// after the header of 16 bytes, the cookie the eighth. Any other datagram is returned as it was.
 fn echo(first: &[u8], reply: &[u8]) -> Vec<u8> {
     let mut says = first.to_vec();
     let is_handshake = |datagram: &[u8]| datagram.len() >= 64 && datagram.starts_with(&[0x80, 0, 0, 0]);
@@ -133,7 +134,8 @@ fn echo(first: &[u8], reply: &[u8]) -> Vec<u8> {
     says
 }
 
-/// A peer that connects and says nothing, or half of what a client says first, and comes again once it is turned away.
+/// Returns a peer that connects and sends nothing, or half of a client's first message, and connects again once it is
+/// turned away.
 fn connects(from: Option<SocketAddr>, server: SockAddr, peer: usize) -> Result<Peer, String> {
     let connect = move || {
         let socket = Socket::new(server.domain(), Type::STREAM, None)?;

@@ -1,4 +1,4 @@
-//! Both ends of a flow in one process.
+//! A harness with both ends of a flow in one process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -9,15 +9,15 @@ use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Po
 pub(crate) const KEY: Key = [3; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
-/// Far more than anything here takes.
+/// A time limit that is much longer than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(5);
-/// How long a broken promise is waited for.
+/// How long a check waits for what a broken transport never does.
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
 
-/// The client's end, and the server's.
+/// The client's end of a flow, and the server's.
 pub(crate) type Pair = (Box<dyn Flow>, Box<dyn Flow>);
 
-/// Messages of 1000 bytes, where they have a size.
+/// Returns settings with messages of 1000 bytes, if messages have a size.
 pub(crate) fn settings(transport: &dyn Transport) -> Settings {
     let values = [("transport", transport.name()), ("write-size", "1000")];
     values.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
@@ -27,7 +27,7 @@ pub(crate) fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
     Patience { until: Instant::now() + time, cancel }
 }
 
-/// The ends of a transport.
+/// A transport with a reserved port, to open flows within this process.
 pub(crate) struct Loopback<'t> {
     pub(crate) transport: &'t dyn Transport,
     pub(crate) settings: Settings,
@@ -56,7 +56,7 @@ impl<'t> Loopback<'t> {
         self.transport.connect(&Call { server, number, source_port: *source_port, settings, key }, patience)
     }
 
-    /// A flow with this number.
+    /// Opens a flow with this number.
     pub(crate) fn pair(&self, number: u32) -> Result<Pair, String> {
         self.pair_through(self.listen()?.as_mut(), number)
     }
@@ -68,7 +68,7 @@ impl<'t> Loopback<'t> {
             let calling = scope.spawn(|| self.call(number, &KEY, &patience));
             let here = listener.accept(&patience).map_err(text)?;
             while !calling.is_finished() {
-                // Some transports answer the client's last words only while somebody looks at the flow.
+                // Some transports answer the client's last messages only while their flow is used.
                 here.progress().map_err(text)?;
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -81,12 +81,12 @@ pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// An error unless `holds`.
+/// Returns an error unless `holds`.
 pub(crate) fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why.into()) }
 }
 
-/// Waits until `holds`, for a while.
+/// Waits until `holds` returns true, for a limited time. Returns false if it does not.
 pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + SHORT;
     while !holds() {

@@ -1,5 +1,5 @@
-//! What every transport promises, checked of each row of the table; and that each check notices a transport that breaks its
-//! promise.
+//! The promises that every transport keeps, checked for each row of the table; and that each check fails for a
+//! transport that breaks its promise.
 
 mod broken;
 mod flood;
@@ -34,7 +34,7 @@ fn each_broken_promise_is_noticed() {
         let (_, keeps) = PROMISES.iter().find(|(name, _)| name == promise).expect("a promise");
         keeps(&Broken(*fault)).is_ok()
     };
-    // Most of it is waiting for what never comes.
+    // In parallel, because the checks mostly wait.
     std::thread::scope(|scope| {
         let checks: Vec<_> =
             FAULTS.iter().map(|fault| (fault, scope.spawn(move || is_kept(fault)))).collect();

@@ -1,4 +1,4 @@
-//! The promises, and how each is checked.
+//! The promises, and the checks of each.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -12,7 +12,7 @@ use crate::loopback::{KEY, LONG, Loopback, Pair, SHORT, V4, V6, hold, patience, 
 
 type Keeps = fn(&dyn Transport) -> Result<(), String>;
 
-/// What every transport promises.
+/// The promises of every transport, with their checks.
 pub(crate) static PROMISES: &[(&str, Keeps)] = &[
     ("what is sent comes, both ways", comes_both_ways),
     ("every switch of its own carries the same", switches),
@@ -36,7 +36,7 @@ fn delivers(transport: &dyn Transport) -> Delivery {
     transport.about().delivery
 }
 
-/// Sends messages, which stay as they are for as long as the kernel may read them.
+/// Sends messages, which do not change for as long as the kernel may read them.
 fn send(from: &dyn Flow, messages: &[Vec<u8>]) -> Result<(), String> {
     let mut sender = from.sender().map_err(text)?;
     for message in messages {
@@ -58,7 +58,7 @@ fn messages(count: u64) -> Vec<Vec<u8>> {
     (0..count).map(message).collect()
 }
 
-/// What comes until `bytes` have, or nothing more does.
+/// Receives until `bytes` bytes have arrived, or nothing more does.
 fn receive(to: &dyn Flow, bytes: usize) -> Result<Vec<u8>, String> {
     let mut receiver = to.receiver().map_err(text)?;
     let (mut all, mut buffer, mut silent) = (Vec::new(), vec![0; 65_536], 0);
@@ -73,16 +73,16 @@ fn receive(to: &dyn Flow, bytes: usize) -> Result<Vec<u8>, String> {
     Ok(all)
 }
 
-/// Messages that are few enough for any buffer, also where each piece of it takes a page (MSG_ZEROCOPY).
+/// A number of messages that fits into any buffer, even where each piece of a message takes a page (MSG_ZEROCOPY).
 const FEW: usize = 12;
 
-/// Sends messages, and compares what comes: all but the places for headers.
+/// Sends messages and compares what arrives, except the room for headers.
 fn carries(from: &dyn Flow, to: &dyn Flow) -> Result<(), String> {
     let messages = messages(FEW as u64);
     let came = thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(to, FEW * 1000));
         send(from, &messages)?;
-        // Some transports send again only while a caller asks for the flow's progress.
+        // Some transports send again only while a caller polls the flow's progress.
         while !receiving.is_finished() {
             from.progress().map_err(text)?;
             thread::sleep(Duration::from_millis(1));
@@ -132,7 +132,7 @@ fn told_apart(transport: &dyn Transport) -> Result<(), String> {
     carries(second.0.as_ref(), second.1.as_ref())
 }
 
-/// Bytes that come within a moment.
+/// Returns how many bytes arrive within 20 ms.
 fn receive_briefly(to: &dyn Flow) -> Result<usize, String> {
     let mut receiver = to.receiver().map_err(text)?;
     thread::sleep(Duration::from_millis(20));
@@ -169,7 +169,7 @@ fn complete(transport: &dyn Transport) -> Result<(), String> {
     hold(done && seen.copied <= seen.done, format!("{seen:?} after all came"))
 }
 
-/// Both ends finish, the client once it has sent, the server once all has come.
+/// Both ends finish, the client once it has sent everything, the server once everything has arrived.
 fn finish((there, here): &Pair) -> [Result<(), String>; 2] {
     let cancel = Cancel::new();
     let patience = patience(&cancel, LONG);
@@ -201,7 +201,8 @@ fn finishes(transport: &dyn Transport) -> Result<(), String> {
     (0..1000).try_for_each(|number| finish_and_go(&loopback, listener.as_mut(), number))
 }
 
-/// An end that goes as soon as it has finished leaves its peer's finish alone: here the server ends first.
+/// Checks that an end may be dropped as soon as it has finished without disturbing its peer's finish: here the server
+/// ends first.
 fn finish_and_go(loopback: &Loopback<'_>, listener: &mut dyn Listener, number: u32) -> Result<(), String> {
     let cancel = Cancel::new();
     let patience = &patience(&cancel, LONG);
@@ -285,7 +286,7 @@ fn gives_up(transport: &dyn Transport) -> Result<(), String> {
         let outstanding = there.progress().is_ok_and(|progress| progress.outstanding);
         there.abort().map_err(text)?;
         let left = soon(|| sending.is_finished());
-        // A sender that does not leave would hang this test: its peer's end frees it.
+        // A sender that does not return would hang this test; the end of its peer frees it.
         hold(left, "its sender does not leave")?;
         hold(gave_up, "a send waits for longer than it was told")?;
         sending
@@ -326,7 +327,8 @@ fn turns_strangers_away(transport: &dyn Transport) -> Result<(), String> {
     loopback.pair_through(listener.as_mut(), 1).map(drop)
 }
 
-/// Peers that come from one address or from many and never prove the key, while a flow goes on and others open.
+/// Checks that peers which never prove the key, from one address or many, do not disturb a flow or keep others from
+/// opening.
 fn withstands(transport: &dyn Transport) -> Result<(), String> {
     for addresses in [1, 200] {
         let loopback = Loopback::at(transport, V4)?;
@@ -346,20 +348,20 @@ fn withstands(transport: &dyn Transport) -> Result<(), String> {
     Ok(())
 }
 
-/// Another number for each check: they run side by side.
+/// Returns a different number for each check, because checks run in parallel.
 fn unique() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn frees_ports(transport: &dyn Transport) -> Result<(), String> {
-    // Below those that the kernel gives out.
+    // Below the ports that the kernel assigns.
     let source_port = 20_000 + (std::process::id() % 4000) as u16 + unique();
     let loopback = Loopback { source_port, ..Loopback::at(transport, V4)? };
     let mut held = Vec::new();
     for _ in 0..3 {
         let (there, here) = loopback.pair(0)?;
-        // So does a child, from its fork until it becomes another program.
+        // A child process holds such copies between fork and exec.
         for socket in there.sockets().into_iter().chain(here.sockets()) {
             held.push(socket.try_clone_to_owned().map_err(text)?);
         }
@@ -381,7 +383,7 @@ fn cancels(transport: &dyn Transport) -> Result<(), String> {
 
 fn leaves_no_thread(transport: &dyn Transport) -> Result<(), String> {
     let name = &format!("promise-{}", unique());
-    // Threads inherit the name of the one that starts them, which tells them from other tests'.
+    // Threads inherit the name of the thread that starts them, which distinguishes them from other tests' threads.
     let of_that_name = || {
         let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         tasks

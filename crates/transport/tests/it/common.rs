@@ -1,4 +1,4 @@
-//! Both ends of a flow in one process.
+//! A harness with both ends of a flow in one process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Po
 pub(crate) const KEY: Key = [3; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
-/// Far more than anything here takes.
+/// A time limit that is much longer than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
 
-/// UDP with datagrams of 1000 bytes, and these values.
+/// Returns settings of UDP with datagrams of 1000 bytes, and the given values.
 pub(crate) fn udp(values: &[(&str, &str)]) -> Settings {
     let all = [("transport", "udp"), ("write-size", "1000")].iter().chain(values);
     all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -23,7 +23,7 @@ pub(crate) fn transport(settings: &Settings) -> &'static dyn Transport {
     find(TRANSPORT.of(settings)).expect("it is registered")
 }
 
-/// A port, and who listens on it.
+/// Returns a port and its listener.
 pub(crate) fn listen(at: IpAddr, settings: &Settings) -> (Box<dyn Port>, Box<dyn Listener>) {
     let port = transport(settings).reserve(SocketAddr::new(at, 0)).expect("a port on loopback");
     let listener = port.listen(settings, &KEY).expect("it listens");
@@ -44,7 +44,7 @@ pub(crate) fn call(
     transport(settings).connect(&call, &patience(&Cancel::new(), time))
 }
 
-/// A flow and its other end, the client's through `through`: (client's, server's).
+/// Opens a flow, the client through `through`. Returns the client's end and the server's.
 pub(crate) fn pair_through(
     listener: &mut dyn Listener,
     through: SocketAddr,
@@ -54,7 +54,7 @@ pub(crate) fn pair_through(
         let calling = scope.spawn(|| call(through, settings, &KEY, LONG));
         let here = listener.accept(&patience(&Cancel::new(), LONG)).expect("a flow comes");
         while !calling.is_finished() {
-            // A welcome that got lost is asked for again, and whoever looks at the flow gives it.
+            // If a welcome got lost, the client asks again, and a poll of the flow's progress answers.
             here.progress().expect("UDP's own count");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -62,12 +62,12 @@ pub(crate) fn pair_through(
     })
 }
 
-/// A flow over IPv4 and its other end: (client's, server's).
+/// Opens a flow over IPv4. Returns the client's end and the server's.
 pub(crate) fn pair(settings: &Settings) -> (Box<dyn Flow>, Box<dyn Flow>) {
     pair_at(V4, settings)
 }
 
-/// The same over the family of `at`.
+/// Opens a flow over the address family of `at`. Returns the client's end and the server's.
 pub(crate) fn pair_at(at: IpAddr, settings: &Settings) -> (Box<dyn Flow>, Box<dyn Flow>) {
     let (port, mut listener) = listen(at, settings);
     pair_through(listener.as_mut(), port.address(), settings)
@@ -81,7 +81,7 @@ pub(crate) fn send(from: &dyn Flow, count: usize) {
     }
 }
 
-/// Receives until `bytes` came in all, or nothing more for a second; how many came.
+/// Receives until `bytes` bytes have arrived, or nothing more does for a second. Returns how many arrived.
 pub(crate) fn receive(to: &dyn Flow, bytes: usize) -> usize {
     let mut receiver = to.receiver().expect("receives");
     let (mut got, mut silent) = (0, 0);

@@ -1,4 +1,4 @@
-//! What UDP flows do when nobody meddles.
+//! UDP flows without interference.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn what_is_no_datagram_is_not_sent() {
     }
 }
 
-/// Sends a message of 1000 bytes so many times, in as many calls as it takes.
+/// Sends a message of 1000 bytes `times` times, in as many calls as necessary.
 fn send_all(sender: &mut dyn Sender, message: &[u8], times: u64) {
     let mut left = times;
     while left > 0 {
@@ -97,7 +97,7 @@ fn send_all(sender: &mut dyn Sender, message: &[u8], times: u64) {
     }
 }
 
-/// Receives so many datagrams, each of which has this message's payload.
+/// Receives `times` datagrams, each of which must have this message's payload.
 fn receive_all(receiver: &mut dyn Receiver, message: &[u8], times: u64) {
     let (mut left, mut silent) = (times, 0);
     while left > 0 {
@@ -113,7 +113,7 @@ fn receive_all(receiver: &mut dyn Receiver, message: &[u8], times: u64) {
     }
 }
 
-/// What became of all sends, once it is known.
+/// Waits until no send is pending, for a second at most. Returns the counts of all sends.
 fn completed(sender: &mut dyn Sender) -> Completions {
     let mut seen = sender.completions();
     for _ in 0..1000 {
@@ -128,7 +128,7 @@ fn completed(sender: &mut dyn Sender) -> Completions {
 
 #[test]
 fn datagrams_from_lent_memory_come_once_in_order_and_whole_by_every_way() {
-    // The 17 pieces of memory that a packet has room for are eight headers and pages, at least.
+    // The 17 fragments that a packet has room for are eight headers and at least eight pages.
     let ways = [
         ("plain", "plain", 1),
         ("batch", "plain", 1),
@@ -147,21 +147,21 @@ fn datagrams_from_lent_memory_come_once_in_order_and_whole_by_every_way() {
         let (there, here) = pair_at(at, &settings);
         assert_eq!(there.not_as_asked(), []);
         let mut receiver = here.receiver().expect("receives");
-        // Each sender goes on where the one before it was, and the slots of headers go round several times. What was lent takes
-        // whole pages of a socket's room: 20 datagrams fit.
+        // Each sender continues where the previous one ended, and the slots of headers are reused several times. Lent
+        // memory takes whole pages of a socket's buffer: 20 datagrams fit.
         for times in [1, 7, 20] {
             let messages: Vec<Vec<u8>> =
                 (0..50).map(|number| (0..4096).map(|at| (number * 31 + at) as u8).collect()).collect();
             let mut sender = there.sender().expect("sends");
             for message in &messages {
-                // Within a page.
+                // Within one page.
                 let start = message.as_ptr().align_offset(1024);
                 let message = &message[start..][..1000];
                 send_all(sender.as_mut(), message, times);
                 receive_all(receiver.as_mut(), message, times);
             }
             let sends = 50 * times.div_ceil(a_send);
-            // Loopback hands packets to a receiver of this host, for whom the kernel copies what was lent.
+            // Loopback hands packets to a receiver on the same host, for which the kernel copies the lent memory.
             let all = Completions { done: sends, copied: sends, pending: 0 };
             assert_eq!(completed(sender.as_mut()), all, "{way}, {times} at a time");
         }
@@ -178,7 +178,8 @@ fn a_sender_from_lent_memory_whose_peer_is_gone_leaves_with_all_of_it() {
         drop(here);
         let message = [1; 1000];
         let mut sender = there.sender().expect("sends");
-        // More calls than there are slots: what failed keeps none of them. A call for many whose first datagram went says nothing of the rest.
+        // More calls than there are slots: a failed send must not keep its slot. A call for many succeeds if its
+        // first datagram does.
         let answers: Vec<_> = (0..200).map(|_| sender.send(&message, 40)).collect();
         let mut refused = answers.iter().filter_map(|answer| answer.as_ref().err());
         assert!(refused.all(|error| error.kind() == ErrorKind::ConnectionRefused), "{way}: {answers:?}");

@@ -1,4 +1,4 @@
-//! Flows that are not what was asked for say so.
+//! Flows report where they differ from what was requested.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ fn over(transport: &str) -> Settings {
     Settings::from([("transport".to_owned(), transport.to_owned())])
 }
 
-/// What both ends of a flow say of it, whose client and server speak these.
+/// Returns the reports of both ends of a flow whose client and server use these transports.
 fn told(client: &str, server: &str) -> [Vec<NotAsAsked>; 2] {
     let (port, mut listener) = listen(V4, &over(server));
     let at: SocketAddr = port.address();
@@ -38,7 +38,7 @@ fn multipath_tcp_that_fell_back_says_so_at_the_end_that_asked_for_it() {
     }
 }
 
-/// What the receiving end says after so many datagrams.
+/// Returns the report of the receiving end after `count` datagrams.
 fn received(settings: &Settings, count: usize) -> Vec<NotAsAsked> {
     let (there, here): (Box<dyn Flow>, Box<dyn Flow>) = pair(settings);
     for _ in 0..count / 100 {

@@ -1,4 +1,5 @@
-//! What transports do beyond what all of them promise: datagrams by every way, QUIC, strangers, liars and lossy paths.
+//! Tests of transports beyond the common promises: all ways of sending datagrams, QUIC, UDT, strangers, forged
+//! packets and lossy paths.
 
 mod common;
 mod datagrams;

@@ -1,4 +1,4 @@
-//! QUIC: strangers, lossy paths, and every setting of its own.
+//! QUIC: strangers, lossy paths, and each of its settings.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,20 +12,22 @@ use crate::common::{KEY, V4, call, listen, pair_through, patience};
 use crate::relay::{Relay, Way, relayed};
 use crate::strangers::{look, stranger};
 
-/// QUIC with these values.
+/// Returns settings of QUIC with the given values.
 fn quic(values: &[(&str, &str)]) -> Settings {
     let all = [("transport", "quic")].iter().chain(values);
     all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A first packet begins with a long header (RFC 9000 section 17.2.2).
+/// The bytes of a first packet after the first one: version 1, and a connection ID of 20 bytes (RFC 9000 section
+/// 17.2.2).
 const FIRST: &[u8] = &[0, 0, 0, 1, 20];
 
 fn is_first(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|byte| byte & 0xf0 == 0xc0) && datagram[1..].starts_with(FIRST)
 }
 
-/// Sends `bytes` that follow a pattern, and checks what comes. The sender is looked at meanwhile: what was lost is sent again.
+/// Sends `bytes` bytes of a pattern and checks what arrives. Meanwhile polls the sender's progress, because that
+/// sends lost data again.
 fn carries(from: &dyn Flow, to: &dyn Flow, bytes: usize) {
     let all: Vec<u8> = (0..bytes).map(|at| (at * 31 % 251) as u8).collect();
     let came = std::thread::scope(|scope| {
@@ -47,7 +49,7 @@ fn carries(from: &dyn Flow, to: &dyn Flow, bytes: usize) {
     assert!(came == all, "{} of {bytes} bytes came, or others", came.len());
 }
 
-/// What comes until `bytes` have, or nothing does for seconds.
+/// Receives until `bytes` bytes have arrived, or nothing does for seconds.
 fn receive(to: &dyn Flow, bytes: usize) -> Vec<u8> {
     let mut receiver = to.receiver().expect("receives");
     let (mut all, mut buffer, mut silent) = (Vec::new(), vec![0; 65_536], 0);
@@ -65,7 +67,7 @@ fn receive(to: &dyn Flow, bytes: usize) -> Vec<u8> {
 fn strangers_are_told_nothing_and_counted() {
     let (port, mut listener) = listen(V4, &quic(&[]));
     let strange = stranger();
-    // The third is a first packet as it should be, but for the key; the fourth is of a version that does not exist.
+    // The third is a valid first packet except for the key; the fourth has a version that does not exist.
     let first = [&[0xc3][..], FIRST, &[7; 1194]].concat();
     let unknown = [&[0xc3, 0x1a, 0x2a, 0x3a, 0x4a, 20][..], &[7; 1194]].concat();
     let kinds: [&[u8]; 6] = [b"", b"x", &first, &unknown, &[0x40; 1200], &[255; 9000]];
@@ -93,7 +95,7 @@ fn a_first_packet_that_was_listened_to_opens_nothing() {
     assert_eq!(listener.strangers(), 1);
     assert!(strange.recv(&mut [0; 2000]).is_err(), "the same listener answers none twice");
 
-    // Another listener of the session does not know it, and answers. The proof stays away.
+    // Another listener of the session does not know the packet, and answers. The proof does not follow.
     drop(listener);
     let mut later = port.listen(&quic(&[]), &KEY).expect("it listens");
     strange.send_to(&first, port.address()).expect("sent");
@@ -128,7 +130,7 @@ fn a_server_without_the_key_gets_first_packets_and_nothing_else() {
 fn any_packet_of_the_proof_may_be_lost() {
     let cases: Vec<_> =
         [Way::ToServer, Way::ToClient].into_iter().flat_map(|way| (0..4).map(move |n| (way, n))).collect();
-    // Most of it is waiting for timers.
+    // In parallel, because the cases mostly wait for timers.
     std::thread::scope(|scope| {
         for (way, number) in cases {
             scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! A relay between client and server that loses, doubles, swaps, keeps and makes up datagrams.
+//! A relay between client and server that loses, duplicates, reorders, keeps and forges datagrams.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use crate::common::{LONG, V4};
 
-/// Which way a datagram goes.
+/// The direction of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     ToServer,
     ToClient,
 }
 
-/// What the relay does with a datagram: the datagrams that go on in its place.
+/// A function that returns the datagrams which the relay forwards in place of one.
 pub(crate) type Meddler<'a> = dyn FnMut(Way, &[u8]) -> Vec<Vec<u8>> + Send + 'a;
 
-/// A relay's two sockets and what went through them.
+/// A relay's two sockets, and the datagrams that passed through them.
 pub(crate) struct Relay {
-    /// The client's peer.
+    /// The socket that the client sends to.
     front: UdpSocket,
-    /// The server's peer.
+    /// The socket that sends to the server.
     back: UdpSocket,
     client: Mutex<Option<SocketAddr>>,
     all: Mutex<Vec<(Way, Vec<u8>)>>,
@@ -40,12 +40,12 @@ impl Relay {
         Relay { front, back, client: Mutex::default(), all: Mutex::default(), stop: AtomicBool::new(false) }
     }
 
-    /// Where the client finds it.
+    /// Returns the address for the client.
     pub(crate) fn address(&self) -> SocketAddr {
         self.front.local_addr().expect("its address")
     }
 
-    /// Passes datagrams on, changed by `meddle`, until told to stop.
+    /// Forwards datagrams, changed by `meddle`, until [`Relay::stop`] is called.
     pub(crate) fn run(&self, meddle: &mut Meddler<'_>) {
         let mut bytes = [0; 65_536];
         while !self.stop.load(Ordering::Acquire) {
@@ -67,7 +67,7 @@ impl Relay {
     /// Sends a datagram as if it came from the other end.
     pub(crate) fn inject(&self, way: Way, datagram: &[u8]) {
         let client = *self.client.lock().expect("no panic");
-        // Whoever has left refuses; that is not the relay's concern.
+        // An end that has left refuses, which does not concern the relay.
         let _ = match (way, client) {
             (Way::ToServer, _) => self.back.send(datagram),
             (Way::ToClient, Some(client)) => self.front.send_to(datagram, client),
@@ -79,7 +79,7 @@ impl Relay {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// A datagram of `length` that went one way, once there is one.
+    /// Waits for a datagram of `length` bytes in one direction, and returns it.
     pub(crate) fn seen(&self, way: Way, length: usize) -> Vec<u8> {
         let until = Instant::now() + LONG;
         while Instant::now() < until {
@@ -93,14 +93,14 @@ impl Relay {
         panic!("no datagram of {length} bytes came by");
     }
 
-    /// The datagrams of one way that begin with `magic`.
+    /// Returns the datagrams of one direction that begin with `magic`.
     pub(crate) fn passes(&self, way: Way, magic: &[u8]) -> Vec<Vec<u8>> {
         let seen = self.all.lock().expect("no panic");
         seen.iter().filter(|(w, d)| *w == way && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
     }
 }
 
-/// Runs `act` while the relay passes datagrams on.
+/// Runs `act` while the relay forwards datagrams.
 pub(crate) fn relayed<T>(relay: &Relay, meddle: &mut Meddler<'_>, act: impl FnOnce() -> T) -> T {
     struct Stop<'a>(&'a Relay);
     impl Drop for Stop<'_> {
@@ -110,7 +110,7 @@ pub(crate) fn relayed<T>(relay: &Relay, meddle: &mut Meddler<'_>, act: impl FnOn
     }
     std::thread::scope(|scope| {
         scope.spawn(|| relay.run(meddle));
-        // Also when `act` panics: the scope waits for the relay.
+        // Also stops it when `act` panics, because the scope waits for the relay.
         let _stop = Stop(relay);
         act()
     })

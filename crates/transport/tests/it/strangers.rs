@@ -1,4 +1,4 @@
-//! Strangers, liars and lossy paths.
+//! Strangers, forged packets and lossy paths.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -12,7 +12,7 @@ use landspeed_units::Bytes;
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive, send, udp};
 use crate::relay::{Relay, Way, relayed};
 
-/// Lets the listener look at what has come; nobody is expected.
+/// Lets the listener process what has arrived. No flow is expected.
 pub(crate) fn look(listener: &mut dyn Listener) -> Result<(), Error> {
     listener.accept(&patience(&Cancel::new(), Duration::from_millis(200))).map(drop)
 }
@@ -116,7 +116,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     assert!(answers[0].len() <= hellos[0].len() && welcomes[0].len() <= confirms[0].len());
     assert!(answers.len() <= hellos.len() && welcomes.len() <= confirms.len());
 
-    // Somebody who listened on the wire sends the same from another address.
+    // An eavesdropper sends the same from another address.
     let strange = stranger();
     strange.send_to(&hellos[0], port.address()).expect("sent");
     strange.send_to(&confirms[0], port.address()).expect("sent");
@@ -127,7 +127,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     assert!(length <= hellos[0].len() && bytes.starts_with(b"LSa1"));
     assert!(strange.recv(&mut bytes).is_err(), "and nothing else");
 
-    // The same from the same address, at a listener of another trial: another secret.
+    // The same from the same address, to a listener of another trial, which has another secret.
     drop(listener);
     drop(_flows);
     let mut later = port.listen(&udp(&[]), &KEY).expect("it listens");
@@ -158,7 +158,7 @@ fn what_is_made_up_on_the_way_is_dropped_and_counted() {
         let came = here.datagrams().expect("counts");
         assert_eq!((came.received, came.highest, came.malformed), (1, 1, 7), "{came:?}");
 
-        // Feedback that is not the peer's keeps nobody sending.
+        // Forged feedback does not count as the peer's.
         let acked = there.progress().expect("a count").acked;
         let mut forged = feedback.clone();
         forged[30] ^= 1;
@@ -175,7 +175,7 @@ fn lost_doubled_and_swapped_datagrams_are_told_apart() {
     let relay = Relay::to(port.address());
     let mut number = 0;
     let mut kept = None;
-    // Of ten the third is lost, the fifth doubled, the seventh comes after the eighth.
+    // Of ten datagrams the third is lost, the fifth is duplicated, and the seventh arrives after the eighth.
     let mut meddle = |way: Way, datagram: &[u8]| {
         let datagram = datagram.to_vec();
         if way == Way::ToClient || datagram.len() != 1000 {

@@ -1,4 +1,5 @@
-//! UDT by every way of handing datagrams over and taking them, over paths that lose, double and swap, and with strangers.
+//! UDT with all ways of sending and receiving datagrams, over paths that lose, duplicate and reorder, and with
+//! strangers.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use landspeed_transport::{Cancel, Error, Flow};
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience};
 use crate::relay::{Relay, Way, relayed};
 
-/// Some windows of small packets. The relay passes hundreds of datagrams a second, not more.
+/// The bytes to transfer: a few windows of small packets. The relay forwards only hundreds of datagrams a second.
 const BYTES: usize = 300_000;
 
 fn settings(values: &[(&str, &str)]) -> Settings {
@@ -17,12 +18,12 @@ fn settings(values: &[(&str, &str)]) -> Settings {
     all.iter().chain(values).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Bytes that no two places nearby have alike.
+/// Returns bytes in which nearby places differ.
 fn content() -> Vec<u8> {
     (0..BYTES as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
-/// Sends all of the content in writes of odd sizes, while the other end receives it; what came.
+/// Sends the content in writes of odd sizes while the other end receives it. Returns what arrived.
 fn carried(from: &dyn Flow, to: &dyn Flow) -> Vec<u8> {
     let content = content();
     std::thread::scope(|scope| {
@@ -43,7 +44,7 @@ fn carried(from: &dyn Flow, to: &dyn Flow) -> Vec<u8> {
         while sent < BYTES {
             sent += sender.send(&content[sent..BYTES.min(sent + 70_001)], 1).expect("sent");
         }
-        // A look at the flow sends what is lost again.
+        // A poll of the flow's progress sends lost data again.
         while !receiving.is_finished() {
             from.progress().expect("a count");
             std::thread::sleep(Duration::from_millis(1));
@@ -124,7 +125,7 @@ fn strangers_are_counted_and_get_no_more_than_they_sent() {
     pair_through(listener.as_mut(), port.address(), &settings(&[]));
 }
 
-/// What comes from who knows the addresses but neither the connection's number nor its window.
+/// The packets come from a stranger who knows the addresses, but neither the connection's identifier nor its window.
 #[test]
 fn made_up_packets_neither_end_a_flow_nor_change_what_arrives() {
     let settings = settings(&[]);
@@ -134,7 +135,7 @@ fn made_up_packets_neither_end_a_flow_nor_change_what_arrives() {
     let mut meddle = |_: Way, datagram: &[u8]| {
         number += 1;
         let mut made_up = datagram.to_vec();
-        // Another connection, or for a while packets far outside the window, or of another kind.
+        // Each has another connection's identifier, a sequence number far outside the window, or another type.
         let at = [12, 13, 14, 15, 0, 1][number as usize % 6];
         if let Some(byte) = made_up.get_mut(at) {
             *byte ^= 0x40;
@@ -157,7 +158,7 @@ fn a_peer_that_is_gone_is_an_error_and_no_hang() {
     let message = vec![7; 100_000];
     let ended = (0..100).find_map(|_| sender.send(&message, 1).err());
     assert!(ended.is_some(), "it goes on sending");
-    // Its port is free for another at once, and refuses while nothing listens.
+    // The port is free immediately, and refuses while nothing listens.
     drop(listener);
     let refused = call(port.address(), &settings, &KEY, Duration::from_millis(200));
     assert!(matches!(refused, Err(Error::NoAnswer { .. })), "something answers");

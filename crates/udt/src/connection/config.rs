@@ -1,4 +1,4 @@
-//! What a connection is given to begin with.
+//! The configuration of a connection.
 
 use landspeed_units::Nanos;
 
@@ -6,29 +6,30 @@ use crate::packet::SocketType;
 use crate::rate::{CONTROLS, MakeControl};
 use crate::seq::{Seq, SocketId};
 
-/// What both directions of a connection begin with. The defaults are libudt's, where it has them.
+/// The initial settings of both directions of a connection. The defaults are libudt's, where it has them.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// A stream or messages. Both ends must agree.
     pub socket_type: SocketType,
-    /// The largest packet, with the headers of IPv4 and UDP; the smaller one of both ends' counts.
+    /// The largest packet, with the headers of IPv4 and UDP. The smaller value of the two ends applies.
     pub mss: u32,
-    /// Whether a connector's requests are as large as the packets that they ask for: where a path drops such packets without a word, it
-    /// asks for smaller ones after half a second (as RFC 8899 probes). A libudt listener answers no such request.
+    /// True if a connector's requests are as large as the packets that they ask for. Where a path silently drops such
+    /// packets, the connector asks for smaller ones after half a second (as RFC 8899 probes). A libudt listener does
+    /// not answer such requests.
     pub probes_path: bool,
-    /// Packets that the send buffer holds.
+    /// The size of the send buffer, in packets.
     pub send_buffer: u32,
-    /// Packets that the receive buffer holds.
+    /// The size of the receive buffer, in packets.
     pub receive_buffer: u32,
-    /// How long a connector asks.
+    /// How long a connector waits for an answer.
     pub connect_patience: Nanos,
-    /// How long a peer may be silent at most. A peer that is alive sends keep-alives.
+    /// How long a peer may be silent. A peer that is alive sends keep-alives.
     pub silence: Nanos,
-    /// How long [`Connection::close`] waits for what was written to arrive.
+    /// How long [`Connection::close`] waits for the written data to arrive.
     pub linger: Nanos,
-    /// What the rate allows in this time leaves at once, and twice as much at most after a late wake-up.
+    /// The time whose packets, at the current rate, leave in one burst; after a late wake-up up to twice as many do.
     pub catch_up: Nanos,
-    /// Makes the congestion control.
+    /// The constructor of the congestion control.
     pub control: MakeControl,
 }
 
@@ -49,13 +50,13 @@ impl Default for Config {
     }
 }
 
-/// What a connection takes from chance. All of it must be hard to guess: it is all that keeps a stranger out.
+/// The random values of a connection. They must be hard to guess, because nothing else keeps strangers out.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity {
-    /// Its identifier, of 31 bits, one of the connections on its UDP port.
+    /// The identifier of the connection, of 31 bits, unique on its UDP port.
     pub socket: SocketId,
-    /// A connector's first sequence number. An accepted connection takes its peer's.
+    /// A connector's first sequence number. An accepted connection uses its peer's.
     pub first_seq: Seq,
-    /// For the congestion control.
+    /// The seed of the congestion control.
     pub seed: u64,
 }

@@ -1,39 +1,39 @@
-//! What a connection has counted, and what it knows of its path.
+//! The counts of a connection, and its estimates of the path.
 
 use landspeed_units::{Bytes, Nanos};
 
 use crate::history::{PacketRate, RoundTrip};
 use crate::receiver::Arrival;
 
-/// What a connection has counted, in packets.
+/// The counts of a connection, in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// New data packets that were sent.
+    /// New data packets sent.
     pub sent: u64,
-    /// Data packets that were sent again.
+    /// Data packets sent again.
     pub sent_again: u64,
     /// Data packets that arrived for the first time.
     pub received: u64,
     /// Data packets that had arrived before.
     pub received_again: u64,
-    /// Data packets that there was no room for.
+    /// Data packets for which there was no room.
     pub no_room: u64,
-    /// Loss reports that were believed.
+    /// Loss reports accepted.
     pub naks: u64,
-    /// Times that nothing was acknowledged for too long.
+    /// How often nothing was acknowledged for too long.
     pub timeouts: u64,
-    /// Datagrams that were no packet, or named what cannot be.
+    /// Datagrams that were not valid packets, or had impossible values.
     pub ignored: u64,
 }
 
-/// What the peer has acknowledged since the connection's start.
+/// What the peer has acknowledged since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Data packets.
+    /// The acknowledged data packets.
     pub packets: u64,
-    /// Their payload.
+    /// The payload of those packets.
     pub bytes: Bytes,
-    /// Whether that is all that was written.
+    /// True if everything that was written is acknowledged.
     pub is_all: bool,
 }
 
@@ -47,21 +47,21 @@ impl Counts {
     }
 }
 
-/// What a connection knows of its path.
+/// The estimates and the state of a connection's path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathFigures {
-    /// The round trip, as the sender knows it.
+    /// The sender's estimate of the round trip.
     pub round_trip: RoundTrip,
-    /// How fast the peer receives packets.
+    /// The rate at which the peer receives packets.
     pub arrival: PacketRate,
-    /// How fast the path could carry them, by packet pairs.
+    /// The path's capacity, estimated by packet pairs.
     pub capacity: PacketRate,
-    /// The time from one packet to the next.
+    /// The time between two packets.
     pub period: Nanos,
-    /// The congestion window.
+    /// The congestion window, in packets.
     pub window: u32,
-    /// Packets under way.
+    /// The packets in flight.
     pub flight: u32,
-    /// Packets that are missing on this side.
+    /// The packets that are missing at this end.
     pub missing: u32,
 }

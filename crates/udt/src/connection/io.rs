@@ -1,4 +1,4 @@
-//! What the application does with a connection: it writes and reads.
+//! Reading and writing by the application.
 
 use landspeed_units::Nanos;
 
@@ -8,7 +8,7 @@ use super::{Connection, Phase};
 use crate::packet::SocketType;
 
 impl Connection {
-    /// Whether [`write`](Self::write) would find room.
+    /// Returns true if [`write`](Self::write) would find room.
     pub fn is_writable(&self) -> bool {
         let Phase::Open(link) = &self.phase else { return false };
         match self.config.socket_type {
@@ -17,7 +17,7 @@ impl Connection {
         }
     }
 
-    /// Tells the peer at once what has arrived, for a caller that will not be there when it is due.
+    /// Acknowledges everything that has arrived, for a caller that will not call when the acknowledgement is due.
     pub fn acknowledge(&mut self) {
         if let Phase::Open(link) = &mut self.phase {
             link.receiver.acknowledge();
@@ -42,15 +42,24 @@ impl Connection {
         self.open(socket_type)
     }
 
-    /// Writes bytes of a stream, at least one: as many as there is room for, of many no more than leave in full runs of packets.
-    /// Little waits to be sent, and so sending makes room too: write again after [`poll_transmit`](Self::poll_transmit).
+    /// Writes at least one of a stream's bytes: as many as there is room for, but of large data only whole runs of
+    /// packets. Because the buffer of unsent bytes is small, sending makes room too: write again after
+    /// [`poll_transmit`](Self::poll_transmit).
+    ///
+    /// # Errors
+    /// Returns an error if there is no room, or if the connection is not an open stream.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, IoError> {
         let written = self.writable(SocketType::Stream)?.sender.buffer.write_stream(data);
         self.flags.wants_room = written < data.len() && !self.is_writable();
         if written == 0 && !data.is_empty() { Err(IoError::Full) } else { Ok(written) }
     }
 
-    /// Writes a message. One that is not `in_order` may overtake others; one that has not arrived `ttl` after now is given up.
+    /// Writes a message. If it is not `in_order`, it may overtake others; if it has not arrived `ttl` after `now`, it
+    /// is given up.
+    ///
+    /// # Errors
+    /// Returns an error if the message is empty or larger than the buffer, if there is no room now, or if the
+    /// connection is not open for messages.
     pub fn write_message(
         &mut self,
         now: Nanos,
@@ -71,7 +80,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The stream's next bytes, in place; more may follow once they are consumed. None where nothing can be read now.
+    /// Returns the stream's next bytes in place; more may follow once they are consumed. Empty if nothing can be read
+    /// now.
     pub fn peek(&self) -> &[u8] {
         match &self.phase {
             Phase::Open(link) if self.config.socket_type == SocketType::Stream => {
@@ -81,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// The first `bytes` of what [`peek`](Self::peek) returns were read.
+    /// Consumes the first `bytes` of what [`peek`](Self::peek) returns.
     pub fn consume(&mut self, bytes: usize) {
         let bytes = bytes.min(self.peek().len());
         if let Phase::Open(link) = &mut self.phase
@@ -92,7 +102,11 @@ impl Connection {
         }
     }
 
-    /// Copies the stream's next bytes, and says how many; 0 where there are none now. A connection that is closed is at its end then.
+    /// Copies the stream's next bytes and returns how many; 0 if there are none now, which is the end if the
+    /// connection is closed.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is not a stream, or was never open.
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize, IoError> {
         self.open(SocketType::Stream)?;
         let mut read = 0;
@@ -109,7 +123,11 @@ impl Connection {
         Ok(read)
     }
 
-    /// Copies the next message into `out`, and says how long it is; `None` where there is none now.
+    /// Copies the next message into `out` and returns its length; `None` if there is none now.
+    ///
+    /// # Errors
+    /// Returns an error if `out` is smaller than the message, or if the connection is not one of messages or was
+    /// never open.
     pub fn read_message(&mut self, out: &mut [u8]) -> Result<Option<usize>, IoError> {
         let receiver = &mut self.open(SocketType::Datagram)?.receiver;
         let next = receiver.next();

@@ -1,4 +1,4 @@
-//! Both halves of an open connection, and what they have in common.
+//! An open connection: both halves, and what they share.
 
 use landspeed_units::Nanos;
 
@@ -12,15 +12,15 @@ use crate::send_buffer::SendBuffer;
 use crate::sender::{Limits, MAX_WINDOW, Next, Sender};
 use crate::seq::{Seq, SocketId};
 
-/// What a packet's size has besides its payload.
+/// The bytes of all headers, by which a packet's size exceeds its payload.
 const HEADERS: usize = UDP_HEADERS + HEADER;
 
-/// How a handshake has ended.
+/// The result of a handshake.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Agreement {
-    /// The peer's handshake, with the packet size of both.
+    /// The peer's handshake, with the packet size that both ends agreed on.
     pub(super) peers: Handshake,
-    /// How long its round trip was, where that was seen.
+    /// The round trip of the handshake, if it was measured.
     pub(super) round_trip: Option<Nanos>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Agreement {
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) peer: SocketId,
-    /// Bytes of a full data packet, without headers.
+    /// The payload of a full data packet, in bytes.
     pub(super) payload: usize,
-    /// What an accepted connection answers to each request.
+    /// The answer of an accepted connection to each repeated request.
     answer: Option<Handshake>,
     send_answer: bool,
     pub(super) sender: Sender,
@@ -42,7 +42,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A connection with what both ends agreed on.
+    /// Creates a link with the parameters that both ends agreed on.
     pub(super) fn new(now: Nanos, config: &Config, identity: &Identity, agreement: &Agreement) -> Self {
         let Agreement { peers: agreed, round_trip } = *agreement;
         let (first, payload) = (identity.first_seq, agreed.mss as usize - HEADERS);
@@ -64,7 +64,7 @@ impl Link {
         }
     }
 
-    /// What an accepted connection says first, and again to each request like the one that it comes from.
+    /// Sets the handshake that an accepted connection sends first, and again as the answer to each repeated request.
     #[must_use]
     pub(super) fn with_answer(mut self, answer: Handshake) -> Self {
         self.answer = Some(answer);
@@ -72,7 +72,8 @@ impl Link {
         self
     }
 
-    /// The peer has not heard the answer. A request for another connection is none of ours.
+    /// Answers a repeated request, because the peer has not received the answer. Returns false if the request is for
+    /// another connection.
     pub(super) fn on_repeated_request(&mut self, request: &Handshake) -> bool {
         let is_ours = self.answer.is_some_and(|answer| {
             let is_request = request.kind == HandshakeKind::Connect && request.cookie == answer.cookie;
@@ -82,7 +83,7 @@ impl Link {
         is_ours
     }
 
-    /// Something that can be believed came from the peer.
+    /// Notes that a plausible packet came from the peer.
     pub(super) fn heard(&mut self, now: Nanos) {
         self.exp.heard(now);
         if !self.sender.is_waiting_for_ack() {
@@ -90,7 +91,8 @@ impl Link {
         }
     }
 
-    /// A data packet, `at` its arrival and its timestamp; also whether there may be something new to read.
+    /// Processes a data packet; `at` is its arrival time and its timestamp. Also returns true if there may be
+    /// something new to read.
     pub(super) fn on_data(&mut self, at: (Nanos, u32), data: &Data<'_>) -> (Arrival, bool) {
         let before = self.receiver.next();
         let arrival = self.receiver.on_data(at, data, self.payload);
@@ -136,8 +138,8 @@ impl Link {
         self.sender.handle_timeout(now);
     }
 
-    /// What was sent and not acknowledged for too long goes again; a peer that sends nothing is told that this end is alive. Whether
-    /// something goes again.
+    /// Handles the EXP timer: sends unacknowledged packets again, or a keep-alive if nothing is unacknowledged.
+    /// Returns true if packets are sent again.
     pub(super) fn check_exp(&mut self, now: Nanos) -> bool {
         if !self.exp.goes_off(now, self.sender.patience()) {
             return false;
@@ -151,12 +153,12 @@ impl Link {
         is_waiting
     }
 
-    /// Whether all that was written has arrived, and an accepted connection has answered.
+    /// Returns true if everything that was written has arrived, and an accepted connection has answered.
     pub(super) fn is_all_delivered(&self) -> bool {
         self.sender.is_all_delivered() && !self.send_answer
     }
 
-    /// The next data packets, at most `most`.
+    /// Returns the next data packets, at most `most`.
     pub(super) fn poll_data(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
         let was_idle = !self.sender.is_waiting_for_ack();
         let next = self.sender.poll(now, most, timestamp)?;

@@ -1,10 +1,12 @@
 //! A connection without sockets and without clocks.
 //!
-//! The caller gives it datagrams ([`handle`](Connection::handle)) and the time, sends what [`poll_transmit`](Connection::poll_transmit)
-//! returns until that is nothing, sleeps until [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
-//! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times are since any moment, as long as it is the same one.
+//! The caller passes datagrams ([`handle`](Connection::handle)) and the time, sends what
+//! [`poll_transmit`](Connection::poll_transmit) returns until it returns nothing, sleeps until
+//! [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
+//! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times count from any fixed moment.
 //!
-//! `opening` is the handshake; what follows it is `link`, with both halves. `io` is what the application reads and writes.
+//! `opening` is the handshake, `link` is the open connection with both halves, and `io` is reading and writing by the
+//! application.
 
 mod config;
 mod figures;
@@ -55,7 +57,7 @@ enum Phase {
     Open(Box<Link>),
 }
 
-/// What the caller is to be told.
+/// Events that the caller has not polled yet, and pending notifications.
 #[derive(Debug, Default)]
 struct Flags {
     connected: bool,
@@ -66,7 +68,7 @@ struct Flags {
     send_shutdown: bool,
 }
 
-/// All but the bytes of packets.
+/// Prints the state without the bytes of packets.
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
@@ -81,34 +83,34 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Where its packets go.
+    /// Returns the peer's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Why it has ended, once it has.
+    /// Returns why the connection has ended, once it has.
     pub fn closed(&self) -> Option<Reason> {
         self.closed
     }
 
-    /// Whether the peer has said that it is closed.
+    /// Returns true if the peer has reported that it is closed.
     pub fn has_peer_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// How far the peer has acknowledged.
+    /// Returns how far the peer has acknowledged.
     pub fn progress(&self) -> Progress {
         let Phase::Open(link) = &self.phase else { return Progress { is_all: true, ..Progress::default() } };
         let acked = link.sender.acked();
         Progress { packets: acked.packets, bytes: acked.bytes, is_all: link.sender.is_all_delivered() }
     }
 
-    /// The payload of a full packet, once it is open.
+    /// Returns the payload of a full packet in bytes, once the connection is open.
     pub fn payload(&self) -> Option<usize> {
         match &self.phase {
             Phase::Open(link) => Some(link.payload),
@@ -116,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// What is known of the path, once it is open.
+    /// Returns the estimates of the path, once the connection is open.
     pub fn path(&self) -> Option<PathFigures> {
         let Phase::Open(link) = &self.phase else { return None };
         let path = link.sender.path();
@@ -131,15 +133,16 @@ impl Connection {
         })
     }
 
-    /// Takes a datagram that came from the peer. Whether it came from there the caller knows, and must check.
+    /// Processes a datagram from the peer. The caller must check that its source is the peer's address.
     pub fn handle(&mut self, now: Nanos, datagram: &[u8]) {
         if !self.believe(now, datagram) {
             self.counts.ignored += 1;
         }
     }
 
-    /// Takes a data packet by its header; its payload of `length` bytes lies where the reader wants it, and was read. False where there is
-    /// something to read before it, or it is no packet of the stream: it must be [`handle`](Self::handle)d then.
+    /// Processes a data packet whose `length` bytes of payload are already in the reader's memory and count as
+    /// read. Returns false if other data must be read before it, or if it is not a packet of the stream: then the
+    /// caller must pass it to [`handle`](Self::handle).
     pub fn deliver(&mut self, now: Nanos, header: &[u8; HEADER], length: usize) -> bool {
         let Phase::Open(link) = &mut self.phase else { return false };
         let is_data = self.closed.is_none() && (1..=link.payload).contains(&length);
@@ -213,7 +216,8 @@ impl Connection {
         is_believed
     }
 
-    /// The peer has not heard that this end is closed: tell it again, once in a SYN.
+    /// Processes a packet that arrives after the end. Repeats the shutdown, at most once in a SYN, because the peer
+    /// has not received it.
     fn on_late_packet(&mut self, now: Nanos, body: &Body<'_>) -> bool {
         self.peer_closed |= *body == Body::Shutdown;
         if let (Phase::Open(link), Body::Ack(ack)) = (&mut self.phase, body) {
@@ -226,8 +230,8 @@ impl Connection {
         true
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has something to do, if nothing else happens
-    /// before. It may be past. `None` once the connection is closed.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has something
+    /// to do, if nothing else happens before. The time may be past. `None` once the connection is closed.
     pub fn next_timeout(&self) -> Option<Nanos> {
         if self.flags.send_shutdown {
             return Some(Nanos(0));
@@ -243,13 +247,13 @@ impl Connection {
         Some(closing.map_or(phase, |closing| closing.min(phase)))
     }
 
-    /// Whether data could leave but for the pace, so that what the peer says now changes little before
+    /// Returns true if data waits for the pace alone, so that new packets of the peer change little before
     /// [`next_timeout`](Self::next_timeout).
     pub fn is_pacing(&self) -> bool {
         matches!(&self.phase, Phase::Open(link) if self.closed.is_none() && link.sender.is_pacing())
     }
 
-    /// Time has passed.
+    /// Runs the timers that have expired at `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
         if self.closed.is_some() {
             return;
@@ -273,7 +277,8 @@ impl Connection {
         }
     }
 
-    /// What to send now: one control packet, or up to `most` data packets of equal size. Call it until there is nothing.
+    /// Returns the next datagrams to send: one control packet, or up to `most` data packets of equal size. Call it
+    /// until it returns `None`.
     pub fn poll_transmit(&mut self, now: Nanos, most: u32) -> Option<Transmit<'_>> {
         if self.closing.is_some() && self.closed.is_none() && self.is_all_delivered() {
             self.end(Reason::Closed);
@@ -304,7 +309,7 @@ impl Connection {
     fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
         let (to, body) = match &mut self.phase {
             Phase::Open(link) if self.flags.send_shutdown => {
-                // The peer is to know what has arrived before it hears that nothing more will be said.
+                // Acknowledge what has arrived before the shutdown, which is the last packet.
                 let last = link.receiver.poll_ack(now).unwrap_or_else(|| {
                     self.flags.send_shutdown = false;
                     self.last_shutdown = Some(now);
@@ -317,7 +322,7 @@ impl Connection {
             Phase::Open(link) => (link.peer, link.poll_control(now, &mut self.report)?),
         };
         let length = Packet { timestamp, to, body }.write(&mut self.scratch)?;
-        // Behind a request are the zeros that the scratch buffer was made of: nothing else was written so far.
+        // The padding of a request is the zeros of the fresh scratch buffer: nothing else was written so far.
         Some(if let Phase::Connecting(connector) = &self.phase { connector.length() } else { length })
     }
 
@@ -333,12 +338,13 @@ impl Connection {
         self.repeat_close();
     }
 
-    /// Closes the connection once all that was written has arrived. What arrives meanwhile can be read.
+    /// Closes the connection once everything that was written has arrived. What arrives before then can still be
+    /// read.
     pub fn close(&mut self, now: Nanos) {
         self.closing.get_or_insert(now);
     }
 
-    /// Says once more what has arrived and that this end is closed, if it is: the word may have got lost.
+    /// Repeats the last acknowledgement and the shutdown if this end is closed, because they may have got lost.
     pub fn repeat_close(&mut self) {
         if let Phase::Open(link) = &mut self.phase
             && self.closed.is_some()
@@ -348,14 +354,14 @@ impl Connection {
         }
     }
 
-    /// Closes the connection at once. What has not arrived is lost.
+    /// Closes the connection without waiting. What has not arrived is lost.
     pub fn abort(&mut self) {
         if self.closed.is_none() {
             self.end(Reason::Aborted);
         }
     }
 
-    /// What has happened since the last call; `None` once all was told.
+    /// Returns the next event since the last call; `None` if there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.flags.wants_room && self.is_writable() {
             self.flags.wants_room = false;

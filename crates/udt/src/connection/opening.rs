@@ -1,4 +1,4 @@
-//! How a connection begins: as a connector, or from a request that a listener has proven.
+//! The start of a connection: by a connector, or from a request that a listener has proven.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::sender::MAX_WINDOW;
 use crate::seq::SocketId;
 
 impl Connection {
-    /// Asks the listener at `peer` for a connection.
+    /// Begins a connection to the listener at `peer`.
     pub fn connect(now: Nanos, config: Config, identity: Identity, peer: SocketAddr) -> Self {
         let request = Handshake {
             socket_type: config.socket_type,
@@ -32,7 +32,7 @@ impl Connection {
         Self::new(now, config, identity, peer, Phase::Connecting(connector))
     }
 
-    /// Accepts a request whose cookie is proven. The answer is the first thing that it sends.
+    /// Accepts a request whose cookie is proven. The connection first sends the answer.
     pub fn accept(now: Nanos, config: Config, identity: Identity, request: &Request) -> Self {
         let asked = request.handshake;
         let answer = Handshake {

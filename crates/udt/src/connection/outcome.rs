@@ -1,85 +1,86 @@
-//! What a connection tells its caller: what happened, why it ended, what to send.
+//! The results of a connection for its caller: events, the reason of its end, and the datagrams to send.
 
 use thiserror::Error;
 
-/// Why a connection has ended.
+/// The reason why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Reason {
-    /// This end closed it, and all that it wrote has arrived.
+    /// This end closed it, and everything that it wrote has arrived.
     #[error("the connection was closed")]
     Closed,
-    /// This end closed it at once.
+    /// This end aborted it.
     #[error("the connection was aborted")]
     Aborted,
     /// The peer closed it.
     #[error("the peer closed the connection")]
     PeerClosed,
-    /// Nothing answered a connector.
+    /// No listener answered the connector.
     #[error("no listener answered")]
     NoAnswer,
     /// The listener refused, with libudt's code.
     #[error("the listener refused the connection (code {0})")]
     Refused(u32),
-    /// Nothing was heard of the peer for too long.
+    /// The peer was silent for too long.
     #[error("the peer fell silent")]
     Silent,
-    /// What was written did not arrive within the time that a close waits.
+    /// The written data did not arrive within the time that a close waits.
     #[error("the peer did not receive all data in time")]
     Linger,
-    /// A message that the receive buffer cannot hold.
+    /// The peer sent a message that the receive buffer cannot hold.
     #[error("the peer sent a message larger than the receive buffer")]
     MessageTooLarge,
 }
 
-/// Why nothing was written or read.
+/// The reason why nothing was written or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum IoError {
-    /// The handshake is not done.
+    /// The handshake is not complete.
     #[error("the connection is not open yet")]
     NotOpen,
-    /// It is closed, or is being closed.
+    /// The connection is closed, or is being closed.
     #[error("the connection is closed")]
     Closed,
-    /// There is no room now; [`Event::Writable`] says when there is.
+    /// There is no room now; [`Event::Writable`] follows when there is.
     #[error("the send buffer is full")]
     Full,
-    /// A message without a byte, or one that the send buffer can never hold.
+    /// The message is empty, or larger than the send buffer.
     #[error("the message is empty or too large")]
     Size,
     /// A message for a stream, or bytes for a connection of messages.
     #[error("the connection is of the other type")]
     Type,
-    /// The buffer is smaller than the next message, which has so many bytes.
+    /// The buffer is smaller than the next message, which has this many bytes.
     #[error("the next message has {0} bytes")]
     Small(usize),
 }
 
-/// What has happened.
+/// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done.
+    /// The handshake is complete.
     Connected,
     /// There may be something to read.
     Readable,
     /// There is room again after a write that found none.
     Writable,
-    /// The peer could not use what it received; the code is its own.
+    /// The peer could not process what it received; the code is the peer's.
     PeerError(u32),
-    /// It is over. What has arrived before can still be read.
+    /// The connection has ended. What has arrived before can still be read.
     Closed(Reason),
 }
 
-/// Datagrams to be sent, all to the same peer: pieces of `segment` bytes, the last one possibly shorter (what UDP_SEGMENT takes).
+/// Datagrams to send to the peer: pieces of `segment` bytes, the last one possibly shorter (as UDP_SEGMENT takes
+/// them).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit<'a> {
     /// The datagrams, one after the other.
     pub bytes: &'a [u8],
-    /// How long each is.
+    /// The length of each datagram, in bytes.
     pub segment: usize,
 }
 
 impl<'a> Transmit<'a> {
-    /// One by one.
+    /// Iterates over the datagrams.
     pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.segment)
     }

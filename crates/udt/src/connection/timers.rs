@@ -1,21 +1,21 @@
-//! How long nothing was heard of the peer, and how long nothing was acknowledged (draft-gg-udt-03 section 6.1, step 4 of the timers).
+//! The timers for a silent peer and for missing acknowledgements (draft-gg-udt-03 section 6.1, step 4 of the timers).
 
 use landspeed_units::Nanos;
 
 use crate::history::SYN;
 
-/// The EXP timer does not go off sooner (libudt 4.11), and waits so much longer each time in a row.
+/// The shortest time of the EXP timer (libudt 4.11); it grows by this much each time that the timer expires in a row.
 pub const MIN_EXP: Nanos = Nanos::millis(300);
-/// So often it goes off before the peer is given up (draft-gg-udt-03 section 5.3).
+/// How often the timer expires before the peer is given up (draft-gg-udt-03 section 5.3).
 const MAX_EXP: u32 = 16;
-/// No peer is given up sooner.
+/// The shortest silence after which a peer is given up.
 const MIN_SILENCE: Nanos = Nanos::secs(3);
 
 /// The EXP timer, and when the peer was last heard.
 #[derive(Debug)]
 pub(super) struct Exp {
     last_heard: Nanos,
-    /// Since when the timer runs, and how often it has gone off since the peer was heard.
+    /// When the timer was started, and how often it has expired since the peer was heard, plus one.
     since: Nanos,
     count: u32,
 }
@@ -25,30 +25,30 @@ impl Exp {
         Exp { last_heard: now, since: now, count: 1 }
     }
 
-    /// Something that can be believed came from the peer.
+    /// Notes that a plausible packet came from the peer.
     pub(super) fn heard(&mut self, now: Nanos) {
         self.last_heard = now;
         self.count = 1;
     }
 
-    /// What the timer waits for has come, or begins now.
+    /// Restarts the timer.
     pub(super) fn restart(&mut self, now: Nanos) {
         self.since = now;
     }
 
-    /// `patience` is how long an acknowledgement takes at most.
+    /// Returns when the timer expires. `patience` is the longest time that an acknowledgement should take.
     fn at(&self, patience: Nanos) -> Nanos {
         let count = u64::from(self.count);
         self.since + (patience.times(count) + SYN).max(MIN_EXP.times(count))
     }
 
-    /// Whether the peer is given up.
+    /// Returns true if the peer is to be given up.
     pub(super) fn is_silent(&self, now: Nanos, patience: Nanos, most: Nanos) -> bool {
         let silence = now - self.last_heard;
         silence >= most || self.count > MAX_EXP && silence >= MIN_SILENCE && now >= self.at(patience)
     }
 
-    /// Whether the timer goes off. It is slower each time, until the peer is heard.
+    /// Returns true if the timer has expired, and restarts it. Each time takes longer, until the peer is heard.
     pub(super) fn goes_off(&mut self, now: Nanos, patience: Nanos) -> bool {
         let goes_off = now >= self.at(patience);
         if goes_off {
@@ -58,7 +58,7 @@ impl Exp {
         goes_off
     }
 
-    /// When the timer goes off, or the peer has been silent for `most`.
+    /// Returns when the timer expires, or when the peer has been silent for `most`.
     pub(super) fn next(&self, patience: Nanos, most: Nanos) -> Nanos {
         self.at(patience).min(self.last_heard + most)
     }

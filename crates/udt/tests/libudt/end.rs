@@ -1,4 +1,4 @@
-//! One end of ours on a real socket.
+//! One end of this crate on a real socket.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Reason, Requ
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Datagrams that are read before timers are looked at again.
+/// The most datagrams that are read before timers run again.
 const BATCH: usize = 64;
 
 /// A socket with room for bursts, and a clock.
@@ -34,12 +34,12 @@ impl Socket {
         Nanos::secs(1000) + Nanos::from(self.began.elapsed())
     }
 
-    /// A datagram that finds no room is lost, as it would be on its way.
+    /// Sends a datagram. One that finds no room is lost, as it may be on its way.
     pub(crate) fn send(&self, datagram: &[u8], to: SocketAddr) {
         let _ = self.socket.send_to(datagram, to);
     }
 
-    /// Waits for a datagram, for so long at most.
+    /// Waits for a datagram, for at most `most`.
     pub(crate) fn wait(&self, most: Nanos) {
         let timeout = Timespec {
             tv_sec: (most.0 / 1_000_000_000).cast_signed(),
@@ -71,14 +71,14 @@ impl End {
         End { socket, connection }
     }
 
-    /// Listens until a peer has proven its cookie, for `most`.
+    /// Listens until a peer has proven its cookie, for at most `most`.
     pub(crate) fn accept(mut socket: Socket, config: Config, most: Nanos) -> Self {
         let request = listen(&mut socket, &config, most).expect("the peer connects");
         let connection = Connection::accept(socket.now(), config, identity(99), &request);
         End { socket, connection }
     }
 
-    /// One round of the loop that drives a connection: it sends, then waits for a datagram, a timer, or `most`.
+    /// Runs the loop that drives a connection once: sends, then waits for a datagram, a timer, or `most`.
     pub(crate) fn drive(&mut self, most: Nanos) {
         let now = self.socket.now();
         self.connection.handle_timeout(now);
@@ -106,7 +106,7 @@ impl End {
         }
     }
 
-    /// Drives a connection until it has ended.
+    /// Drives a connection until it has ended. Returns the reason.
     pub(crate) fn until_closed(&mut self, most: Nanos) -> Reason {
         let end = self.socket.now() + most;
         loop {
@@ -119,7 +119,8 @@ impl End {
     }
 }
 
-/// The first request whose cookie is proven; `None` where none comes. A request for the other socket type is refused.
+/// Returns the first request whose cookie is proven; `None` if none arrives. A request for the other socket type is
+/// refused.
 pub(crate) fn listen(socket: &mut Socket, config: &Config, most: Nanos) -> Option<Request> {
     let listener = Listener::new([5; 32], config.socket_type);
     let end = socket.now() + most;

@@ -1,4 +1,4 @@
-//! One transfer between an end of ours and libudt, and whether the same bytes arrived.
+//! One transfer between an end of this crate and libudt, with a comparison of the bytes.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +17,7 @@ use crate::end::{End, Socket};
 use crate::peer::{self, Peer};
 use crate::relay::{Relay, Weather};
 
-/// Which transfer, over which network.
+/// The parameters of a transfer and of its network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) to_libudt: bool,
@@ -25,9 +25,9 @@ pub(crate) struct Case {
     pub(crate) ip: IpAddr,
     pub(crate) mss: u32,
     pub(crate) bytes: u64,
-    /// `None` without anything between the two sockets.
+    /// The network; `None` connects the two sockets directly.
     pub(crate) weather: Option<Weather>,
-    /// How long it may take.
+    /// The longest time that the transfer may take.
     pub(crate) most: Duration,
 }
 
@@ -53,15 +53,15 @@ impl Case {
     }
 }
 
-/// What a transfer was like.
+/// The results of a transfer.
 #[derive(Debug)]
 pub(crate) struct Figures {
-    /// From the first request to the last byte.
+    /// The time from the first request to the last byte.
     pub(crate) took: Duration,
     pub(crate) counts: Counts,
 }
 
-/// Random bytes: a stream in pieces, or messages of several lengths, each with its length before it.
+/// Random content: a stream in pieces, or messages of several lengths, each with its length before it.
 struct Content {
     random: ChaCha8Rng,
     socket_type: SocketType,
@@ -71,7 +71,7 @@ struct Content {
     made: u64,
 }
 
-/// A message's length as peer.cpp has it.
+/// The bytes of a message's length, as in peer.cpp.
 const LENGTH: usize = 4;
 const LARGEST_MESSAGE: u64 = 20_000;
 
@@ -87,11 +87,11 @@ impl Content {
         }
     }
 
-    /// The next piece; empty at the end.
+    /// Returns the next piece; empty at the end.
     fn next(&mut self) -> Vec<u8> {
         let (most, before) = match self.socket_type {
             SocketType::Stream => (1 << 16, 0),
-            // Of one packet and of several.
+            // Messages of one packet and of several.
             SocketType::Datagram => (1 + self.messages * 7919 % LARGEST_MESSAGE, LENGTH),
         };
         let length = self.left.min(most) as usize;
@@ -109,7 +109,7 @@ impl Content {
     }
 }
 
-/// Makes one transfer; `None` where this machine has no libudt.
+/// Makes one transfer; `None` if this machine has no libudt.
 pub(crate) fn run(case: &Case) -> Option<Figures> {
     peer::program()?;
     let figures = if case.to_libudt { to_libudt(case) } else { from_libudt(case) };
@@ -129,13 +129,13 @@ fn to_libudt(case: &Case) -> Figures {
     while end.connection.closed().is_none() {
         assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
         end.drive(if waits { Nanos::millis(5) } else { Nanos(0) });
-        // Sending makes room to write: only when nothing was written is there anything to wait for.
+        // Sending makes room to write, so there is only something to wait for if nothing was written.
         waits = true;
         while !piece.is_empty() && write(&mut end, case.socket_type, &mut piece) {
             waits = false;
             piece = if piece.is_empty() { content.next() } else { piece };
         }
-        // libudt's recvmsg throws a message away that it has just read where the connection ended meanwhile.
+        // libudt's recvmsg discards a message that it has just read if the connection ended during the call.
         let may_close =
             case.socket_type == SocketType::Stream || arrived.load(Ordering::Relaxed) == content.made;
         if piece.is_empty() && may_close {
@@ -144,7 +144,7 @@ fn to_libudt(case: &Case) -> Figures {
     }
     let took = start.elapsed();
     assert_eq!(end.connection.closed(), Some(Reason::Closed), "{:?}", end.connection);
-    // The shutdown may be lost: each packet of libudt's is answered by another one.
+    // The shutdown may be lost: it is repeated in answer to each packet of libudt's.
     let until = Instant::now() + Duration::from_secs(20);
     while peer.has_ended().is_none() && Instant::now() < until {
         end.drive(Nanos::millis(5));
@@ -155,7 +155,7 @@ fn to_libudt(case: &Case) -> Figures {
     Figures { took, counts: end.connection.counts() }
 }
 
-/// Writes what there is room for; false where there is none.
+/// Writes what there is room for. Returns false if there is no room.
 fn write(end: &mut End, socket_type: SocketType, piece: &mut Vec<u8>) -> bool {
     let now = end.socket.now();
     let written = match socket_type {
@@ -192,7 +192,7 @@ fn from_libudt(case: &Case) -> Figures {
     let writer = write_all(Content::new(case), input);
     let mut end = End::accept(socket, case.config(), Nanos::secs(5));
     let (mut hash, mut room) = (Hasher::new(), vec![0; LARGEST_MESSAGE as usize]);
-    // libudt ends once everything is acknowledged. It says once that it closes, and that may be lost.
+    // libudt ends once everything is acknowledged. It sends one shutdown, which may be lost.
     while peer.has_ended().is_none() {
         assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
         end.drive(Nanos::millis(5));
@@ -219,7 +219,7 @@ fn write_all(mut content: Content, mut input: impl Write + Send + 'static) -> Jo
     })
 }
 
-/// The same stream from libudt to libudt, to compare with: how long it took.
+/// Makes the same transfer from libudt to libudt, for comparison. Returns how long it took.
 pub(crate) fn libudt_alone(case: &Case) -> Duration {
     let (_receiver, listener, out) = Peer::listen(case.any_port(), case.socket_type, case.mss);
     let relay = case.weather.map(|weather| Relay::start(listener, weather, case.bytes));

@@ -1,4 +1,5 @@
-//! Where an end is not there, refuses, or goes without a word: an error says so, and the port can be used again.
+//! Failures: an end that does not exist, refuses, or silently disappears. The other end reports an error, and its
+//! port can be used again.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,7 +14,7 @@ use crate::peer::{self, Peer};
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const BYTES: usize = 20_000;
 
-/// Where nothing listens.
+/// Returns an address at which nothing listens.
 fn empty_port() -> SocketAddr {
     Socket::bind(ANY_PORT).address()
 }
@@ -23,7 +24,7 @@ fn impatient(socket_type: SocketType) -> Config {
     Config { socket_type, connect_patience, silence, ..Config::default() }
 }
 
-/// An end of ours that sends to a libudt of its own until some of it has arrived.
+/// Returns an end of this crate that has sent some hundred packets to libudt at `to`.
 fn busy_sender(socket: Socket, to: SocketAddr) -> End {
     let mut end = End::connect(socket, impatient(SocketType::Stream), to);
     while end.connection.counts().sent < 300 {
@@ -52,7 +53,7 @@ fn sends_all(socket: Socket, to: SocketAddr, mut out: impl Read) -> Socket {
     end.socket
 }
 
-/// Receives what libudt sends, until there are `least` bytes or it is over.
+/// Receives what libudt sends, until at least `least` bytes have arrived or the connection has ended.
 fn receives(end: &mut End, least: usize) -> usize {
     let (mut read, mut room) = (0, vec![0; 1 << 16]);
     while read < least && end.connection.closed().is_none() {
@@ -91,7 +92,7 @@ fn a_listener_of_the_other_type_refuses() {
     assert!(!status.success() && said.contains("rejected"), "{status}: {said}");
 }
 
-/// Why a connector to libudt leaves `probes_path` off.
+/// This is why a connector to libudt leaves `probes_path` off.
 #[test]
 fn libudt_does_not_answer_padded_requests() {
     if peer::program().is_none() {
@@ -145,7 +146,7 @@ fn a_sender_that_is_killed_and_our_port_used_again() {
     assert!(peer.wait(Duration::from_secs(1)).0.success());
 }
 
-/// libudt needs most of a minute to give a peer up.
+/// libudt takes most of a minute to give a peer up.
 #[test]
 fn libudt_learns_that_we_are_gone() {
     if std::env::var_os("LANDSPEED_UDT_FULL").is_none() {

@@ -1,5 +1,5 @@
-//! Connections with Debian's libudt over real sockets on loopback, directly and over a network that loses, doubles, reorders and
-//! delays datagrams.
+//! Connections with Debian's libudt over real sockets on loopback, directly and over a network that loses,
+//! duplicates, reorders and delays datagrams.
 //!
 //! `make interop-udt` makes the large transfers.
 
@@ -20,12 +20,12 @@ use relay::Weather;
 
 const BOTH: [SocketType; 2] = [SocketType::Stream, SocketType::Datagram];
 
-/// Each direction with each type.
+/// Returns a case for each direction and each type.
 fn four() -> impl Iterator<Item = Case> {
     [true, false].into_iter().flat_map(|to_libudt| BOTH.map(|socket_type| Case::new(to_libudt, socket_type)))
 }
 
-/// All four at once: they mostly wait.
+/// Runs all four cases in parallel, because they mostly wait.
 fn over(weather: Weather, bytes: u64) {
     std::thread::scope(|scope| {
         for case in four() {

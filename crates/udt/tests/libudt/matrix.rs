@@ -10,7 +10,7 @@ use crate::relay::Weather;
 
 const MIB: u64 = 1 << 20;
 
-/// Each network's name, and how much goes over it.
+/// Returns each network's name, its weather, and the bytes to transfer.
 fn networks() -> [(&'static str, Option<Weather>, u64); 7] {
     let weather = Weather::default();
     let delay = Duration::from_millis(90);

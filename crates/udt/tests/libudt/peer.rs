@@ -1,4 +1,4 @@
-//! The program of peer.cpp: how it is made, started and ended.
+//! The program of peer.cpp: how it is built, started and ended.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_udt::SocketType;
 
-/// The program, made once; `None` where the machine cannot make it.
+/// Returns the program, which is built once; `None` if this machine cannot build it.
 pub(crate) fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM.get_or_init(make).as_deref()
@@ -32,19 +32,19 @@ fn make() -> Option<PathBuf> {
         }
         Err(error) => panic!("{error}"),
     }
-    // A name that stays, so that programs of runs before do not pile up.
+    // A fixed name, so that programs of earlier runs do not accumulate.
     let kept = program.with_file_name("udt-peer");
     std::fs::rename(&program, &kept).expect("the folder can be written");
     Some(kept)
 }
 
-/// A running peer, which ends with the test, whatever happens.
+/// A running peer, which is killed at the end of the test in any case.
 pub(crate) struct Peer {
     child: Child,
 }
 
 impl Peer {
-    /// A peer that listens at `at` for one connection: where it does so in the end, and what it receives.
+    /// Starts a peer that listens at `at` for one connection. Returns also its actual address, and what it receives.
     pub(crate) fn listen(at: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, SocketAddr, impl Read) {
         let (mut peer, out) = Self::start("listen", at, socket_type, mss);
         drop(peer.child.stdin.take());
@@ -55,7 +55,7 @@ impl Peer {
         (peer, SocketAddr::new(at.ip(), port), out)
     }
 
-    /// A peer that connects to `to`, and where to write what it sends.
+    /// Starts a peer that connects to `to`. Returns also the pipe for what it sends.
     pub(crate) fn connect(to: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, ChildStdin) {
         let (mut peer, _) = Self::start("connect", to, socket_type, mss);
         let input = peer.child.stdin.take().expect("a pipe");
@@ -78,13 +78,13 @@ impl Peer {
         self.child.try_wait().expect("our child")
     }
 
-    /// Ends it without any last packet.
+    /// Kills it, so that it sends no last packet.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("our child");
         self.child.wait().expect("our child");
     }
 
-    /// Waits until it ends by itself: how, and what it said of errors.
+    /// Waits until it ends by itself. Returns its status and its error messages.
     pub(crate) fn wait(&mut self, most: Duration) -> (ExitStatus, String) {
         let end = Instant::now() + most;
         loop {

@@ -1,4 +1,4 @@
-//! Notes what two programs of libudt say to one another, for tests/recorded.rs.
+//! Captures what two programs of libudt send to each other, for tests/recorded.rs.
 //!
 //! `LANDSPEED_UDT_RECORD=$PWD/crates/udt/tests/recorded.txt cargo test -p landspeed-udt --test libudt -- record`
 
@@ -15,12 +15,12 @@ use crate::relay::{Noted, Relay, Weather};
 const MSS: u32 = 200;
 const BYTES: usize = 6000;
 
-/// Byte `at` of what is sent; tests/recorded.rs has the same.
+/// Returns byte `at` of the content; tests/recorded.rs has the same function.
 fn byte(at: usize) -> u8 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 13) as u8
 }
 
-/// Bytes as a stream, or as messages of up to 1000.
+/// Returns the content as a stream, or as messages of up to 1000 bytes.
 fn input(socket_type: SocketType) -> Vec<u8> {
     let bytes: Vec<u8> = (0..BYTES).map(byte).collect();
     match socket_type {

@@ -1,4 +1,4 @@
-//! A network between two sockets that loses, doubles, reorders and delays datagrams, and can note them all.
+//! A network between two sockets that loses, duplicates, reorders and delays datagrams, and can capture them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,23 +12,23 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What the network does to datagrams, in each direction.
+/// The behaviour of the network, in each direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
     /// The chance that a datagram is lost.
     pub(crate) lost: f64,
-    /// The chance that it arrives twice.
+    /// The chance that a datagram arrives twice.
     pub(crate) doubled: f64,
-    /// The chance that it takes up to 2 ms longer than the others.
+    /// The chance that a datagram takes up to 2 ms longer than the others.
     pub(crate) reordered: f64,
-    /// How long all take.
+    /// The delay of all datagrams.
     pub(crate) delay: Duration,
 }
 
-/// A datagram as it came by.
+/// A captured datagram.
 #[derive(Debug, Clone)]
 pub(crate) struct Noted {
-    /// Since the first one.
+    /// The time since the first one.
     pub(crate) at: Duration,
     pub(crate) from_connector: bool,
     pub(crate) bytes: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// A network in front of `listener`.
+    /// Starts a network in front of `listener`.
     pub(crate) fn start(listener: SocketAddr, weather: Weather, seed: u64) -> Self {
         let sockets = [(); 2].map(|()| {
             let socket = UdpSocket::bind(SocketAddr::new(listener.ip(), 0)).expect("loopback has ports");
@@ -67,7 +67,7 @@ impl Relay {
         Relay { address, stop, thread: Some(thread) }
     }
 
-    /// Ends it: the first datagrams that came by and were not lost.
+    /// Ends the network. Returns the first datagrams that passed and were not lost.
     pub(crate) fn stop(mut self) -> Vec<Noted> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().map_or(Vec::new(), |thread| thread.join().expect("a network does not panic"))
@@ -80,14 +80,14 @@ impl Drop for Relay {
     }
 }
 
-/// So many datagrams are noted.
+/// The most datagrams that are captured.
 const NOTED: usize = 1000;
 
-/// When it leaves, a number that keeps the order, to which side, and what.
+/// A datagram in flight: when it leaves, a number that keeps the order, its destination, and its bytes.
 type UnderWay = (Instant, u64, usize, Vec<u8>);
 
 struct Network {
-    /// Towards the connector, and towards the listener.
+    /// The socket towards the connector, and the one towards the listener.
     sockets: [UdpSocket; 2],
     peers: [Option<SocketAddr>; 2],
     weather: Weather,
@@ -121,7 +121,7 @@ impl Network {
         let _ = poll(&mut polled, Some(&timeout));
     }
 
-    /// Takes what has come from one side.
+    /// Receives what has arrived from one side.
     fn receive(&mut self, side: usize, room: &mut [u8]) {
         for _ in 0..64 {
             let Ok((length, from)) = self.sockets[side].recv_from(room) else { break };

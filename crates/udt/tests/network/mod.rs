@@ -1,4 +1,4 @@
-//! Two ends and a network between them that loses, delays, doubles and reorders packets, in time that is made up.
+//! Two ends and a network between them that loses, delays, duplicates and reorders packets, in simulated time.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::cmp::Reverse;
@@ -11,10 +11,10 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// When it arrives, a number that keeps the order, at which end, and what.
+/// A datagram in flight: when it arrives, a number that keeps the order, its destination, and its bytes.
 type UnderWay = (Nanos, u64, usize, Vec<u8>);
 
-/// What the network does to packets.
+/// The behaviour of the network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weather {
     pub(crate) loss: f64,
@@ -23,9 +23,9 @@ pub(crate) struct Weather {
     pub(crate) delay: Nanos,
     /// How long the link takes for a packet.
     pub(crate) packet: Nanos,
-    /// The longest queue before the link.
+    /// The longest queue before the link, as a time.
     pub(crate) queue: Nanos,
-    /// The largest datagram that passes; larger ones vanish without a word.
+    /// The largest datagram that passes; larger ones are silently dropped.
     pub(crate) largest: usize,
 }
 
@@ -43,7 +43,7 @@ impl Weather {
     }
 }
 
-/// So many datagrams a network remembers.
+/// The number of recent datagrams that a network remembers.
 const SEEN: usize = 64;
 
 pub(crate) const CONNECTOR: usize = 0;
@@ -54,9 +54,9 @@ pub(crate) struct Network {
     pub(crate) ends: [Option<Connection>; 2],
     pub(crate) random: ChaCha8Rng,
     pub(crate) weather: Weather,
-    /// The last datagrams that were sent, and to which side.
+    /// The latest datagrams that were sent, with their destination.
     pub(crate) seen: VecDeque<(usize, Vec<u8>)>,
-    /// The largest number of packets of one batch that an end sent.
+    /// The most packets that an end sent in one batch.
     pub(crate) largest_batch: usize,
     configs: [Config; 2],
     listener: Listener,
@@ -92,7 +92,7 @@ impl Network {
         }
     }
 
-    /// The memory of datagrams that are under way or remembered.
+    /// Returns the memory of datagrams that are in flight or remembered.
     pub(crate) fn holds(&self) -> usize {
         let under_way: usize = self.under_way.iter().map(|Reverse((.., datagram))| datagram.capacity()).sum();
         let seen: usize = self.seen.iter().map(|(_, datagram)| datagram.capacity()).sum();
@@ -103,7 +103,7 @@ impl Network {
         self.ends[side].as_mut().expect("the end is there")
     }
 
-    /// Sends what both ends have, then goes to the next moment at which something happens; false where nothing ever will.
+    /// Sends what both ends have to send, then advances to the next event. Returns false if there is none.
     pub(crate) fn step(&mut self) -> bool {
         self.steps += 1;
         assert!(self.steps < 20_000_000, "the ends spin at {:?}", self.now);
@@ -133,7 +133,7 @@ impl Network {
         datagrams.into_iter().for_each(|datagram| self.launch(1 - side, datagram));
     }
 
-    /// Puts a datagram on its way to `side`.
+    /// Sends a datagram to `side`.
     pub(crate) fn launch(&mut self, side: usize, datagram: Vec<u8>) {
         self.seen.push_back((side, datagram.clone()));
         if self.seen.len() > SEEN {
@@ -164,7 +164,7 @@ impl Network {
         self.under_way.push(Reverse((at, self.order, side, datagram)));
     }
 
-    /// Gives a datagram to an end, or to the listener.
+    /// Delivers a datagram to an end, or to the listener.
     pub(crate) fn deliver(&mut self, side: usize, datagram: &[u8]) {
         let is_request = datagram.len() >= HANDSHAKE && datagram[12..16] == [0; 4];
         if side == LISTENER && (is_request || self.ends[LISTENER].is_none()) {
