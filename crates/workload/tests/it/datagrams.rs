@@ -6,9 +6,10 @@ use landspeed_workload::{stream, sweep};
 
 use crate::common::{V4, V6, outcomes, set, udp};
 
-/// A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
+/// Length of a trial. A sender of datagrams does not wait for its receiver, which on a busy machine may not run for a
+/// long time.
 const QUARTER: Nanos = Nanos::millis(250);
-/// Every way to send with every way to receive that goes with it.
+/// Every way to send with every compatible way to receive.
 const WAYS: [(&str, &str); 6] = [
     ("plain", "plain"),
     ("batch", "batch"),
@@ -18,7 +19,7 @@ const WAYS: [(&str, &str); 6] = [
     ("plain", "gro"),
 ];
 
-/// What must hold of the counts of one flow whose only sender and receiver these are.
+/// Checks the counts of one flow that has only this sender and this receiver.
 fn check(sender: &EndpointOutcome, receiver: &EndpointOutcome) {
     for (sent, came) in sender.get::<Vec<DatagramCounts>>().iter().zip(receiver.get::<Vec<DatagramCounts>>())
     {

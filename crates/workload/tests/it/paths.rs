@@ -1,4 +1,4 @@
-//! Trials between the two hosts of a lab, each in a network namespace of its own.
+//! Trials between the two hosts of a lab, each in its own network namespace.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -18,7 +18,7 @@ use landspeed_workload::{
 
 use crate::common::{KEY, Outcome, pingpong, set, spec, udp};
 
-/// A lab of this kind; says why where there can be none.
+/// Returns a lab of this kind; prints why if there can be none.
 fn lab(test: &str, word: &str) -> Option<Lab> {
     let topology = find(&[word.to_owned()]).expect("a lab of this kind");
     if let Err(reason) = topology.can_run() {
@@ -28,8 +28,8 @@ fn lab(test: &str, word: &str) -> Option<Lab> {
     Some(Lab::open(word).expect("a lab"))
 }
 
-/// Two hosts joined by one link, on which the MSS of TCP over IPv4 is 4096: whole pages of payload (20 bytes of IP, 20 of
-/// TCP and 12 of timestamps come on top).
+/// Returns two hosts joined by one link, on which the MSS of TCP over IPv4 is 4096: whole pages of payload. The
+/// headers are 20 bytes of IP, 20 of TCP and 12 of timestamps.
 fn joined(test: &str) -> Option<Lab> {
     let lab = lab(test, "lab:back-to-back")?;
     for host in lab.hosts() {
@@ -50,13 +50,13 @@ fn hosts(lab: &Lab) -> (&LabHost, &LabHost) {
     (a, b)
 }
 
-/// Both addresses of the server.
+/// Returns both addresses of the server.
 fn addresses(lab: &Lab) -> [IpAddr; 2] {
     let (_, b) = hosts(lab);
     [b.v4.into(), b.v6.into()]
 }
 
-/// Runs both ends on the hosts of `lab`, the client's watched; the server gives up when the client has failed.
+/// Runs both ends on the hosts of `lab`, with a watch at the client; the server gives up when the client has failed.
 fn over_watched(
     lab: &Lab,
     spec: &TrialSpec,
@@ -141,7 +141,8 @@ fn segments_that_the_path_would_have_to_cut_are_refused_in_words() {
     }
 }
 
-/// A queue keeps what the kernel was lent until after the call: each datagram still has its own header when it leaves.
+/// The kernel may use lent memory in a queue after the call has returned: each datagram must still have its own header
+/// when it leaves.
 #[test]
 fn datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers() {
     let test = "datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers";
@@ -177,7 +178,7 @@ fn payload_that_fills_pages_is_mapped() {
     assert!(server.get::<ZeroCopied>().mapped_bytes > Bytes(0), "{server:?}");
 }
 
-/// Runs a command when the window opens.
+/// A watch that runs a command when the window opens.
 struct AtOpening {
     words: String,
     ran: Option<Instant>,
@@ -236,14 +237,14 @@ fn a_sender_whose_path_is_cut_stops() {
     }
 }
 
-/// The same over QUIC.
+/// Returns a trial of `workload` over QUIC.
 fn quic(workload: landspeed_record::Workload) -> TrialSpec {
     let mut spec = spec(workload);
     set(&mut spec, &[("transport", "quic")]);
     spec
 }
 
-/// Slow start overruns the queue: thousands of packets are lost at once, with gaps between them.
+/// Slow start overruns the queue: thousands of packets are lost in one burst, with gaps between them.
 #[test]
 fn quic_fills_a_long_path() {
     let path = "lab:wan:rate=300M,rtt=180ms,queue=0.5bdp";
@@ -284,7 +285,7 @@ fn flows_outlive_the_losses_of_a_long_path() {
     assert!(least >= Nanos::millis(179), "{least}");
 }
 
-/// What a link has sent, as iproute2 tells.
+/// Returns the bytes that a link has sent, as iproute2 reports.
 fn sent_by(host: &LabHost, link: &str) -> Bytes {
     let words = ["-n", &host.netns, "-s", "-j", "link", "show", link];
     let told = Command::new("ip").args(words).output().expect("iproute2 is installed").stdout;
@@ -292,7 +293,7 @@ fn sent_by(host: &LabHost, link: &str) -> Bytes {
     Bytes(told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count"))
 }
 
-/// A second link between the hosts; a shaper makes both narrow, so that one alone does not carry everything.
+/// Adds a second link between the hosts. A shaper narrows both, so that one alone does not carry everything.
 fn add_second_link(lab: &Lab) {
     let (a, b) = hosts(lab);
     run(&format!("ip -n {} link add second type veth peer name second netns {}", a.netns, b.netns));
