@@ -11,7 +11,7 @@
 //! | `mptcp` | the kernel's Multipath TCP in place of TCP |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
 //! | `notify` | system calls of a program, answered by another process (seccomp_unotify(2)) |
-//! | `gate`, `rights` | which calls are left to the kernel before a path sees them |
+//! | `gate`, `rights` | which calls are left to the kernel before a path gets them |
 //! | `supervisor` | the threads that answer calls |
 //! | `follow`, `heir` | the keeper: waits for the supervisor's end, and answers from then on |
 //! | `exec`, `begin`, `front` | runs a program over a path: the whole, its start, and the process that a shell waits for |

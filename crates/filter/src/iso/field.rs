@@ -74,7 +74,7 @@ impl Field {
 }
 
 impl Blob {
-    /// Adds (1 - (d/r)^2)^2 within the radius r.
+    /// Adds (1 - (d/r)^2)^2 to each sample within the radius r, where d is its distance from the center.
     fn add(&self, block: &Block, samples: &mut [f32]) {
         let [nx, ny, nz] = block.samples();
         let reach = |axis: usize, count: usize| {

@@ -33,7 +33,7 @@ fn breaks(row: &dyn Subject, transport: &dyn Transport) -> Vec<String> {
 
 #[test]
 fn every_workload_keeps_every_promise() {
-    // As the agent does.
+    // The agent raises its limit of open files in the same way.
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the hard limit");
     let rows = WORKLOADS.iter().flat_map(|row| TRANSPORTS.iter().map(move |transport| (row, *transport)));

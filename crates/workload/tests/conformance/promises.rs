@@ -111,7 +111,7 @@ fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
 fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let mut printed = BTreeSet::new();
     for mut end in outcomes(row, &trial(row, transport, Length::Short)?)? {
-        // What an observer adds where a trial is watched.
+        // An observer adds these counters to a watched trial.
         end.observed.details.put(SnmpCounts::default());
         printed.extend(
             Headline::figures(row.runner().headlines(), &end).map_err(text)?.into_iter().map(|f| f.name),

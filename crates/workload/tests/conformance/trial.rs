@@ -51,12 +51,13 @@ pub(crate) enum Length {
 }
 
 impl Length {
-    /// The value of a parameter: its default unless it is a time or a count. A row that has no time lasts by its counts.
+    /// Returns the value of a parameter: its default, unless it is a time or a count. The counts of a row without a
+    /// time determine its length.
     fn of(self, parameter: &Factor, (datagrams, timed): (bool, bool)) -> String {
         match (parameter.domain, self) {
-            // It only cuts what takes too long.
+            // `limit` only cuts trials that take too long.
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
-            // Longer than the least retransmission time-out (200 ms), which a flow may wait for on a busy machine.
+            // Longer than the least retransmission time-out (200 ms), for which a flow may wait on a busy machine.
             (Domain::Time(..), Length::Short) => "500ms".to_owned(),
             (Domain::Time(..), Length::Long) => "60s".to_owned(),
             (Domain::Int(_, most), Length::Long) if !timed => most.to_string(),

@@ -99,7 +99,8 @@ fn flows_enter_and_leave_each_with_its_own_control() {
     assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes::mib(1)), "{:?}", server.flow_bytes);
     assert!(client.window_ns >= Nanos::millis(900), "{}", client.window_ns);
 
-    // In the order of the plan, whatever the machine makes of its times: the first alone, both, the first alone.
+    // The flows must be in the order of the plan, even if a busy machine shifts its times: the first alone, both, the
+    // first alone.
     let grew = |flow| -> Vec<bool> {
         let samples = of(&server, flow);
         samples.windows(2).map(|pair| pair[1].received_bytes > pair[0].received_bytes).collect()
@@ -109,7 +110,7 @@ fn flows_enter_and_leave_each_with_its_own_control() {
     let left = steps.iter().rposition(|step| step.1).expect("the second sends");
     assert!(steps[..entered].iter().any(|step| step.0), "{steps:?}");
     assert!(steps[left + 1..].iter().any(|step| step.0), "{steps:?}");
-    // At the client a flow that has left is not sampled any more.
+    // At the client, a flow that has left is not sampled any more.
     let last = |flow| of(&client, flow).last().expect("samples").at_ns;
     assert!(last(1) < last(0), "{} {}", last(1), last(0));
 }

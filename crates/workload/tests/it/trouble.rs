@@ -18,7 +18,7 @@ const LONG: Nanos = Nanos::secs(120);
 
 #[test]
 fn flows_that_wait_or_have_gone_can_be_cancelled() {
-    // One sends, one waits to enter, one has gone.
+    // One flow sends, one waits to enter, and one has left.
     let flows = [(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered_flow);
     let spec = spec(staggered::spec(&flows, LONG, Nanos::millis(10)));
     let cancel = Cancel::new();
@@ -129,7 +129,7 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
 fn a_flood_of_connections_fails_no_trial() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    // Long enough that three threads which take the processor cannot take all of it.
+    // Long enough that three threads that flood cannot use all of the processor's time.
     let mut short = spec(stream::spec(Nanos::millis(500)));
     set(&mut short, &[("flows", "64")]);
     let (cancel, over) = (Cancel::new(), Cancel::new());
@@ -139,7 +139,7 @@ fn a_flood_of_connections_fails_no_trial() {
         for _ in 0..3 {
             scope.spawn(|| flood(&plan, &over));
         }
-        // Well under way.
+        // The flood has begun by then.
         std::thread::sleep(Duration::from_millis(100));
         let client = run_client(&short, &plan, &mut Unwatched, &cancel);
         let server = serving.join().expect("no panic");
