@@ -141,7 +141,7 @@ pub(crate) struct PictureFile {
 pub(crate) struct FigureFile {
     pub(crate) name: Spanned<String>,
     pub(crate) unit: String,
-    /// Whether more of the figure is "better" or "worse".
+    /// "better" if more of the figure is better, otherwise "worse".
     pub(crate) more: More,
     pub(crate) role: Spanned<String>,
     #[serde(default)]

@@ -17,7 +17,7 @@ use crate::{Application, Error, Order, Places, RoleSpec, check, fill, framed};
 const LOOK: Duration = Duration::from_millis(20);
 /// Time limit for a role to report its output.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time limit for a role's namespace to end after its init was told to.
+/// Time limit for a role's namespace to end after its init was ordered to end.
 const GOING: Duration = Duration::from_secs(2);
 /// The longest line of the init that is read, in bytes.
 const MOST_LINE: u64 = 64 << 20;

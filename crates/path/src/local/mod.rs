@@ -8,7 +8,7 @@
 //!    carries one end of a pair of AF_UNIX sockets, and has a *word* in memory that both supervisors map.
 //! 3. The first program accepts. Its supervisor accepts the TCP connection, and asks the kernel which socket is at the
 //!    other end. If that socket was offered, the supervisor *takes* the offer by a compare-and-swap of the word.
-//!    accept returns its end of the pair to the program.
+//!    accept(2) returns its end of the pair to the program.
 //! 4. The second supervisor sees that the offer was taken, and puts its end of the pair in place of its program's
 //!    socket. After too long a wait it *withdraws* the offer instead, by a compare-and-swap too. The word decides, for
 //!    both.

@@ -2,9 +2,9 @@
 //!
 //! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
 //! notes the time from the first byte to the last. A size that takes too long is cut: the receiver notes how much has
-//! arrived and tells the sender to stop. The sender then reports how much it has sent, and the receiver takes the rest
-//! before the next size begins. If datagrams may be lost, silence after the sender's report ends a size, and the time
-//! counts to the last arrival (jin-yoo-2007, section 3).
+//! arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver takes the
+//! rest before the next size begins. If datagrams may be lost, silence after the sender's report ends a size, and the
+//! time counts to the last arrival (jin-yoo-2007, section 3).
 
 mod receiver;
 mod sender;
