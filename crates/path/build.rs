@@ -1,4 +1,4 @@
-//! Compiles the BPF programs that count bytes and look sockets up into `OUT_DIR`.
+//! Compiles two BPF programs into `OUT_DIR`: the one that counts bytes and the one that looks sockets up.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! `make agree`: do the kernel and the simulator agree in a study? Reads one record of `landspeed compare` from each.
+//! `make agree`: checks whether the kernel and the simulator agree in a study, from one record of `landspeed compare`
+//! by each.
 //!
-//! Every congestion control fills a link, so the rate tells none from another; the other figures do. A figure agrees where
-//! the two means are no further apart than two single runs are, 95 times in 100, by the spread of both engines' runs
+//! Every congestion control fills a link, so the rate distinguishes none; the other figures do. A figure agrees if the
+//! two means are no further apart than two single runs are in 95 of 100 cases, by the spread of both engines' runs
 //! (docs/decisions/0021).
 
 use std::path::{Path, PathBuf};
@@ -13,9 +14,9 @@ use landspeed_record::{Contest, Line, RunFlow, Study, StudyRun};
 use landspeed_stats::{apart, mean_and_deviation, unpaired};
 
 const CONFIDENCE: f64 = 0.95;
-/// Bounds on the interval of the ratio of rates.
+/// Bounds of the interval of the ratio of rates.
 const RATES: (f64, f64) = (0.85, 1.18);
-/// Share of the protocols that must agree.
+/// Least share of the protocols that must agree.
 const ENOUGH: f64 = 0.8;
 
 #[derive(Debug, Args)]
@@ -26,16 +27,16 @@ pub(crate) struct Options {
     simulator: PathBuf,
 }
 
-/// Names of a run's figures: rates and windows are those of the middle region, where all flows run.
+/// Names of a run's figures. Rates and windows are those of the middle region, where all flows run.
 const FIGURES: [&str; 6] = ["rate", "S", "least F", "window", "window's deviation", "round trip's deviation"];
 
-/// A protocol's figures in one engine: a row a run that counts.
+/// A protocol's figures in one engine: one row for each valid run.
 struct Column {
     protocol: String,
     runs: Vec<[f64; FIGURES.len()]>,
 }
 
-/// Prints a row a protocol; fails where a rate differs or too few protocols agree.
+/// Prints one row for each protocol. Fails if a rate differs, or too few protocols agree.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let (kernel, simulator) = (columns(&options.kernel)?, columns(&options.simulator)?);
     println!("Kernel over simulator\n\n| protocol | {} | | also taken for |", FIGURES.join(" | "));
@@ -92,7 +93,7 @@ fn figures(study: &Study, run: &StudyRun) -> Option<[f64; FIGURES.len()]> {
     Some([rate, figures.stability?, figures.fairness_min?, window, deviation / window, figures.rtt_sd_s?])
 }
 
-/// All flows' windows together while all are there: mean and deviation over the samples.
+/// Returns the sum of all flows' windows while all run: its mean and deviation over the samples.
 fn windows(study: &Study, run: &StudyRun) -> Option<(f64, f64)> {
     let (start, end, _) = study.regions().into_iter().max_by_key(|region| region.2)?;
     let of_flow = |flow: &RunFlow| -> Option<Vec<u32>> {
@@ -110,7 +111,7 @@ impl Column {
         self.runs.iter().map(|run| run[i]).collect()
     }
 
-    /// The figures in which it differs from another column; `None` where either has too few runs to tell.
+    /// Returns the figures in which it differs from another column; `None` if either has too few runs.
     fn differs(&self, other: &Column) -> Option<Vec<&'static str>> {
         let rates = unpaired(&self.figure(0), &other.figure(0), CONFIDENCE)?;
         let mut differing = Vec::new();
@@ -126,7 +127,7 @@ impl Column {
         Some(differing)
     }
 
-    /// The ratio to another column's figure, with its interval.
+    /// Returns the ratio to another column's figure, with its interval.
     fn ratio(&self, other: &Column, i: usize) -> String {
         match unpaired(&self.figure(i), &other.figure(i), CONFIDENCE) {
             Some(found) => format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high),

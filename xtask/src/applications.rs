@@ -1,5 +1,5 @@
-//! `make applications`: every application that ships, on its real programs in labs, in rounds, and the table of
-//! docs/results/applications.md.
+//! `make applications`: runs every application that ships, with its real programs in labs, in rounds, and prints the
+//! table of docs/results/applications.md.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     rounds: usize,
 }
 
-/// Runs beside that of each application with its own defaults.
+/// Runs in addition to that of each application with its defaults.
 const MORE: &[(&str, &[&str])] = &[
     ("app:redis", &["--size", "3"]),
     ("app:ganglia", &["lab:switch:9"]),
@@ -53,7 +53,7 @@ pub(crate) fn run(_root: &Path, options: &Options) -> Result<()> {
     let mut failed = Vec::new();
     for round in 0..options.rounds {
         for at in 0..runs.len() {
-            // Each round begins elsewhere, so that what drifts does not always meet the same ones.
+            // Each round begins at another run, so that drift does not always affect the same ones.
             let at = (at + round * 7) % runs.len();
             match measured(&landspeed, &runs[at]) {
                 Ok(figures) => figures.into_iter().for_each(|(name, measured)| {
@@ -73,7 +73,7 @@ pub(crate) fn run(_root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The figures that `landspeed measure` with these words prints, by name.
+/// Returns the figures that `landspeed measure` prints for these words, by name.
 pub(crate) fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, Measured)>> {
     let output = Command::new(landspeed).arg("measure").args(run).arg("--json").output()?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -88,7 +88,7 @@ pub(crate) fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, 
         .collect())
 }
 
-/// "99,100 requests/s | 98,000 to 101,000".
+/// Returns "99,100 requests/s | 98,000 to 101,000".
 fn told(unit: &str, values: &mut [f64]) -> String {
     values.sort_by(f64::total_cmp);
     let shown = |value: f64| if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.3}") };

@@ -1,4 +1,4 @@
-//! Which crate may use which (ARCHITECTURE.md has the picture).
+//! Checks which crate uses which (ARCHITECTURE.md has the picture).
 
 use std::path::Path;
 use std::process::Command;
@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Every crate with the crates of this workspace that it may name. A crate that is not here is an
-/// error: a new room needs its place in the house.
+/// Every crate with the crates of this workspace that it may use. A crate that is missing here is an error: a new
+/// crate needs a place in the architecture.
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("record", &["units"]),
@@ -70,10 +70,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Dependencies of tests may cross the rooms, but never upwards to these.
+/// The crates at the top, which may use any crate. Dependencies of tests are not checked; they must not lead to these.
 const TOP: &[&str] = &["landspeed", "xtask"];
 
-/// One line for each arrow that points the wrong way.
+/// Returns one line for each arrow that points the wrong way.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])

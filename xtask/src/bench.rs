@@ -1,12 +1,12 @@
-//! `make bench`: landspeed's workloads against the tools that people use today, in one lab,
-//! interleaved; `bench --only "two cores" --blocks 60` asks one question more thoroughly. Prints ratios with
-//! intervals; judges nothing, so it is no timed test.
+//! `make bench`: compares landspeed's workloads with established tools, in one lab, interleaved; `bench --only "two
+//! cores" --blocks 60` measures one comparison more thoroughly. It prints ratios with intervals and judges nothing, so
+//! it is not a timed test.
 //!
-//! Both tools run between the same two namespaces, by Reno as the lab's baseline is. Blocks are ABBA or BAAB in turn; the statistic is
-//! the log ratio of a block. Both leave the first second of a stream out: a start-up differs from
-//! what follows, and a tool that counts it would win or lose by that. Rate and processor time of iperf3 are its own (it takes both from the
-//! same interval), of its own processes; beside it stands landspeed's of its workers, and as it reports it, with ksoftirqd,
-//! which leans against landspeed.
+//! Both tools run between the same two namespaces, with Reno, which is also the lab's baseline. Blocks are alternately
+//! ABBA and BAAB; the statistic is the log ratio of a block. Both leave out the first second of a stream: a start-up
+//! differs from what follows, and would decide for or against a tool that counts it. iperf3's rate and processor time
+//! are its own figures for the same interval, of its own processes. Two figures of landspeed are compared with them:
+//! its workers' time only, and the time that it reports, which includes ksoftirqd and so favours iperf3.
 
 pub(crate) mod udp;
 
@@ -28,16 +28,16 @@ use crate::stop;
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
 
-/// Slow start, and some seconds in which the rate grows.
+/// Warm-up of UDT: slow start, and some seconds in which the rate grows.
 const UDT_WARM_UP: &str = "3s";
 
-/// `timeout` ends a program after this many seconds.
+/// Seconds after which `timeout` ends a program.
 const LIMIT: &str = "60";
 
-/// One figure of one tool.
+/// Measures the figures of one tool once.
 type Measure = fn(&Bench) -> Result<Vec<f64>>;
 
-/// One comparison: what is compared, landspeed's way and the other's, and the names of the figures.
+/// One comparison: its name, the names of the figures, and landspeed's and the other tool's measurement.
 struct Comparison {
     name: &'static str,
     figures: &'static [&'static str],
@@ -45,7 +45,8 @@ struct Comparison {
     theirs: Measure,
 }
 
-/// Of a stream. iperf3 counts its own processes; landspeed's figure has ksoftirqd in it, its workers' alone has not.
+/// Figures of a stream. iperf3 counts its own processes; landspeed's figure includes ksoftirqd, and that of its
+/// workers does not.
 const STREAM: &[&str] = &["rate", "bytes per CPU-second, own threads", "the same, ours with ksoftirqd"];
 
 const COMPARISONS: &[Comparison] = &[
@@ -121,7 +122,7 @@ pub(crate) struct Options {
     congestion: String,
 }
 
-/// Runs all comparisons, or those that are asked for.
+/// Runs all comparisons, or those requested.
 pub(crate) fn run(Options { only, blocks, congestion }: &Options) -> Result<()> {
     let (only, blocks) = (only.as_str(), *blocks);
     let asked: Vec<_> = COMPARISONS.iter().filter(|comparison| comparison.name.contains(only)).collect();
@@ -164,12 +165,12 @@ fn compare(bench: &Bench, comparison: &Comparison, blocks: usize) -> Result<()> 
     Ok(())
 }
 
-/// Two namespaces joined by a veth pair, removed on drop.
+/// Two namespaces joined by a veth pair, removed when dropped.
 struct Bench {
     client: String,
     server: String,
     landspeed: PathBuf,
-    /// Set by a signal, looked at before each block: an xtask ended by one would leave the namespaces behind.
+    /// Set by a signal and checked before each block: if a signal ended xtask itself, the namespaces would stay.
     stop: Arc<AtomicBool>,
 }
 
@@ -207,7 +208,7 @@ impl Bench {
         self.streamed(&["--set", &set, "--warm-up", "1s"])
     }
 
-    /// With the time that its rate takes to settle, as libudt's.
+    /// Measures UDT, with the time that its rate takes to settle, as for libudt.
     fn udt(&self, placement: &str) -> Result<Vec<f64>> {
         let set = format!("placement={placement}");
         self.streamed(&["--transport", "udt", "--set", &set, "--warm-up", UDT_WARM_UP])
@@ -219,7 +220,8 @@ impl Bench {
         Ok(vec![rate, rate / 8.0 / cores(&report)?, number(&report, "/bytes_per_cpu_s")?])
     }
 
-    /// About a second's worth of writes after a second of warm-up, from the first byte to the last at the receiver.
+    /// Measures about a second's worth of writes after a second of warm-up, from the first byte to the last at the
+    /// receiver.
     fn sweep(&self, write_size: &str) -> Result<Vec<f64>> {
         let set = "placement=same-core,read-size=131072";
         let of = ["--sizes", write_size, "--count", "131072", "--warm-up", "1s", "--json", "--set", set];
@@ -257,7 +259,8 @@ impl Bench {
         Ok(vec![bytes * 8.0 / seconds, cost, cost])
     }
 
-    /// With the packet size of the path, and the buffers with which it is fastest here: with larger ones it collapses.
+    /// Measures libudt with the packet size of the path, and the buffers with which it is fastest here; with larger
+    /// ones its rate collapses.
     fn libudt(&self, cores: [&str; 2]) -> Result<Vec<f64>> {
         let program = libudt_program()?;
         let end = |namespace: &str, what: &str, core: &str| {
@@ -313,7 +316,7 @@ impl Bench {
         let text = text(&mut command)?;
         drop(server);
         let line = text.lines().find(|l| l.contains("latency")).context("qperf printed no latency")?;
-        // Seconds with -uu are plain numbers with a unit: "latency = 6.1 us".
+        // With -uu, the time is a plain number with a unit: "latency = 6.1 us".
         let mut words = line.split('=').nth(1).unwrap_or_default().split_whitespace();
         let value: f64 = words.next().context("no figure")?.replace(',', "").parse()?;
         let scale = match words.next() {
@@ -332,7 +335,7 @@ impl Bench {
         command
     }
 
-    /// A server in the server's namespace, given a moment to listen.
+    /// Starts a server in the server's namespace, and waits a moment until it listens.
     fn serve(&self, program: &str, args: &[&str]) -> Result<Server> {
         let mut command = self.inside(&self.server, program);
         command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
@@ -350,13 +353,13 @@ impl Drop for Bench {
     }
 }
 
-/// The three numbers of a line.
+/// Returns the three numbers of a line.
 pub(crate) fn three(line: &str) -> Result<[f64; 3]> {
     let numbers: Vec<f64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
     numbers.try_into().map_err(|_| anyhow::anyhow!("no three numbers: {line:?}"))
 }
 
-/// A running server, ended on drop.
+/// A running server, killed when dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -366,7 +369,7 @@ impl Drop for Server {
     }
 }
 
-/// The program of libudt's stream, built once a run: one that is there may be of an older source.
+/// Returns libudt's stream program. It is built once per run, because an existing one may be of an older source.
 pub(crate) fn libudt_program() -> Result<&'static Path> {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     if let Some(built) = PROGRAM.get() {
@@ -398,7 +401,7 @@ pub(crate) fn json(command: &mut Command) -> Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?}: no JSON"))
 }
 
-/// Processor time for each second of the window, of the threads of both ends.
+/// Returns the processor time per second of the window, of both ends' threads.
 pub(crate) fn cores(report: &Value) -> Result<f64> {
     let of = |host: usize| -> Result<f64> {
         let figure = |name| number(report, &format!("/cpu/{host}/{name}"));

@@ -1,10 +1,11 @@
-//! The program that is measured.
+//! Finds the program that is measured.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-/// The landspeed beside this program, so that one build made both; a debug build's figures would mean nothing.
+/// Returns the landspeed program beside this one, so that both are of one build. Fails in a debug build, whose figures
+/// would be meaningless.
 pub(crate) fn landspeed() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program itself")?;
     let landspeed = own.with_file_name("landspeed");

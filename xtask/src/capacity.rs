@@ -1,5 +1,5 @@
-//! `make capacity`: does `landspeed measure capacity` find the rate of a link that is known? Prints the table of
-//! docs/results/capacity.md, and fails where an answer is neither near nor named as a host's.
+//! `make capacity`: checks that `landspeed measure capacity` finds the rate of a known link. It prints the table of
+//! docs/results/capacity.md, and fails if an answer is neither close nor marked as limited by a host.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,11 +12,12 @@ use landspeed_units::BitRate;
 
 use crate::built;
 
-/// In bits of IP packets.
+/// Rates of the links, in bits of IP packets per second.
 const RATES: [(&str, f64); 5] =
     [("50M", 50e6), ("200M", 200e6), ("500M", 500e6), ("1G", 1e9), ("2.5G", 2.5e9)];
-/// How near an answer is to the truth.
+/// Largest relative error of an answer that counts as close.
 const NEAR: f64 = 0.02;
+/// Time limit of an answer.
 const SECONDS: f64 = 90.0;
 
 #[derive(Debug, Args)]
@@ -48,7 +49,7 @@ struct Answer {
     limited: String,
     trials: u64,
     seconds: f64,
-    /// Whether the emulator kept what it was told.
+    /// True if the emulator kept its parameters.
     is_fit: bool,
 }
 

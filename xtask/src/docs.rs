@@ -1,4 +1,4 @@
-//! Pages that are made from the code.
+//! Writes and checks the pages that are generated from the code.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::types;
 #[expect(dead_code, reason = "a page needs the table alone")]
 mod exit;
 
-/// Every generated page: path within the project, and its text.
+/// Returns every generated page: its path within the project, and its text.
 fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     let knobs = landspeed_knob::reference::pages();
     let tables = [
@@ -46,7 +46,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One line for each page that is not as its source would make it.
+/// Returns one line for each page that differs from what its source generates.
 pub(crate) fn stale(root: &Path) -> Result<Vec<String>> {
     let differs = |(path, text): &(String, String)| {
         std::fs::read_to_string(root.join(path)).map_or(true, |found| found != *text)

@@ -1,5 +1,5 @@
-//! `make experiments`: every experiment that ships, in its short version, in the lab; a page each in target/experiments, and
-//! the table of docs/results/experiments.md.
+//! `make experiments`: runs every experiment that ships, in its short version, in the lab. It writes a page for each
+//! in target/experiments, and prints the table of docs/results/experiments.md.
 
 use std::fs;
 use std::path::Path;

@@ -1,30 +1,30 @@
-//! JSON from elsewhere comes in through `landspeed_record::decode`, which bounds it and escapes its texts.
+//! Checks that JSON from elsewhere is decoded by `landspeed_record::decode`, which bounds it and escapes its texts.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Where else JSON may become values, below `crates`. None of it comes from a peer or from a record.
+/// Other places below `crates` where JSON may become values. None of it comes from a peer or from a record.
 const ELSEWHERE: [&str; 9] = [
     "record/src/incoming.rs",
     // A value that `decode` made.
     "session/src/hello.rs",
     // From the program that started this one.
     "faults/src/app/mod.rs",
-    // From the agent that started this process, and back: what a program printed is kept byte by byte for its figures.
+    // From the agent that started this process, and back. A program's output is kept byte by byte for its figures.
     "application/src/figure.rs",
     "application/src/play/",
     "application/src/role.rs",
     // From the process that it forked.
     "path/src/exec.rs",
-    // Root's own files, and the guardian's pipe: what they hold is written back byte by byte.
+    // Root's own files, and the guardian's pipe; their contents are written back byte by byte.
     "knob/src/journal/",
     "topology/src/lab/",
 ];
 const MAKERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
-/// One line for each place that takes JSON in by another way.
+/// Returns one line for each place that decodes JSON in another way.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for krate in entries(&root.join("crates"))? {
@@ -47,7 +47,7 @@ fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
         return Ok(());
     }
     let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    // Tests come last in a file and take what they made themselves.
+    // Tests come last in a file, and decode only what they made themselves.
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let found = (1..).zip(lines).filter(|(_, line)| MAKERS.iter().any(|maker| line.contains(maker)));
     wrong.extend(

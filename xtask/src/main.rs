@@ -1,7 +1,7 @@
 //! Developer tasks: `cargo run -p xtask -- --help`.
 //!
-//! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
-//! their sources would make them. `docs` writes those pages. The others measure; they are no tests.
+//! `check` checks what no compiler does: the arrows between crates, and that generated pages match their sources.
+//! `docs` writes those pages. The other tasks measure; they are not tests.
 
 mod agree;
 mod applications;
@@ -79,7 +79,7 @@ enum Task {
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let task = Arguments::parse().task;
-    // Labs of a task that is killed go all the same. A task that cannot do without landspeed says so itself.
+    // A keeper removes the labs of a task that is killed. A task that needs landspeed reports itself if it is missing.
     if let Ok(landspeed) = built::landspeed() {
         lab::keep_with(vec![landspeed.into(), "keeper".into()]);
     }

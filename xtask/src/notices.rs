@@ -1,5 +1,5 @@
-//! `xtask notices`: the licences of what is linked into landspeed, as their crates carry them. Most of them ask that their text
-//! goes with the program.
+//! `xtask notices`: prints the licences of the crates that are linked into landspeed, from the crates' own files. Most
+//! licences require that their text is distributed with the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,17 +8,18 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// How the files of a crate that hold its terms begin.
+/// Beginnings of the names of a crate's licence files.
 const FILES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
-/// Prints each text once, below the crates that carry it. A crate without a text is named with its licence.
+/// Prints each text once, below the crates that have it. A crate without a text is listed with the name of its
+/// licence.
 pub(crate) fn print(root: &Path) -> Result<()> {
     let metadata = metadata(root)?;
     let linked = linked(&metadata);
     ensure!(!linked.is_empty(), "cargo metadata names nothing that landspeed is made of");
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
-        // Its own crates have no source: their licence is the project's.
+        // The project's own crates have no source; their licence is the project's.
         if !linked.contains(text(&package["id"])) || package["source"].is_null() {
             continue;
         }
@@ -45,7 +46,7 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata")
 }
 
-/// The ids of what the program depends on, but for what only builds or tests it.
+/// Returns the IDs of the crates that the program depends on, without those that only build or test it.
 fn linked(metadata: &Value) -> BTreeSet<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
@@ -65,7 +66,7 @@ fn linked(metadata: &Value) -> BTreeSet<&str> {
     seen
 }
 
-/// The texts of a crate's terms, from the folder of its manifest.
+/// Returns the licence texts of a crate, from the folder of its manifest.
 fn terms(package: &Value) -> Result<Vec<String>> {
     let folder =
         Path::new(text(&package["manifest_path"])).parent().context("a manifest lies in a folder")?;

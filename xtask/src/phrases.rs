@@ -1,4 +1,4 @@
-//! Phrases that no page and no help text may have: they are not how engineers write.
+//! Checks that pages and help texts do not contain certain phrases, which are not how engineers write.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ const PHRASES: [(&str, &str); 7] = [
     ("goes on behind", "continues after"),
     ("stands", "\"is\", or the value"),
 ];
-/// What readers see whole: pages, and the help of the command line. Decisions and the changelog keep their words.
+/// Files that are checked completely: pages, and the help of the command line. Decisions and the changelog keep their
+/// words.
 const READ: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "crates/cli/src/args"];
 const LEFT_OUT: [&str; 1] = ["docs/decisions"];
 
@@ -40,7 +41,8 @@ pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// What a source says to users: its strings, each on its line, up to its tests; not those of a panic.
+/// Returns the messages of a source for users: its strings, each on its line, up to its tests, without those of a
+/// panic.
 fn messages(source: &str) -> String {
     let said = |line: &str| {
         let is_bug =
@@ -68,10 +70,10 @@ fn gather(path: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Line, phrase and advice, of whole words.
+/// Returns line, phrase and advice for whole words.
 fn found(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
     (1..).zip(text.lines()).flat_map(|(number, line)| {
-        // A user of Unix.
+        // `nobody` is also a Unix user.
         let line = line.replace("`nobody`", "");
         let line = if line == "nobody" { "" } else { &line };
         let words: String =

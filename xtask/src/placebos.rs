@@ -1,7 +1,9 @@
-//! `make placebos`: what does landspeed decide about nothing, on real trials? docs/results/decisions.md has the figures.
+//! `make placebos`: measures what landspeed decides about changes without an effect, on real trials.
+//! docs/results/decisions.md has the figures.
 //!
-//! Each decision is what `tune` does with a placebo as its only step: the same ladder, the same blocks, the same toggling
-//! of a real knob between two equivalent values. Settings alternate from decision to decision, the toggled knob every two.
+//! Each decision is what `tune` does with a placebo as its only step: the same ladder, the same blocks, and the same
+//! toggling of a real knob between two equivalent values. The setting alternates from decision to decision, and the
+//! toggled knob changes every two decisions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -20,11 +22,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::false_keeps::interval;
 use crate::{built::landspeed, stop};
 
-/// The decisions that the promise is about.
+/// Number of decisions that the promise is about.
 const DECISIONS: u32 = 200;
-/// Kept of them at most.
+/// Most placebos of these that may be kept.
 const MOST_KEPT: u32 = 2;
-/// Tests that a run of the usual five minutes splits its error over.
+/// Number of tests over which a run of the usual five minutes splits its error.
 const PLANNED: u32 = 12;
 
 #[derive(Debug, Args)]
@@ -34,7 +36,7 @@ pub(crate) struct Options {
     decisions: u32,
 }
 
-/// Decides as often as asked for; Ctrl-C ends it after the current block. Then reports.
+/// Takes the requested number of decisions, or ends after the current block on Ctrl-C. Then prints the report.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let mut bench = Bench::new()?;
@@ -47,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Trials are not kept.
+/// A sink that does not keep trials.
 struct Watch<'a>(&'a AtomicBool);
 
 impl Sink for Watch<'_> {
@@ -60,7 +62,7 @@ impl Sink for Watch<'_> {
     }
 }
 
-/// Fewer than are wanted where the user stopped.
+/// Takes decisions; fewer than `wanted` if the user stopped.
 fn decisions(bench: &mut Bench, wanted: u32, watch: &mut Watch<'_>) -> Result<Vec<StepSummary>> {
     let (mut decisions, began) = (Vec::new(), Instant::now());
     for number in 0..wanted {
@@ -71,14 +73,14 @@ fn decisions(bench: &mut Bench, wanted: u32, watch: &mut Watch<'_>) -> Result<Ve
     Ok(decisions)
 }
 
-/// Takes one decision; none where the user stopped.
+/// Takes one decision; returns `None` if the user stopped.
 fn decide(
     bench: &mut Bench,
     number: u32,
     began: Instant,
     watch: &mut Watch<'_>,
 ) -> Result<Option<StepSummary>> {
-    // The ladder of `tune` with one placebo and nothing else.
+    // The ladder of `tune`, with only one placebo.
     let rules = Rules {
         planned: PLANNED,
         block_time: bench.timing.block(),
@@ -116,18 +118,18 @@ fn decide(
     }
 }
 
-/// Two lab hosts, joined. The fields are dropped in this order: the lab goes after its agents.
+/// Two joined lab hosts. The fields are dropped in this order: the lab is removed after its agents.
 struct Bench {
     pair: Pair,
     timing: Timing,
-    /// As `tune` starts in the lab: two cores, no offloads, small windows. Noisy.
+    /// The start of `tune` in the lab: two cores, no offloads, small windows. It is noisy.
     start: Cell,
-    /// About where `tune` ends: one core, segmentation offload, large writes. Quiet.
+    /// About where `tune` ends: one core, segmentation offload, large writes. It is quiet.
     tuned: Cell,
     _hosts: Box<dyn Hosts>,
 }
 
-/// In the order of decisions.
+/// Names of the settings, in the order of decisions.
 const SETTINGS: [&str; 2] = ["start", "tuned"];
 
 impl Bench {
@@ -144,7 +146,7 @@ impl Bench {
         Ok(Bench { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })
     }
 
-    /// One scope after the other, two decisions each.
+    /// Returns the placebo of a decision: one scope after the other, for two decisions each.
     fn placebo(&self, number: u32) -> Result<Candidate> {
         let options = options(Settings::new(), u64::from(number / 2));
         let placebos = placebos(&self.pair, self.cell(number), &options);
@@ -156,8 +158,8 @@ impl Bench {
     }
 }
 
-/// What the lab's hand measurements found to matter most, laid over the start; windows as the hosts
-/// were found, which is autotuned.
+/// Returns the settings that matter most by the lab's hand measurements, to add to the start. The windows are those of
+/// the unchanged hosts, which are autotuned.
 fn tuned(pair: &Pair) -> Result<Settings> {
     const HAND: &[(&str, &str)] = &[
         ("placement", "same-core"),
@@ -175,7 +177,7 @@ fn tuned(pair: &Pair) -> Result<Settings> {
     Ok(settings)
 }
 
-/// What `tune` would be asked, with this seed.
+/// Returns the options of `tune`, with this seed.
 fn options(tuned: Settings, seed: u64) -> TuneOptions {
     TuneOptions {
         program: None,
@@ -198,7 +200,7 @@ fn options(tuned: Settings, seed: u64) -> TuneOptions {
     }
 }
 
-/// Prints the decisions; says whether the promise is kept so far.
+/// Prints the decisions; returns true if the promise is kept so far.
 fn report(decisions: &[StepSummary]) -> bool {
     println!("### Decisions about nothing, on real trials\n");
     println!(
@@ -221,7 +223,7 @@ fn report(decisions: &[StepSummary]) -> bool {
     kept <= MOST_KEPT
 }
 
-/// Prints one row of decisions; gives back how many were kept.
+/// Prints one row of decisions, and returns how many were kept.
 fn row(name: &str, of: &[&StepSummary]) -> u32 {
     let count = |answer| of.iter().filter(|summary| summary.answer == answer).count();
     let kept = of.iter().filter(|summary| summary.kept).count() as u32;

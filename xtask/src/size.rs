@@ -1,12 +1,12 @@
-//! The size of what `cargo build --release` makes: it is sent to hosts.
+//! Checks the size of the release build, because it is sent to hosts.
 
 use std::fs::metadata;
 use std::path::Path;
 
-/// The most that it may have.
+/// Largest size in bytes.
 const MOST: u64 = 30_000_000;
 
-/// One line where the release build is too large. One that is older than the profile it is judged by says nothing.
+/// Returns one line if the release build is too large. A build that is older than its profile is not checked.
 pub(crate) fn wrong(root: &Path) -> Option<String> {
     let path = root.join("target/release/landspeed");
     let built = metadata(&path).ok()?;

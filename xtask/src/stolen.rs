@@ -1,5 +1,5 @@
-//! `make stolen`: does `tune` come as far beside a program that takes a part of each core in bursts as it comes alone? Pairs of
-//! runs in the lab, by turns.
+//! `make stolen`: checks that `tune` achieves about as much beside a program that takes a part of each core in bursts
+//! as it does alone. It runs pairs of runs in the lab, alternately.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,8 @@ use landspeed_record::{Estimate, TuneSummary};
 
 use crate::built;
 
-/// What is left beside the neighbour at least of the gain alone: the geometric mean of the pairs, and each of them.
+/// Least share of the gain alone that must remain beside the neighbour: for the geometric mean of the pairs, and for
+/// each pair.
 const LEAST: [f64; 2] = [0.7, 0.5];
 
 #[derive(Debug, Args)]
@@ -26,13 +27,13 @@ pub(crate) struct Options {
     budget: String,
 }
 
-/// A program that takes a part of each core, in bursts; it ends with this value.
+/// A program that takes a part of each core, in bursts; dropping it ends it.
 struct Neighbour(Child);
 
 impl Neighbour {
     fn begin(percent: u32) -> Result<Neighbour> {
         let percent = percent.to_string();
-        // Real time, so that it is served before the streams, as a neighbour of another machine is.
+        // Real-time priority, so that it runs before the streams, as a neighbour on another virtual machine does.
         let child = Command::new("stress-ng")
             .args(["--quiet", "--cpu", "0", "--cpu-load", &percent, "--cpu-load-slice", "4"])
             .args(["--sched", "fifo", "--sched-prio", "50", "--timeout", "1h"])
@@ -45,14 +46,14 @@ impl Neighbour {
 
 impl Drop for Neighbour {
     fn drop(&mut self) {
-        // Its own end, on which it ends its children; SIGKILL would leave them.
+        // SIGTERM, on which it ends its children; after SIGKILL they would stay.
         let pid = rustix::process::Pid::from_child(&self.0);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.0.wait();
     }
 }
 
-/// Prints a row a pair; fails where a run does, or where too little is left.
+/// Prints a row for each pair. Fails if a run fails, or if too little of the gain remains.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = built::landspeed()?;
     println!(
@@ -61,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("|---|---|---|---|---|---|");
     let mut left = Vec::new();
     for pair in 0..options.pairs {
-        // By turns, so that what drifts favours neither.
+        // The order alternates, so that drift favours neither.
         let beside_first = pair % 2 == 1;
         let one = tune(&landspeed, options, beside_first)?;
         let other = tune(&landspeed, options, !beside_first)?;

@@ -1,11 +1,11 @@
-//! An end that is asked for by a signal.
+//! Lets signals request an end.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 
-/// A flag that any of `signals` sets; none of them ends the program by itself any more.
+/// Returns a flag that any of `signals` sets. They no longer end the program by themselves.
 pub(crate) fn on(signals: &[i32]) -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for &signal in signals {

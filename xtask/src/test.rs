@@ -1,7 +1,7 @@
-//! `make test`: all tests, two programs at a time.
+//! `make test`: runs all tests, two programs at a time.
 //!
-//! cargo runs one test program after another, and lab tests mostly wait: for round trips, for a dead process's lease,
-//! for a browser. What wants the machine for itself comes after them.
+//! cargo runs one test program after another, but lab tests mostly wait: for round trips, for a dead process's lease,
+//! for a browser. Tests that need the machine for themselves run after the others.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// Crates whose tests load congestion controls. They follow one another: a kernel has one table of these.
+/// Crates whose tests load congestion controls. They run one after the other, because a kernel has one table of these.
 const CONTROLS: [&str; 3] = ["cli", "agent", "congestion"];
 
-/// Programs that judge what else a machine does, or measure what it can do at most: (crate, target).
+/// Programs that judge the other activity of a machine, or measure its maximum: (crate, target).
 const ALONE: [(&str, &str); 1] = [("cli", "explain")];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Program {
-    /// The crate's folder, where its tests expect to run.
+    /// The crate's folder, in which its tests expect to run.
     folder: PathBuf,
-    /// The library, or one of tests/.
+    /// Name of the target: the library, or one of tests/.
     target: String,
     executable: PathBuf,
 }
 
 impl Program {
-    /// From a line of what `cargo --message-format=json` prints; `None` where it is about something else.
+    /// Parses a message of `cargo --message-format=json`; returns `None` if it is not about a test program.
     fn of(message: &Value) -> Option<Program> {
         let is_test = message["profile"]["test"].as_bool()?;
         let executable = message["executable"].as_str()?.into();
@@ -39,7 +39,7 @@ impl Program {
         })
     }
 
-    /// The crate's folder's name, which is shorter than the crate's and as good.
+    /// Returns the name of the crate's folder, which is shorter than the crate's name and also unique.
     fn room(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -56,7 +56,7 @@ struct Ended {
     took: Duration,
 }
 
-/// Builds and runs all tests; fails where one does.
+/// Builds and runs all tests; fails if any of them fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let alone = |program: &Program| ALONE.contains(&(program.room().as_str(), program.target.as_str()));
     let (alone, others): (Vec<_>, Vec<_>) = built(root)?.into_iter().partition(alone);
@@ -101,14 +101,14 @@ fn built(root: &Path) -> Result<Vec<Program>> {
     Ok(messages.iter().filter_map(Program::of).collect())
 }
 
-/// Runs a program and prints how it ended: what it printed too, where it failed.
+/// Runs a program, and prints its result; if it failed, also its output.
 fn run_one(program: &Program, folder: &Path) -> Result<Ended> {
     let name = program.name();
     let path = folder.join(format!("{}.txt", name.replace(' ', "-")));
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let began = Instant::now();
     let status = Command::new(&program.executable)
-        // Else a skipped test could not say so.
+        // Without this, the reason of a skipped test would not be shown.
         .arg("--show-output")
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
@@ -123,13 +123,13 @@ fn run_one(program: &Program, folder: &Path) -> Result<Ended> {
     Ok(ended)
 }
 
-/// One line of a program that passed; of one that failed what it printed from its failures on.
+/// Returns one line for a program that passed; for one that failed, its output from the failures on.
 fn told(ended: &Ended, printed: &str) -> String {
-    // A program with a main of its own prints none.
+    // A program with its own main prints no such line.
     let results = printed.lines().find(|line| line.starts_with("test result: ")).unwrap_or("passed");
     let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
     if ended.passed {
-        // A skipped test says why: it is no pass.
+        // A skipped test prints why, because it has not passed.
         let skipped = printed
             .lines()
             .filter(|line| line.starts_with("SKIP "))
@@ -142,7 +142,7 @@ fn told(ended: &Ended, printed: &str) -> String {
     format!("{head}: FAILED\n{failed}{}", &printed[details..])
 }
 
-/// Whether the documentation's examples pass.
+/// Returns true if the documentation's examples pass.
 fn documented(root: &Path) -> Result<bool> {
     let output = cargo(root).args(["test", "--doc", "--workspace", "--locked", "--quiet"]).output()?;
     if !output.status.success() {

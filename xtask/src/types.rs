@@ -1,4 +1,4 @@
-//! The JSON documents and the record format as pages, read from the source of the types themselves: their fields, their
+//! Generates the pages of the JSON documents and the record format from the source of the types: their fields, their
 //! serde attributes and their doc comments.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use syn::{Attribute, Fields, GenericArgument, Item, ItemMacro, PathArguments, Type};
 
-/// Where types of documents are declared.
+/// Sources that declare types of documents.
 const SOURCES: &[&str] = &[
     "crates/units/src",
     "crates/record/src",
@@ -43,7 +43,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("undo", "UndoDocument"),
 ];
 
-/// Types that are written by code of their own, in words.
+/// Types with their own serialisation, in words.
 const FOREIGN: &[(&str, &str)] = &[
     ("String", "string"),
     ("str", "string"),
@@ -58,7 +58,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("Details", "object"),
 ];
 
-/// What members mean whose types do not say it, the same wherever they stand.
+/// Meanings of members without a doc comment, which are the same in all types.
 const USUAL: &[(&str, &str)] = &[
     ("at_ns", "Time since the run's start."),
     ("command", "How to run it again."),
@@ -86,10 +86,11 @@ const UNITS: &str = "A number's unit is the end of its name: `_bps` bit/s, `_byt
 
 const HEAD: &str = "<!-- Written from the types by `make docs`. Edit their doc comments instead. -->\n\n";
 
-/// Both pages: path within the project, and text.
+/// Returns both pages: path within the project, and text.
 ///
 /// # Errors
-/// A source that is no Rust, or a member or value without a doc comment: its row would say nothing.
+/// Returns an error if a source is not valid Rust, or if a member or value has no doc comment, because its row would
+/// be empty.
 pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     let types = Types::read(root)?;
     let (json, told) = types.documents()?;
@@ -101,7 +102,7 @@ pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     Ok(vec![("docs/reference/json.md".into(), json), ("docs/reference/record.md".into(), record)])
 }
 
-/// Rows of a page's tables that have no meaning, each with the heading that it is under.
+/// Returns the rows of a page's tables without a meaning, each with its heading.
 fn silent(page: &str) -> impl Iterator<Item = String> {
     let mut heading = "";
     page.lines().filter_map(move |line| {
@@ -111,10 +112,10 @@ fn silent(page: &str) -> impl Iterator<Item = String> {
 }
 
 struct Field {
-    /// None where its fields stand beside the others.
+    /// `None` if its fields are written among the others.
     name: Option<String>,
     is: Type,
-    /// Whether null stands for one of its values.
+    /// True if null is one of its values.
     is_nullable: bool,
     about: String,
 }
@@ -123,15 +124,15 @@ struct Variant {
     name: String,
     about: String,
     fields: Vec<Field>,
-    /// The type that it holds whole.
+    /// The type that the variant contains.
     holds: Option<Type>,
 }
 
 enum Shape {
     Object(Vec<Field>),
-    /// Written as what it holds.
+    /// Written as the type it contains.
     Same(Type),
-    /// One of these; the member that says which, where it stands beside the others.
+    /// One of these variants; with the name of the member that tags it, if its members are written beside the tag.
     Choice(Option<String>, Vec<Variant>),
 }
 
@@ -143,7 +144,7 @@ struct Declared {
 #[derive(Default)]
 struct Types {
     declared: BTreeMap<String, Declared>,
-    /// Names and types of what stands in an open map, by the type that has the map.
+    /// Names and types of the members of an open map, by the type that has the map.
     details: BTreeMap<&'static str, Vec<(String, Type)>>,
 }
 
@@ -204,7 +205,7 @@ impl Types {
         self.declared.entry(name.to_string()).or_insert(Declared { about: about(&attributes), shape });
     }
 
-    /// `detail!("name" => Type)`, and `details!` with many of these.
+    /// Reads `detail!("name" => Type)`, and `details!` with many of these.
     fn take_details(&mut self, path: &Path, of: &ItemMacro) {
         let name = of.mac.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
         if name != "detail" && name != "details" {
@@ -268,7 +269,7 @@ impl Types {
         }
         page.push_str("\n# Types\n");
         self.rest(&mut page, mentioned, told)?;
-        // What the other page tells of is there.
+        // Types that the other page describes have their sections there.
         for name in told {
             let link = format!("](#{})", name.to_lowercase());
             page = page.replace(&link, &format!("](json.md#{})", name.to_lowercase()));
@@ -276,7 +277,8 @@ impl Types {
         Ok(page)
     }
 
-    /// A section for each type that was mentioned, and for those that these mention; which those are.
+    /// Writes a section for each type that was mentioned, and for those that these mention; returns the types with a
+    /// section.
     fn rest(&self, page: &mut String, mut mentioned: Mentioned, told: &Mentioned) -> Result<Mentioned> {
         let mut sections: BTreeMap<String, String> = BTreeMap::new();
         while let Some(name) = mentioned.pop_first() {
@@ -291,7 +293,7 @@ impl Types {
         Ok(sections.into_keys().collect())
     }
 
-    /// What a type is, and its members.
+    /// Writes the description of a type, and its members.
     fn body(&self, name: &str, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
         let Declared { about, shape } =
             self.declared.get(name).with_context(|| format!("no source declares {name}"))?;
@@ -358,7 +360,7 @@ impl Types {
         }
     }
 
-    /// A variant that stands among other fields.
+    /// Writes a variant as a row among other fields.
     fn one_of(&self, variant: &Variant, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
         let words = match &variant.holds {
             Some(is) => self.words(is, mentioned)?,
@@ -371,7 +373,7 @@ impl Types {
         Ok(())
     }
 
-    /// The members of a variant: names, types and meanings.
+    /// Returns the members of a variant: names, types and meanings.
     fn with(&self, variant: &Variant, mentioned: &mut Mentioned) -> Result<String> {
         let member = |field: &Field| {
             let name = field.name.as_deref().unwrap_or_default();
@@ -407,7 +409,7 @@ impl Types {
         Ok(())
     }
 
-    /// A type in words, with links to those that have a section.
+    /// Returns a type in words, with links to types that have a section.
     fn words(&self, is: &Type, mentioned: &mut Mentioned) -> Result<String> {
         match is {
             Type::Reference(to) => return self.words(&to.elem, mentioned),
@@ -441,7 +443,7 @@ impl Types {
         })
     }
 
-    /// The name of a type, boxes left out.
+    /// Returns the name of a type, without boxes.
     fn name_of(&self, is: &Type) -> Result<String> {
         let Type::Path(path) = is else { bail!("a type without a name stands in a document") };
         let last = path.path.segments.last().context("a path without a name")?;
@@ -469,7 +471,7 @@ impl Variant {
     }
 }
 
-/// What a list or an option is of.
+/// Returns the type inside a list or an option.
 fn innermost(is: &Type) -> &Type {
     arguments(is).first().map_or(is, |inner| innermost(inner))
 }
@@ -532,7 +534,7 @@ impl Serde {
     }
 }
 
-/// Whether serde writes the type.
+/// Returns true if serde writes the type.
 fn is_written(attributes: &[Attribute]) -> bool {
     let derives = |attribute: &Attribute| {
         let mut found = false;
@@ -545,7 +547,7 @@ fn is_written(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("derive")).any(derives)
 }
 
-/// A variant's name as serde spells it.
+/// Returns a variant's name as serde spells it.
 fn spelled(name: &str, rename_all: Option<&str>) -> String {
     let joined = |joint: char| {
         let mut text = String::new();
@@ -565,7 +567,7 @@ fn spelled(name: &str, rename_all: Option<&str>) -> String {
     }
 }
 
-/// A doc comment on one line, for the cell of a table.
+/// Returns a doc comment on one line, for the cell of a table.
 fn about(attributes: &[Attribute]) -> String {
     let line = |attribute: &Attribute| match &attribute.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -592,7 +594,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
     }
 
-    /// Every name of a member in `value`.
+    /// Collects the names of all members in `value`.
     fn names(value: &Value, into: &mut BTreeSet<String>) {
         match value {
             Value::Object(members) => members.iter().for_each(|(name, value)| {

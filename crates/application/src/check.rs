@@ -1,4 +1,4 @@
-//! From the TOML to an application: every mistake is told with its line and the remedy.
+//! Turns the TOML into an application. Every mistake is reported with its line and the remedy.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,27 +17,29 @@ use crate::fill::unknown;
 use crate::model::{Application, Content, End, Figure, Fixture, Lives, On, Picture, Ready, RoleSpec, Source};
 use crate::number::Spelling;
 
-/// A mistake at a place of the file's text.
+/// A mistake, with its place in the file's text.
 type Mistake = (Option<Range<usize>>, String);
 
-/// The user of a role whose file names none.
+/// The default user of a role.
 const USER: &str = "nobody";
-/// How long a role may take whose file does not say.
+/// The default time limit of a role.
 const WITHIN: Nanos = Nanos::secs(60);
+/// The longest time that a file may give.
 const LONGEST: Nanos = Nanos::secs(3600);
-/// How long a service may take to end once it was told.
+/// The default time for a service to end after its signal.
 const ENDS_WITHIN: Nanos = Nanos::secs(2);
-/// What the directory of a role holds where its file does not say, and what it may ask for at most.
+/// The default size of a role's directory.
 const DISK: Bytes = Bytes::mib(256);
+/// The largest size of a role's directory.
 const MOST_DISK: Bytes = Bytes::mib(16 * 1024);
 /// The most hosts that an application may take.
 const MOST_HOSTS: usize = 64;
 
-/// Name of the parameter by which a user says which figure decides.
+/// Name of the parameter that chooses the figure that decides.
 pub const METRIC: &str = "metric";
-/// Name of the parameter by which a user says what carries the programs' connections.
+/// Name of the parameter that chooses the path of the programs' connections.
 pub(crate) const PATH: &str = "path";
-/// Parameters that every application has.
+/// A parameter that every application has.
 const PORT: Factor = Factor {
     name: "port",
     about: "TCP port of the application's server",
@@ -46,7 +48,7 @@ const PORT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The parameter by which a user says what carries the programs' connections.
+/// Returns the parameter that chooses the path of the programs' connections.
 fn path() -> Factor {
     let names: Vec<&'static str> = landspeed_path::PATHS.iter().map(|path| path.name()).collect();
     let default = names[0];
@@ -56,10 +58,10 @@ fn path() -> Factor {
 
 /// Reads the application of the file `path` from its text. Its name is that of the file.
 ///
-/// Its parameters live as long as the program: read a text once.
+/// Its parameters are never freed, so read a text only once.
 ///
 /// # Errors
-/// The first mistake, with its line.
+/// Returns the first mistake, with its line.
 pub fn read(path: &Path, text: &str) -> Result<Application, FileError> {
     let parsed: Result<File, Mistake> =
         toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
@@ -71,7 +73,7 @@ pub fn read(path: &Path, text: &str) -> Result<Application, FileError> {
     })
 }
 
-/// An error of a value, at its place.
+/// Returns a function that makes an error at the place of a value.
 fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> Mistake + use<T> {
     let span = at.span();
     move |why| (Some(span.clone()), why)
@@ -114,7 +116,7 @@ fn hosts(file: &File) -> Result<[usize; 2], Mistake> {
     }
 }
 
-/// Refuses a name that two have.
+/// Refuses a name that occurs twice.
 fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), Mistake> {
     let mut seen = BTreeSet::new();
     for name in names {
@@ -125,7 +127,7 @@ fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), Mist
     Ok(())
 }
 
-/// The parameter by which a user says which figure decides.
+/// Returns the parameter that chooses the figure that decides.
 fn chosen(figures: &[FigureFile]) -> Result<Factor, Mistake> {
     let names: Vec<&'static str> = figures.iter().map(|figure| leak(figure.name.get_ref())).collect();
     let Some(first) = names.first().copied() else {
@@ -194,7 +196,7 @@ fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistak
     Ok(Factor { default: leak(&default), ..factor })
 }
 
-/// The domain of a parameter with ends.
+/// Returns the domain of a parameter with bounds.
 fn range(is: Is, least: &str, most: &str) -> Option<Domain> {
     let bytes = |text: &str| {
         Factor { name: "bytes", domain: Domain::Bytes(0, u64::MAX), ..Factor::FLOW }
@@ -220,7 +222,7 @@ fn range(is: Is, least: &str, most: &str) -> Option<Domain> {
     }
 }
 
-/// What placeholders may name.
+/// The names that placeholders may have.
 struct Names<'a> {
     parameters: &'a [Factor],
     hosts: usize,
@@ -298,7 +300,8 @@ impl Names<'_> {
         }
     }
 
-    /// A service that lives on takes something along: that is said, or it starts cold.
+    /// Returns how long a service lives. One that lives on keeps some state, which the file must name; otherwise it
+    /// starts cold.
     fn lives(&self, role: &RoleFile) -> Result<Lives, Mistake> {
         let lives = role.lives.as_ref().map_or(Lives::Trial, |lives| *lives.get_ref());
         match (&role.lives, lives, &role.ready, &role.carries) {
@@ -328,7 +331,7 @@ impl Names<'_> {
         }
     }
 
-    /// "{port}" is a port of the host's own address.
+    /// Returns an address and port; "{port}" alone is a port of the host's own address.
     fn address(&self, port: &Spanned<String>) -> Result<String, Mistake> {
         let text = self.text(port)?;
         Ok(if text.contains(':') { text } else { format!("{{address}}:{text}") })
@@ -422,15 +425,15 @@ fn figures(files: &[FigureFile], outputs: &Outputs<'_>) -> Result<Vec<Figure>, M
     files.iter().map(|file| outputs.figure(file)).collect()
 }
 
-/// What the roles that run to their ends print.
+/// Checks the roles whose output is read.
 struct Outputs<'a> {
     roles: &'a [RoleSpec],
-    /// The first of those roles.
+    /// The first role that runs to its end.
     usual: &'a str,
 }
 
 impl Outputs<'_> {
-    /// A role whose output is read.
+    /// Returns the name of a role whose output is read.
     fn role(&self, role: &Spanned<String>) -> Result<String, Mistake> {
         let name = role.get_ref();
         let names = || self.roles.iter().map(|role| role.name.as_str());
@@ -474,7 +477,7 @@ impl Outputs<'_> {
     }
 }
 
-/// How the program spells the figure's number.
+/// Returns how the program spells the figure's number.
 fn spelling(file: &FigureFile) -> Result<Spelling, Mistake> {
     let thousands =
         file.thousands.as_ref().map(|one| separator(one, &[',', '.', '\'', '_', ' '])).transpose()?;

@@ -1,20 +1,20 @@
-//! What can go wrong with an application.
+//! The errors of an application.
 
 use std::path::PathBuf;
 
 use landspeed_units::Nanos;
 
-/// A mistake in a file, and where it is.
+/// A mistake in a file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line}: {why}", path = .path.display())]
 pub struct FileError {
     pub(crate) path: PathBuf,
-    /// From 1.
+    /// Number of the line, from 1.
     pub(crate) line: usize,
     pub(crate) why: String,
 }
 
-/// A role that did not do what its file says.
+/// The reason why a role did not do what its file says.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! The figures in what programs printed.
+//! Reads figures from the output of programs.
 
 use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
 use landspeed_units::{Nanos, Text};
@@ -7,21 +7,21 @@ use serde_json::Value;
 use crate::check::METRIC;
 use crate::{Application, Error, Figure, Source};
 
-/// How a role that runs to its end ended well.
+/// A role that ran to its end successfully.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// Its name.
+    /// Name of the role.
     pub role: String,
-    /// What it printed on its standard output.
+    /// Its standard output.
     pub output: String,
-    /// How long its command ran.
+    /// Running time of its command.
     pub took: Nanos,
 }
 
-/// Every figure of an application, and which one decides.
+/// Returns the figures of an application's roles that ran, and the name of the one that decides.
 ///
 /// # Errors
-/// A figure that is not where its file says, with what was printed.
+/// Returns an error if a figure is not where its file says, with the output.
 pub fn figures(
     application: &Application,
     ran: &[Ran],
@@ -33,10 +33,10 @@ pub fn figures(
     Ok(ProgramFigures { asked: chosen.map_or("", |one| one.of(parameters)).to_owned(), all })
 }
 
-/// The picture that the first of the roles with one made; `None` where none of them ran here.
+/// Returns the picture of the first host whose role prints it; `None` if the role did not run here.
 ///
 /// # Errors
-/// A picture that is not where the file says, or that is no PNG file in Base64.
+/// Returns an error if the picture is not where the file says, or is not a PNG file in Base64.
 pub fn picture(application: &Application, ran: &[Ran]) -> Result<Option<Png>, Error> {
     let Some(asked) = &application.picture else { return Ok(None) };
     let Some(ran) = ran.iter().find(|one| one.role == asked.role) else { return Ok(None) };
@@ -47,7 +47,8 @@ pub fn picture(application: &Application, ran: &[Ran]) -> Result<Option<Png>, Er
     png.map(Some).map_err(|why| Error::Figure { figure: "picture".to_owned(), why })
 }
 
-/// A figure of all hosts whose role prints it: rates add up, and of times the longest counts.
+/// Combines a figure over all hosts whose role prints it: values of which more is better are added, and of the others
+/// the largest counts.
 fn found(figure: &Figure, ran: &[Ran]) -> Result<ProgramFigure, Error> {
     let of_role = ran.iter().filter(|one| one.role == figure.role);
     let values = of_role.map(|one| value(figure, one)).collect::<Result<Vec<_>, _>>()?;
@@ -87,7 +88,7 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
     Err(wrong(format!("{number} is no figure that can be compared: it must be above 0")))
 }
 
-/// What a JSON pointer finds in an output, or why there is nothing.
+/// Returns the value at a JSON pointer in an output, or why there is none.
 fn at(pointer: &str, ran: &Ran) -> Result<Value, String> {
     let mut all: Value = serde_json::from_str(ran.output.trim())
         .map_err(|error| format!("{} printed no JSON: {error}{}", ran.role, tail(&ran.output)))?;
@@ -95,13 +96,13 @@ fn at(pointer: &str, ran: &Ran) -> Result<Value, String> {
     found.ok_or_else(|| format!("the JSON of {} has nothing at {pointer}", ran.role))
 }
 
-/// The beginning of a value, for an error.
+/// Returns the beginning of a value, for an error.
 fn short(value: &str) -> String {
     const LENGTH: usize = 60;
     value.chars().take(LENGTH).collect()
 }
 
-/// The end of an output, for an error: its last lines, without what a terminal would obey.
+/// Returns the end of an output, for an error: its last lines, without control sequences of a terminal.
 pub(crate) fn tail(output: &str) -> String {
     const LINES: usize = 5;
     const LENGTH: usize = 400;

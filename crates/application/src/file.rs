@@ -13,7 +13,7 @@ pub(crate) struct File {
     pub(crate) title: Spanned<String>,
     #[serde(default)]
     pub(crate) source: String,
-    /// Why it is there, and what to look at: for readers of the file.
+    /// The reason for the application and what to watch in it, for readers of the file.
     #[serde(default)]
     #[expect(dead_code, reason = "it is there to be read in the file")]
     pub(crate) about: String,
@@ -37,15 +37,15 @@ pub(crate) struct ParameterFile {
     pub(crate) about: String,
     pub(crate) is: Spanned<Is>,
     pub(crate) default: Spanned<String>,
-    /// Of a choice: what there is.
+    /// The values of a choice.
     #[serde(default)]
     pub(crate) of: Vec<String>,
-    /// Of a number, bytes or a time: the least and the most.
+    /// The least and the most of a number, of bytes or of a time.
     #[serde(default)]
     pub(crate) between: Option<Spanned<[String; 2]>>,
 }
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Is {
@@ -86,7 +86,7 @@ pub(crate) struct RoleFile {
     pub(crate) end: Option<EndFile>,
 }
 
-/// A word, or numbers of hosts.
+/// The hosts of a role: a word, or a list of numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OnFile {
@@ -94,7 +94,7 @@ pub(crate) enum OnFile {
     Numbers(Vec<usize>),
 }
 
-/// Exactly one of these.
+/// When a service is ready: exactly one of these.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ReadyFile {
@@ -106,7 +106,7 @@ pub(crate) struct ReadyFile {
     pub(crate) command: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
-/// A text, or so many bytes made from a seed.
+/// A file: a text, or `bytes` bytes made from a seed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FixtureFile {
@@ -141,7 +141,7 @@ pub(crate) struct PictureFile {
 pub(crate) struct FigureFile {
     pub(crate) name: Spanned<String>,
     pub(crate) unit: String,
-    /// Whether more of it is "better" or "worse".
+    /// "better" if more of the figure is better, otherwise "worse".
     pub(crate) more: More,
     pub(crate) role: Spanned<String>,
     #[serde(default)]
@@ -150,10 +150,10 @@ pub(crate) struct FigureFile {
     pub(crate) json: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) wall_time: bool,
-    /// What separates groups of three digits.
+    /// Separator of groups of three digits.
     #[serde(default)]
     pub(crate) thousands: Option<Spanned<char>>,
-    /// What comes before the fraction, where that is not a point.
+    /// Decimal separator, if it is not a point.
     #[serde(default)]
     pub(crate) decimal: Option<Spanned<char>>,
     #[serde(default)]

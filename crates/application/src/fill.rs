@@ -1,4 +1,4 @@
-//! Placeholders: `{port}` in a command, a file or the environment of a role.
+//! Fills placeholders, such as `{port}`, in a command, a file or the environment of a role.
 
 use std::net::IpAddr;
 
@@ -6,20 +6,20 @@ use landspeed_factor::Factor;
 use landspeed_record::Settings;
 use landspeed_units::did_you_mean;
 
-/// What placeholders stand for on one host of one trial.
+/// The values of placeholders on one host of one trial.
 #[derive(Debug, Clone)]
 pub struct Places<'a> {
     /// Addresses of all hosts, in the order of their numbers.
     pub hosts: &'a [IpAddr],
     /// Number of this host, from 1.
     pub number: usize,
-    /// A secret that all roles of a run know.
+    /// A secret that all roles of a trial know.
     pub token: &'a str,
-    /// The parameters that are set.
+    /// The parameters that are set; others have their defaults.
     pub parameters: &'a Settings,
 }
 
-/// Placeholders beside the parameters: name, what it is.
+/// Placeholders besides the parameters: name and meaning.
 pub(crate) const KNOWN: &[(&str, &str)] = &[
     ("dir", "the role's own directory"),
     ("address", "address of the host that the role runs on"),
@@ -32,9 +32,9 @@ pub(crate) const KNOWN: &[(&str, &str)] = &[
     ("landspeed", "path of this program in the role's directory"),
 ];
 
-/// Where a role's own directory is, as the role sees it.
+/// The path of a role's own directory, inside the role's namespace.
 pub(crate) const DIR: &str = "/dev/shm/role";
-/// Where this program is, as the role sees it, if the role mentions it.
+/// The path of this program inside the role's namespace, if the role mentions it.
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
 
 /// A piece of a text.
@@ -43,7 +43,8 @@ enum Piece<'a> {
     Place(&'a str),
 }
 
-/// Takes a text apart. "{{" is a brace; "{name}" is a placeholder where `name` is a word; any other brace is itself.
+/// Splits a text into pieces. "{{" is a brace; "{name}" is a placeholder if `name` is a word; any other brace is plain
+/// text.
 fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -76,12 +77,12 @@ fn is_word(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Whether a text mentions a placeholder.
+/// Returns true if a text mentions a placeholder.
 pub(crate) fn mentions(text: &str, place: &str) -> bool {
     pieces(text).iter().any(|piece| matches!(piece, Piece::Place(name) if *name == place))
 }
 
-/// The first placeholder of a text that means nothing, with what it may have meant.
+/// Returns an error for the first unknown placeholder of a text, with a suggestion.
 pub(crate) fn unknown(text: &str, parameters: &[Factor], hosts: usize) -> Option<String> {
     let known = || KNOWN.iter().map(|(name, _)| *name).chain(parameters.iter().map(|one| one.name));
     pieces(text).into_iter().find_map(|piece| match piece {
@@ -98,12 +99,12 @@ pub(crate) fn unknown(text: &str, parameters: &[Factor], hosts: usize) -> Option
     })
 }
 
-/// The number in "host3".
+/// Returns the number in "host3".
 fn host(name: &str) -> Option<usize> {
     name.strip_prefix("host")?.parse().ok()
 }
 
-/// `text` with every placeholder filled in. What no placeholder is stays as it is: a file was checked before.
+/// Returns `text` with every placeholder filled in. Unknown ones are kept, because the file was checked before.
 pub fn fill(text: &str, places: &Places<'_>, parameters: &[Factor]) -> String {
     let value = |name: &str| -> Option<String> {
         let at = |number: usize| places.hosts.get(number.checked_sub(1)?).map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! A message with its length before it: four bytes, big endian.
+//! Sends and receives messages that follow their length: four bytes, big endian.
 
 use std::io::{Error, Read, Result, Write};
 
@@ -13,7 +13,7 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> Result<()> 
     to.flush()
 }
 
-/// The bytes of the next message, of at most so many.
+/// Returns the next message, of at most `most` bytes.
 pub(crate) fn receive(from: &mut impl Read, most: u32) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

@@ -1,7 +1,8 @@
 //! Ganglia's collector: `landspeed gather`.
 //!
-//! It opens a connection to each node in turn, reads what the node tells until it closes, and closes (Balaji et al. 2006, section
-//! 6.2.3: each server keeps only its own state, and the client asks all of them). Set-up and transfer are timed apart.
+//! It connects to each node in turn, reads the node's state until the node closes, and closes (Balaji et al. 2006,
+//! section 6.2.3: each server keeps only its own state, and the client asks all of them). Set-up and transfer are
+//! timed separately.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -9,36 +10,36 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// How long a node may take to answer.
+/// Time limit for a node's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest answer of a node.
+/// The longest answer of a node, in bytes.
 const MOST: u64 = 1 << 20;
-/// How the answer of gmond ends.
+/// End of gmond's answer.
 const END: &[u8] = b"</GANGLIA_XML>";
 
-/// What was gathered: times are sums over all nodes and rounds.
+/// The result of gathering. Times are sums over all nodes and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Gathered {
-    /// How often every node was asked, the first round not counted.
+    /// Number of rounds, without the first one.
     pub rounds: u32,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: usize,
-    /// All of it.
+    /// Total time.
     pub seconds: f64,
-    /// Of connect(2).
+    /// Time of connect(2).
     pub connect_seconds: f64,
-    /// From then on until the node closed.
+    /// Time from then on until the node closed.
     pub transfer_seconds: f64,
-    /// What nodes told.
+    /// Bytes that the nodes sent.
     pub bytes: u64,
-    /// Metrics that the nodes told of in the last round.
+    /// Metrics in the answers of the last round.
     pub metrics: usize,
 }
 
 /// Asks every node `rounds` times, after one round that does not count.
 ///
 /// # Errors
-/// The node that could not be reached, is silent or tells something else.
+/// Returns an error that names a node that cannot be reached, is silent, or does not answer as gmond does.
 pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<Gathered, String> {
     let mut all = Gathered { rounds, nodes: nodes.len(), ..Gathered::default() };
     nodes.iter().try_for_each(|node| ask(*node).map(drop))?;
@@ -60,7 +61,7 @@ pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<Gathered, String> {
     Ok(all)
 }
 
-/// What a node told, and how long that took.
+/// The answer of a node, and its times.
 struct Told {
     text: Vec<u8>,
     connect: Duration,
@@ -91,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// A node that tells this to so many clients.
+    /// Starts a node that sends this to its next `clients` clients.
     fn node(tells: &'static str, clients: usize) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();

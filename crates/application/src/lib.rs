@@ -1,15 +1,15 @@
 //! Applications: any program as a workload.
 //!
-//! A file says which roles an application has, what each runs, when it is ready and which figures its output holds. [`read`]
-//! checks the file; [`Role`] starts one of its roles on this host, in namespaces of its own, and ends it.
+//! A file lists the roles of an application, what each runs, when it is ready, and which figures its output holds.
+//! [`read`] checks the file; [`Role`] starts one of its roles on this host, in its own namespaces, and ends it.
 //!
 //! | module | is |
 //! |---|---|
 //! | `file` | the TOML, as it is written |
-//! | `check` | from the TOML to an [`Application`], or the first mistake with its line |
+//! | `check` | turns the TOML into an [`Application`], or returns the first mistake with its line |
 //! | `fill` | placeholders such as `{port}` and their values |
-//! | `figure` | the figures in a program's output |
-//! | `role` | a role as the agent sees it: started, ready, gone, ended |
+//! | `figure` | reads the figures from a program's output |
+//! | `role` | a role from the agent's side: start, readiness and end |
 //! | `spawn`, `gather` | programs that applications use: ranks of MPI on other hosts, Ganglia's collector |
 //! | `play` | the process that runs a role: `landspeed play-role` |
 

@@ -1,4 +1,4 @@
-//! An application, checked.
+//! An application that has been checked.
 
 use landspeed_factor::Factor;
 use landspeed_units::{Bytes, Nanos};
@@ -9,33 +9,33 @@ use crate::number::Spelling;
 /// An application: its roles and its figures.
 #[derive(Clone)]
 pub struct Application {
-    /// "redis": the name of its file.
+    /// The name of its file, such as "redis".
     pub name: String,
-    /// What it does and which figure comes out, one line.
+    /// One line that says what it does and which figure comes out.
     pub title: String,
-    /// Where it comes from: a paper and section, or a program.
+    /// Its origin: a paper and section, or a program.
     pub source: String,
-    /// How many hosts it takes: the fewest and the most.
+    /// The fewest and the most hosts that it takes.
     pub hosts: [usize; 2],
-    /// Programs that must be on every host.
+    /// Programs that every host must have.
     pub needs: Vec<Need>,
-    /// Its parameters. The last ones are every application's: `port` and `metric`.
+    /// Its parameters. The last three are common to all applications: `port`, `path` and `metric`.
     pub parameters: Vec<Factor>,
-    /// In the order in which they start.
+    /// Its roles, in the order in which they start.
     pub roles: Vec<RoleSpec>,
-    /// The first is the one that it is about.
+    /// Its figures. The first one decides by default.
     pub figures: Vec<Figure>,
-    /// Where its picture is; most have none.
+    /// The place of its picture, if it has one.
     pub picture: Option<Picture>,
 }
 
-/// A program, and the package that has it.
+/// A program, and its package.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
     /// Its name on the PATH, or an absolute path.
     pub command: String,
-    /// Debian's name of the package.
+    /// The package's name in Debian.
     pub package: String,
 }
 
@@ -55,7 +55,7 @@ pub enum On {
 }
 
 impl On {
-    /// Whether a role that is there runs on host `number`, from 1.
+    /// Returns true if a role with these hosts runs on host `number`, from 1.
     pub fn holds(&self, number: usize) -> bool {
         match self {
             On::Client => number == 1,
@@ -71,160 +71,161 @@ impl On {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lives {
-    /// It starts cold in every trial.
+    /// The service starts cold in every trial.
     #[default]
     Trial,
-    /// It lives through the trials of a block, as long as nothing changes that its sockets take over when they are made.
+    /// The service lives through the trials of a block, unless a setting changes that its sockets take over when they
+    /// are made.
     Block,
 }
 
-/// When a service is ready.
+/// The condition under which a service is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ready {
     /// A TCP connection to this address and port succeeds: "{address}:{port}".
     Port(String),
-    /// It prints a line that matches this regular expression.
+    /// The service prints a line that matches this regular expression.
     Line(String),
-    /// This command ends with 0.
+    /// This command exits with 0.
     Command(Vec<String>),
 }
 
-/// What is in a file that a role has in its directory before it starts.
+/// The content of a fixture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
     /// This text.
     Text(String),
-    /// So many bytes, always the same for a seed.
+    /// Bytes that are always the same for a seed.
     Seeded {
-        /// How many.
+        /// Number of bytes.
         bytes: Bytes,
-        /// Another seed gives other bytes.
+        /// The seed; another one gives other bytes.
         seed: u64,
     },
 }
 
-/// A file that a role has in its directory before it starts.
+/// A file that is written into a role's directory before the role starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fixture {
     /// Its path below `{dir}`.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
 }
 
-/// How a service ends: by a signal, and by SIGKILL where it does not end within a time.
+/// How a service is ended: by a signal, and by SIGKILL if it does not end in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Number of the signal.
     pub signal: i32,
-    /// How long it may take.
+    /// Time limit for its end.
     pub within_ns: Nanos,
 }
 
 /// A role of an application.
 #[derive(Debug, Clone)]
 pub struct RoleSpec {
-    /// "server".
+    /// Its name, such as "server".
     pub name: String,
-    /// Where it runs.
+    /// The hosts that it runs on.
     pub on: On,
-    /// A service is ready at some time and runs until it is ended; another role runs to its end.
+    /// When a service is ready; it then runs until it is ended. `None` for a role that runs to its end.
     pub ready: Option<Ready>,
     /// How long a service lives.
     pub lives: Lives,
-    /// What a service that lives through a block takes from one trial to the next.
+    /// The state that a service that lives through a block keeps from one trial to the next.
     pub carries: String,
-    /// The longest that it takes to be ready, or to run to its end.
+    /// Time limit for being ready, or for running to its end.
     pub within: Nanos,
-    /// What is run, by argument.
+    /// Its command, by argument.
     pub command: Vec<String>,
-    /// What is run before that, one after the other.
+    /// Commands that are run before it, in order.
     pub before: Vec<Vec<String>>,
-    /// What its directory holds before.
+    /// Files that are written into its directory before.
     pub files: Vec<Fixture>,
-    /// Its environment beside PATH, HOME, USER, LANG and TMPDIR.
+    /// Its environment besides PATH, HOME, USER, LANG and TMPDIR.
     pub env: Vec<(String, String)>,
-    /// The user that it runs as where the agent is root.
+    /// The user that it runs as if the agent is root.
     pub user: String,
-    /// How much its directory holds.
+    /// Capacity of its directory.
     pub disk: Bytes,
-    /// Directories and files of the host that it sees empty.
+    /// Directories and files of the host that it sees as empty.
     pub hides: Vec<String>,
     /// How it ends.
     pub end: End,
 }
 
 impl RoleSpec {
-    /// Whether it runs until it is ended.
+    /// Returns true if it runs until it is ended.
     pub fn is_service(&self) -> bool {
         self.ready.is_some()
     }
 }
 
-/// Where a figure is.
+/// The place of a figure.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// What the group of this regular expression holds in the last place of the output where it matches.
+    /// The group of this regular expression, in its last match in the output.
     Line(regex_lite::Regex),
-    /// What a JSON pointer (RFC 6901) finds in the output.
+    /// The value at this JSON pointer (RFC 6901) in the output.
     Json(String),
-    /// The seconds that the command ran.
+    /// The running time of the command in seconds.
     WallTime,
 }
 
 /// A figure of an application.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// "requests".
+    /// Its name, such as "requests".
     pub name: String,
-    /// "requests/s".
+    /// Its unit, such as "requests/s".
     pub unit: String,
-    /// Whether more of it is better.
+    /// True if more of it is better.
     pub more_is_better: bool,
-    /// The role whose output holds it.
+    /// The role whose output contains it.
     pub role: String,
-    /// Where in its output.
+    /// The place in that output.
     pub source: Source,
-    /// How the program spells the number there; a number of JSON is always plain.
+    /// How the program spells the number there; a number in JSON is always plain.
     pub spelling: Spelling,
-    /// What the number that is found is multiplied with.
+    /// Factor by which the number is multiplied.
     pub scale: f64,
 }
 
-/// Where the picture of an application is.
+/// The place of an application's picture.
 #[derive(Debug, Clone)]
 pub struct Picture {
-    /// The role whose output holds it.
+    /// The role whose output contains it.
     pub role: String,
     /// A JSON pointer (RFC 6901) to a PNG file in Base64.
     pub json: String,
 }
 
-/// What the process of a role is told to do: everything filled in.
+/// An order to the process of a role, with all placeholders filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// What is run, by argument.
+    /// The command, by argument.
     pub command: Vec<String>,
-    /// What is run before that.
+    /// Commands that are run before it.
     pub before: Vec<Vec<String>>,
-    /// What its directory holds before.
+    /// Files that are written into the directory before.
     pub files: Vec<Fixture>,
     /// Its environment.
     pub env: Vec<(String, String)>,
     /// The user that it runs as; empty for the agent's own.
     pub user: String,
-    /// How much its directory holds.
+    /// Capacity of the directory.
     pub disk: Bytes,
-    /// Directories and files that it sees empty.
+    /// Directories and files that the role sees as empty.
     pub hides: Vec<String>,
-    /// Name of the host, as the role sees it.
+    /// Name of the host inside the role's namespace.
     pub host_name: String,
-    /// Of a service, when it is ready.
+    /// When a service is ready; `None` for a role that runs to its end.
     pub ready: Option<Ready>,
-    /// Processors that it runs on; all where there is none.
+    /// Processors that it runs on; empty for all.
     pub cores: Vec<u32>,
-    /// How it ends.
+    /// How it is ended.
     pub end: End,
 }

@@ -1,28 +1,28 @@
-//! Numbers as programs print them.
+//! Parses numbers as programs print them.
 
 use landspeed_units::Text;
 
-/// How a program writes its numbers: what separates groups of three digits, and what comes before the fraction.
+/// How a program writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spelling {
-    /// Separates groups of three digits; `None` where they are not grouped.
+    /// Separator of groups of three digits; `None` if digits are not grouped.
     pub thousands: Option<char>,
-    /// Comes before the fraction.
+    /// Decimal separator.
     pub decimal: char,
 }
 
 impl Spelling {
-    /// "30406.5".
+    /// The spelling of "30406.5".
     pub(crate) const PLAIN: Spelling = Spelling { thousands: None, decimal: '.' };
 
-    /// The number that `text` is in this spelling, and in no other reading of it; otherwise why not.
+    /// Parses `text` in this spelling; returns an error if it is no number or may be read in another way.
     pub(crate) fn read(self, text: &str) -> Result<f64, String> {
         let trimmed = text.trim();
         let number = self.plain(trimmed).and_then(|plain| plain.parse().ok());
         number.ok_or_else(|| format!("'{}' is no number{}", Text::from(text), self.remedy(trimmed)))
     }
 
-    /// `text` as Rust writes numbers; `None` where it is not one of this spelling.
+    /// Returns `text` in Rust's spelling; `None` if it is not a number of this spelling.
     fn plain(self, text: &str) -> Option<String> {
         let (mantissa, exponent) = text.find(['e', 'E']).map_or((text, ""), |at| text.split_at(at));
         let (whole, fraction) = mantissa.split_once(self.decimal).unwrap_or((mantissa, ""));
@@ -32,7 +32,7 @@ impl Spelling {
         plain.bytes().all(is_plain).then_some(plain)
     }
 
-    /// Digits without what separates their groups; `None` where a group does not have three.
+    /// Removes the separators of groups; returns `None` if a group does not have three digits.
     fn ungrouped(self, whole: &str) -> Option<String> {
         let Some(separator) = self.thousands else { return Some(whole.to_owned()) };
         let digits = whole.trim_start_matches(['+', '-']);
@@ -43,7 +43,7 @@ impl Spelling {
         (others.is_empty() || is_grouped).then(|| whole.replace(separator, ""))
     }
 
-    /// What to write in the file where `text` may be a number of another spelling.
+    /// Returns advice on the file's settings if `text` may be a number of another spelling.
     fn remedy(self, text: &str) -> &'static str {
         let is_number = |byte: u8| byte.is_ascii_digit() || b"+-.,'_ eE".contains(&byte);
         let is_other = text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().all(is_number);

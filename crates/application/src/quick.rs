@@ -1,12 +1,12 @@
-//! An application of two commands on the command line.
+//! Makes an application from two commands of the command line.
 
 use serde_json::to_string as quoted;
 
-/// The text of the file for `--server`, `--client` and `--metric`: a server that is ready once its port is open, and a client
-/// whose output has one number.
+/// Returns the text of the file for `--server`, `--client` and `--metric`: a server that is ready once its port is
+/// open, and a client whose output contains one number.
 ///
 /// # Errors
-/// A command whose quotes do not match.
+/// Returns an error for a command that is empty or whose quotes do not match.
 pub fn quick(server: &str, client: &str, metric: &str, less_is_better: bool) -> Result<String, String> {
     let list = |line: &str| {
         let words = shlex::split(line).filter(|words| !words.is_empty());

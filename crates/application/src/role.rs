@@ -1,4 +1,4 @@
-//! A role as the agent sees it.
+//! A role, from the agent's side.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -13,41 +13,41 @@ use crate::fill::{DIR, OWN};
 use crate::play::{PATH, Said};
 use crate::{Application, Error, Order, Places, RoleSpec, check, fill, framed};
 
-/// How often whoever waits looks whether it was given up.
+/// Interval at which a waiting call checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a role may take to say what it printed.
+/// Time limit for a role to report its output.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long the namespace of a role may take to go once its init was told.
+/// Time limit for a role's namespace to end after its init was ordered to end.
 const GOING: Duration = Duration::from_secs(2);
-/// The longest line of the init that is read.
+/// The longest line of the init that is read, in bytes.
 const MOST_LINE: u64 = 64 << 20;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// Its standard output.
     pub output: String,
-    /// How long it ran.
+    /// Running time of the command.
     pub took: Nanos,
 }
 
-/// A role that runs on this host. It ends when this is dropped, with all that it started; no file of it stays.
+/// A role that runs on this host. Dropping it ends the role with all that it started, and removes its files.
 #[derive(Debug)]
 pub struct Role {
     name: String,
     within: Nanos,
     process: Child,
-    /// Its end is the role's.
+    /// The pipe of orders; closing it ends the role.
     orders: Option<ChildStdin>,
     said: Receiver<Said>,
     ends_within: Duration,
 }
 
 impl Role {
-    /// Starts the role's process, which prepares its directory and runs what comes before its command.
+    /// Starts the role's process, which prepares the role's directory and runs the commands before its own.
     ///
     /// # Errors
-    /// A program that is not on this host, or a process that cannot be started.
+    /// Returns an error if a program is not on this host, or if the process cannot be started.
     pub fn start(
         application: &Application,
         role: &RoleSpec,
@@ -85,7 +85,7 @@ impl Role {
     /// Waits until the command can begin.
     ///
     /// # Errors
-    /// What failed before it, with what was printed.
+    /// Returns an error if a step before it failed, with what was printed.
     pub fn prepared(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to prepare", cancelled)? {
             Said::Prepared {} => Ok(()),
@@ -101,7 +101,7 @@ impl Role {
     /// Waits until the service is ready.
     ///
     /// # Errors
-    /// A service that ended or takes too long, with what it printed last.
+    /// Returns an error if the service has ended or takes too long, with what it printed last.
     pub fn ready(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to be ready", cancelled)? {
             Said::Ready {} => Ok(()),
@@ -109,10 +109,11 @@ impl Role {
         }
     }
 
-    /// How a command that runs to its end ended; `None` where it still runs. `so_far` is how long it has.
+    /// Returns the result of a command that runs to its end; `None` if it still runs after `wait`. `so_far` is its
+    /// running time.
     ///
     /// # Errors
-    /// A command that did not end with 0 or takes too long, with what it printed last.
+    /// Returns an error if the command did not exit with 0 or takes too long, with what it printed last.
     pub fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<Ended>, Error> {
         match self.said.recv_timeout(wait) {
             Ok(Said::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {
@@ -127,10 +128,10 @@ impl Role {
         }
     }
 
-    /// Whether a service still serves.
+    /// Checks that a service still runs.
     ///
     /// # Errors
-    /// Why it ended, with what it printed last.
+    /// Returns the reason why it ended, with what it printed last.
     pub fn serves(&self) -> Result<(), Error> {
         match self.said.try_recv() {
             Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
@@ -139,7 +140,7 @@ impl Role {
         }
     }
 
-    /// Ends the role in order, as long as its file gives it.
+    /// Ends the role in order, within the time that its file gives.
     pub fn end(mut self) {
         self.order(b's');
         self.leave(self.ends_within);
@@ -147,7 +148,7 @@ impl Role {
 
     fn order(&mut self, byte: u8) {
         if let Some(orders) = &mut self.orders {
-            // A role that is gone says so itself.
+            // A failed role reports that itself.
             let _ = orders.write_all(&[byte]).and_then(|()| orders.flush());
         }
     }
@@ -165,7 +166,7 @@ impl Role {
         }
     }
 
-    /// Takes too long; what it printed meanwhile.
+    /// Returns the error of a role that takes too long, with its output so far.
     fn slow(&mut self, doing: &'static str) -> Error {
         self.order(b'w');
         let said = match self.said.recv_timeout(LAST_WORDS) {
@@ -192,13 +193,13 @@ impl Role {
         Error::Role { role: self.name.clone(), why }
     }
 
-    /// Lets the role go and waits until it has, so that nothing of it is left.
+    /// Ends the role, and waits until nothing of it is left.
     fn leave(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         while Instant::now() < until && !self.has_gone() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // The end of its orders is the end of the init, and the end of that is the end of its namespace.
+        // Closing the orders ends the init, and with it the namespace.
         self.orders = None;
         let until = Instant::now() + GOING;
         while !self.has_gone() {
@@ -220,7 +221,7 @@ impl Drop for Role {
     }
 }
 
-/// Everything filled in.
+/// Returns the order of a role, with all placeholders filled in.
 fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores: &[u32]) -> Order {
     let fill = |text: &str| fill(text, places, &application.parameters);
     let all = |words: &Vec<String>| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
@@ -251,14 +252,15 @@ fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores:
     }
 }
 
-/// The path below the role's sockets, as the user chose it.
+/// Returns the path that the user chose for the role's sockets.
 fn path<'a>(application: &'a Application, places: &'a Places<'_>) -> &'a str {
     let parameter = application.parameters.iter().find(|one| one.name == check::PATH);
     parameter.map_or("", |one| one.of(places.parameters))
 }
 
-/// The same over a path. A role that runs to its end fails where a connection stayed on TCP; of a service, others may connect. The hosts of a
-/// trial have addresses of their own, and no role of another trial has this one's token.
+/// Changes the order to run the command over a path. A role that runs to its end fails if one of its connections
+/// stayed on TCP; a service does not, because other programs may connect to it. The hosts of a trial have distinct
+/// addresses, and no role of another trial has this one's token.
 fn over(mut order: Order, path: &str, (is_service, token): (bool, &str)) -> Order {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {
@@ -270,7 +272,7 @@ fn over(mut order: Order, path: &str, (is_service, token): (bool, &str)) -> Orde
     Order { command: words.chain(order.command).collect(), ..order }
 }
 
-/// Refuses a role whose program this host lacks, with the package that has it.
+/// Refuses a role whose program this host lacks, and names its package.
 fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
     let mut programs = order.before.iter().chain([&order.command]).map(|words| words[0].as_str());
     let is_own = |program: &&str| program.starts_with(OWN);
@@ -283,13 +285,13 @@ fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
 }
 
 fn is_there(program: &str) -> bool {
-    // One that is relative lies in the role's directory, which is made later.
+    // A relative path is in the role's directory, which is made later.
     program.contains('/')
         && (!program.starts_with('/') || std::path::Path::new(program).exists() || program.starts_with(DIR))
         || PATH.split(':').any(|folder| std::path::Path::new(folder).join(program).exists())
 }
 
-/// What the init says, as it comes; closed once the init has gone.
+/// Returns the init's messages as they arrive; the channel closes once the init has ended.
 fn listen(output: ChildStdout) -> Receiver<Said> {
     let (tell, said) = channel();
     std::thread::spawn(move || {

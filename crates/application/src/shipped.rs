@@ -11,13 +11,13 @@ use crate::{Application, read};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../apps");
 
-/// All of them, by name.
+/// Returns all applications that ship, sorted by name.
 pub fn shipped() -> &'static [Application] {
     static ALL: OnceLock<Vec<Application>> = OnceLock::new();
     ALL.get_or_init(|| files().filter_map(|(path, text)| read(path, text).ok()).collect())
 }
 
-/// The text of one that ships.
+/// Returns the text of one that ships.
 pub fn shipped_text(name: &str) -> Option<&'static str> {
     files().find(|(path, _)| path.file_stem().is_some_and(|stem| stem == name)).map(|(_, text)| text)
 }
@@ -29,7 +29,7 @@ fn files() -> impl Iterator<Item = (&'static Path, &'static str)> {
     all.into_iter().filter_map(|file| Some((file.path(), file.contents_utf8()?)))
 }
 
-/// Every file that ships and has a mistake.
+/// Returns the mistakes in all files that ship.
 #[cfg(test)]
 fn mistakes() -> Vec<FileError> {
     files().filter_map(|(path, text)| read(path, text).err()).collect()

@@ -1,8 +1,8 @@
 //! Ranks of MPI on other hosts, without ssh: `landspeed spawn`.
 //!
-//! Open MPI starts its daemon on another host by any program that is called as `AGENT HOST COMMAND...`
-//! (mca_plm_rsh_agent). [`run`] is that program. It asks [`serve`], a role on the other host, which starts Open MPI's daemon
-//! and nothing else, for those who prove the token of the trial.
+//! Open MPI can start its daemon on another host by any program that is called as `AGENT HOST COMMAND...`
+//! (mca_plm_rsh_agent). [`run`] is that program. It asks [`serve`], a role on the other host, which starts Open MPI's
+//! daemon and nothing else, and only for clients that prove the trial's token.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,25 +15,25 @@ use std::time::{Duration, Instant};
 use landspeed_proof::{Secret, hear, meet};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The one program that is started.
+/// The only program that is started.
 const DAEMON: &str = "orted";
-/// How long a request may take to arrive.
+/// Time limit for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a daemon that runs is looked at.
+/// Interval at which a running daemon is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long it may take to end in order.
+/// Time limit for a daemon to end in order.
 const IN_ORDER: Duration = Duration::from_secs(3);
-/// What a client hears once the daemon runs; its exit status follows.
+/// The first reply, once the daemon runs; its exit status follows.
 const STARTED: u8 = b'+';
-/// The longest request.
+/// The longest request, in bytes.
 const MOST: u32 = 64 << 10;
-/// Requests at once.
+/// Most requests at a time.
 const AT_ONCE: usize = 64;
 
 /// Serves on `at` until this process ends.
 ///
 /// # Errors
-/// An address that cannot be listened on.
+/// Returns an error if it cannot listen on the address.
 pub fn serve(at: SocketAddr, token: &str) -> Result<(), String> {
     let secret = Secret::of(token)?;
     let listener = TcpListener::bind(at).map_err(|error| format!("cannot listen on {at}: {error}"))?;
@@ -50,7 +50,7 @@ fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
         }
         let (busy, daemon) = (Arc::clone(&busy), daemon.to_owned());
         std::thread::spawn(move || {
-            // A probe whether the port is open asks for nothing.
+            // A client that only probes the port sends no request, which is no error.
             if let Err(why) = answer(stream, secret, &daemon) {
                 eprintln!("spawn: {why}");
             }
@@ -59,7 +59,7 @@ fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
     }
 }
 
-/// Starts what one client asks for, and tells it how that ended.
+/// Starts what one client requests, and sends it the exit status.
 fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -85,7 +85,7 @@ fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), Str
     stream.write_all(&[code]).map_err(failed)
 }
 
-/// The exit status of a child, unless its client hangs up before.
+/// Returns the exit status of a child, or an error if its client hangs up first.
 fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
     stream.set_nonblocking(true).map_err(|error| error.to_string())?;
     loop {
@@ -101,7 +101,7 @@ fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
     }
 }
 
-/// Ends a daemon in order, so that it ends its ranks, which are in process groups of their own; then by force.
+/// Ends a daemon in order, so that it ends its ranks, which have their own process groups; after that by force.
 fn end(child: &mut Child) {
     let Some(group) = Pid::from_raw(child.id().cast_signed()) else { return };
     let until = Instant::now() + IN_ORDER;
@@ -113,10 +113,10 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Has the server at `host` run what mpirun wants there; its exit status.
+/// Has the server at `host` run what mpirun requests there, and returns its exit status.
 ///
 /// # Errors
-/// A host that cannot be reached or is gone, or words that start something else.
+/// Returns an error if the host cannot be reached or has gone, or if the words start another program.
 pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String> {
     let words = plain(words)?;
     let secret = Secret::of(token)?;
@@ -133,19 +133,19 @@ pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String
     Ok(code[0])
 }
 
-/// Asks for a daemon with these arguments.
+/// Requests a daemon with these arguments.
 fn ask(stream: &mut TcpStream, secret: Secret, words: &[String]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let request = serde_json::to_vec(words).map_err(std::io::Error::other)?;
     meet(stream, secret)?.ask(stream, &request)
 }
 
-/// The daemon's arguments: mpirun quotes them for a shell, and may hand them over as one line.
+/// Returns the daemon's arguments: mpirun quotes them for a shell, and may pass them as one line.
 fn plain(words: &[String]) -> Result<Vec<String>, String> {
     let line = words.join(" ");
     let words = shlex::split(&line).ok_or_else(|| format!("the quotes of '{line}' do not match"))?;
     match words.split_first() {
-        // A daemon that leaves its terminal is gone for who waits, while its ranks run.
+        // A daemon that leaves its terminal seems to have ended, although its ranks still run.
         Some((_, rest)) if rest.iter().any(|word| word == "--daemonize") => {
             Err("mpirun needs --leave-session-attached".to_owned())
         }
@@ -158,7 +158,7 @@ fn plain(words: &[String]) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    /// A server that starts `sh` in the daemon's place.
+    /// Starts a server that runs `sh` in place of the daemon.
     fn server() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();

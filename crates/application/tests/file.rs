@@ -1,4 +1,4 @@
-//! Every kind of mistake in an application's file is told with its line and the remedy.
+//! Every kind of mistake in an application's file is reported with its line and the remedy.
 
 use std::path::Path;
 
@@ -135,7 +135,7 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
     assert!(mistake(without).contains("there is no figure"), "{}", mistake(without));
 }
 
-/// What a client printed, as a figure; or what is said of it.
+/// Returns the figure in what a client printed, or the error.
 fn told(figure: &str, output: &str) -> Result<f64, String> {
     let text = FILE.replacen("line = \"([0-9]+) answers\"", figure, 1);
     let application = read(Path::new("echo.toml"), &text).expect("no mistake");

@@ -1,8 +1,8 @@
-//! What can go wrong on a stage.
+//! The errors of a stage.
 
 use std::io;
 
-/// A scenario that could not be set up.
+/// The reason why a scenario could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -11,25 +11,25 @@ pub enum Error {
     Knob(#[from] landspeed_knob::Error),
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
-    /// The operating system said no.
+    /// The operating system refused an operation.
     #[error("cannot {operation}: {source}")]
     Io { operation: String, source: io::Error },
-    /// A program of the scenario did not come up.
+    /// A program of the scenario did not start.
     #[error("the program for {what} ended before it was ready: {said}")]
     App { what: String, said: String },
     #[error("no fault is called '{name}'{near} (`landspeed lab faults` lists all)")]
     Unknown {
         name: String,
-        /// "; did you mean random-loss?", or nothing.
+        /// "; did you mean random-loss?", or empty.
         near: String,
     },
-    /// Faults that cannot be had at once.
+    /// Faults that cannot be combined.
     #[error("{0} and {1} cannot be had on one flow: each needs traffic of its own")]
     Together(String, String),
 }
 
 pub(crate) trait During<T> {
-    /// Turns an I/O error into one that says what was tried.
+    /// Turns an I/O error into one that names the operation.
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 

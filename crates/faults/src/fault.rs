@@ -12,21 +12,21 @@ pub struct Fault {
     pub about: &'static str,
     pub cause: Cause,
     pub needs: Needs,
-    /// Does it to a scenario: `strength` 0 is a nuisance, 1 is a disaster; everything between is had too.
+    /// Adds the fault to a scenario. `strength` goes continuously from 0, a nuisance, to 1, a disaster.
     pub inject: fn(&mut Scenario, f64),
 }
 
-/// What a fault needs of the traffic that it is done to.
+/// The kind of traffic that a fault needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing: it is a fault of the path or of a host.
+    /// Any traffic: it is a fault of the path or of a host.
     Anything,
     Stream,
     Own,
 }
 
 impl Needs {
-    /// Whether two faults can be had on one flow.
+    /// Returns true if two faults can be combined on one flow.
     pub fn goes_with(self, other: Needs) -> bool {
         self == Needs::Anything || other == Needs::Anything || (self, other) == (Needs::Stream, Needs::Stream)
     }

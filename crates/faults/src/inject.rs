@@ -1,11 +1,11 @@
-//! What each fault does to a scenario.
+//! Adds each fault to a scenario.
 
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::scenario::{Scenario, Shaper, Traffic};
 
-/// From `weak` to `strong` in even ratios.
+/// Interpolates from `weak` to `strong` in even ratios.
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
     weak * (strong / weak).powf(strength.clamp(0.0, 1.0))
 }
@@ -14,7 +14,7 @@ fn bytes(weak: f64, strong: f64, strength: f64) -> Bytes {
     Bytes(between(weak, strong, strength).round() as u64)
 }
 
-/// The path between the hosts as a wide-area link: over some hundred kilometres, with nothing wrong.
+/// Returns the path between the hosts as a wide-area link: over some hundred kilometres, without faults.
 fn wan(scenario: &mut Scenario) -> &mut Settings {
     let healthy = [("rate", "200M"), ("rtt", "20ms"), ("queue", "1bdp")];
     let healthy = healthy.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -46,7 +46,7 @@ pub(super) fn send_buffer(scenario: &mut Scenario, strength: f64) {
 pub(super) fn slow_reader(scenario: &mut Scenario, strength: f64) {
     if let Traffic::Stream { read, read_pause, .. } = &mut scenario.traffic {
         *read = Bytes(64 * 1024);
-        // 64 KB every 5 ms is 105 Mb/s, every 100 ms is 5 Mb/s.
+        // 64 KB every 5 ms are 105 Mb/s, every 100 ms are 5 Mb/s.
         *read_pause = Nanos(between(5e6, 100e6, strength) as u64);
     }
 }
@@ -168,7 +168,7 @@ pub(super) fn window_alignment(scenario: &mut Scenario, strength: f64) {
         host.insert("mtu".into(), "9000".into());
     }
     if let Traffic::Stream { receive_buffer, .. } = &mut scenario.traffic {
-        // What is asked for the kernel doubles, and offers about half of: three segments and a half (the
+        // The kernel doubles the requested size, and offers about half of the result: three and a half segments (the
         // paper's window of 33,000 bytes), or one and most of a second.
         let segments = between(3.5, 1.9, strength);
         *receive_buffer = Some(Bytes((segments * 8948.0).round() as u64));

@@ -1,9 +1,9 @@
 //! Known causes of slow paths, made on purpose in a lab, each at any strength.
 //!
-//! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`Scenario`], which is plain data, so
-//! that several faults can be laid over one another. A [`Stage`] sets a scenario up for real: a lab,
-//! settings of its hosts, and programs that send and receive badly, each a process of its own as in real
-//! life. Whoever judges the flow is told nothing but its address.
+//! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`Scenario`], which is plain data, so that several
+//! faults can be combined. A [`Stage`] sets a scenario up for real: a lab, settings of its hosts, and programs that
+//! send and receive badly. Each is a separate process, as on a real host. The program that judges the flow gets
+//! nothing but its address.
 
 mod app;
 mod error;

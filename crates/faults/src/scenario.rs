@@ -1,4 +1,4 @@
-//! What a stage is set up from: plain data that faults change.
+//! The description of a stage: plain data that faults change.
 
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
@@ -9,25 +9,24 @@ use crate::{Error, FAULTS, fault};
 /// A path with its traffic: host A sends to host B.
 #[derive(Debug, Clone, Default)]
 pub struct Scenario {
-    /// The wide-area link between the hosts, by its parameters (docs/reference/lab-wan.md); `None` joins
-    /// them by a veth pair.
+    /// The wide-area link between the hosts, by its parameters (docs/reference/lab-wan.md); `None` for a veth pair.
     pub wan: Option<Settings>,
-    /// Joins them by a switch of so many hosts, where there is no wide-area link.
+    /// Connects the hosts by a switch with this many hosts, if there is no wide-area link.
     pub switch: Option<u16>,
     pub a: Settings,
     pub b: Settings,
     pub shaper: Option<Shaper>,
-    /// Segments that host A may have in flight at most (the route's cwnd, locked).
+    /// Most segments that host A may have in flight (the route's cwnd, locked).
     pub cwnd_segments: Option<u32>,
     pub traffic: Traffic,
-    /// Busy loops on the receiver's core.
+    /// Number of busy loops on the receiver's core.
     pub burners: u32,
     pub receiver_core: Option<u32>,
     pub sender_core: Option<u32>,
 }
 
 impl Scenario {
-    /// A path on which nothing is wrong but these faults, each at its strength (0 to 1).
+    /// Makes a healthy path with these faults, each at its strength (0 to 1).
     pub fn with(faults: &[(&str, f64)]) -> Result<Scenario, Error> {
         let known = |(name, strength): &(&str, f64)| {
             let unknown = || Error::Unknown {
@@ -48,7 +47,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The lab as it is written on a command line.
+    /// Returns the lab in the form of the command line.
     pub fn topology(&self) -> String {
         match (&self.wan, self.switch) {
             (Some(wan), _) => {
@@ -67,58 +66,58 @@ impl Scenario {
 pub struct Shaper {
     pub rate: BitRate,
     pub burst: Bytes,
-    /// Queue in front of it.
+    /// Queue in front of the filter.
     pub limit: Bytes,
 }
 
-/// What is sent, and how well both programs do it.
+/// The traffic, and how well both programs handle it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
     Stream {
         /// Size of the sender's writes.
         write: Bytes,
-        /// Time that it rests after every `writes_between` of them.
+        /// Pause of the sender after every `writes_between` writes.
         write_pause: Nanos,
-        /// See above.
+        /// Number of writes between two pauses.
         writes_between: u32,
-        /// SO_SNDBUF as asked for.
+        /// SO_SNDBUF as requested.
         send_buffer: Option<Bytes>,
         nodelay: bool,
         /// Size of the receiver's reads.
         read: Bytes,
-        /// Time that it rests after each.
+        /// Pause of the receiver after each read.
         read_pause: Nanos,
-        /// SO_RCVBUF as asked for, set before the handshake.
+        /// SO_RCVBUF as requested, set before the handshake.
         receive_buffer: Option<Bytes>,
     },
-    /// Requests that are written in two parts, each answered.
+    /// Requests that are written in two parts, each request answered.
     Requests {
         part: Bytes,
-        /// Requests after which the client rests for a millisecond.
+        /// Requests between two pauses of the client, each one millisecond.
         rest_every: u32,
     },
     Datagrams {
         size: Bytes,
-        /// Rate that they are sent at; `None` is as fast as it goes.
+        /// Rate of sending; `None` for as fast as possible.
         rate: Option<BitRate>,
         /// SO_RCVBUF of the receiver.
         receive_buffer: Option<Bytes>,
-        /// Time that the receiver rests after every `reads_between`.
+        /// Pause of the receiver after every `reads_between` reads.
         read_pause: Nanos,
-        /// See above.
+        /// Number of reads between two pauses.
         reads_between: u32,
     },
     /// Connections that are opened faster than they are accepted.
     Connections {
         clients: u32,
         backlog: u32,
-        /// Time that the server spends on each.
+        /// Time that the server spends on each connection.
         service: Nanos,
     },
 }
 
 impl Default for Traffic {
-    /// A stream by two programs that do it well.
+    /// Returns a stream by two programs without faults.
     fn default() -> Self {
         Traffic::Stream {
             write: Bytes(128 * 1024),

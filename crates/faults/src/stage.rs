@@ -1,4 +1,4 @@
-//! A scenario set up for real.
+//! Sets a scenario up for real.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -15,12 +15,12 @@ use crate::error::During;
 use crate::{Error, Scenario, Traffic};
 
 const PORT: u16 = 5201;
-/// Programs end by themselves after this, whoever forgot them.
+/// Programs end by themselves after this, even if they are forgotten.
 const LONGEST: Nanos = Nanos::secs(600);
 
-/// A lab with a scenario in it, until dropped.
+/// A lab with a scenario in it, until it is dropped.
 pub struct Stage {
-    // Programs go before the lab that they live in.
+    // Programs end before the lab that they run in.
     apps: Vec<Child>,
     hosts: Box<dyn Hosts>,
     program: Vec<String>,
@@ -39,19 +39,19 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Where the traffic goes: the receiver's end of the flow.
+    /// Returns the destination of the traffic: the receiver's end of the flow.
     pub fn at(&self) -> SocketAddr {
         let v4 = self.host(1).v4.expect("hosts of a lab have an IPv4 address");
         SocketAddr::new(v4.into(), PORT)
     }
 
-    /// The two hosts as they are written on a command line: the sender, the receiver.
+    /// Returns the sender and the receiver in the form of the command line.
     pub fn names(&self) -> [String; 2] {
         [0, 1].map(|side| format!("netns:{}", netns(self.host(side))))
     }
 
     fn host(&self, side: usize) -> &Host {
-        // A wide-area lab has its router besides; the ends come first.
+        // A wide-area lab also has its router; the ends come first.
         &self.hosts.hosts()[side]
     }
 
@@ -94,7 +94,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         for app in &mut self.apps {
-            // Each ends with its standard input; a stopped one is made to. Nobody is left to tell.
+            // Each program ends with its standard input; a stopped one is killed. Errors are ignored here.
             drop(app.stdin.take());
             let _ = app.kill();
             let _ = app.wait();
@@ -109,7 +109,7 @@ fn netns(host: &Host) -> &str {
     }
 }
 
-/// Which programs run on which host (0 sends), the receiving one first.
+/// Returns the programs with their hosts (0 sends) and cores, the receiving one first.
 fn parts(scenario: &Scenario, at: SocketAddr) -> Vec<(usize, Option<u32>, Part)> {
     let (sender, receiver) = (scenario.sender_core, scenario.receiver_core);
     let [receiving, sending] = traffic(&scenario.traffic, at, scenario.cwnd_segments.is_some());

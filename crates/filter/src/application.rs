@@ -1,47 +1,47 @@
-//! What an application is to the runtime: a chain of filters, and the same computation without them.
+//! The traits of an application for the runtime: a chain of filters, and the same computation without them.
 
 use crate::{Error, Input, Output};
 
 /// One filter of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
-    /// As the placement names it.
+    /// Its name in the placement.
     pub name: &'static str,
-    /// Whether [`Args::copies`](crate::Args::copies) sets its number of copies.
+    /// True if [`Args::copies`](crate::Args::copies) sets its number of copies.
     pub is_varied: bool,
-    /// Largest buffer that it sends, in bytes. Of the last filter: the picture's size.
+    /// Largest buffer that it sends, in bytes; for the last filter, the picture's size.
     pub largest: usize,
 }
 
-/// Which copy of which filter.
+/// One copy of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Place in the chain, from 0.
+    /// Index of the filter in the chain, from 0.
     pub stage: usize,
-    /// From 0.
+    /// Index of the copy, from 0.
     pub copy: usize,
-    /// How many copies of this filter there are.
+    /// Number of copies of this filter.
     pub copies: usize,
 }
 
 /// A chain of filters that computes one picture for each unit of work.
 pub trait Application: Sync {
-    /// The chain, producer first. The first filter gets no buffers: its input ends at once where a unit begins.
+    /// Returns the chain, producer first. The first filter gets no buffers: its input ends at the start of each unit.
     fn stages(&self) -> &[Stage];
 
-    /// Makes one copy of a filter, with the data that it keeps.
+    /// Makes one copy of a filter, with its data.
     fn filter(&self, place: Place) -> Box<dyn Filter + '_>;
 
-    /// The picture of a unit, computed by one thread without filters.
+    /// Returns the picture of a unit, computed by one thread without filters.
     fn plain(&self, unit: u32) -> Vec<u8>;
 }
 
-/// One copy of a filter. It runs on a thread of its own.
+/// One copy of a filter, which runs on its own thread.
 pub trait Filter: Send {
-    /// Works on one unit: takes buffers until the input ends, and sends its own. The runtime sends the
-    /// end-of-work marker when it returns. What the last filter sends is the unit's picture.
+    /// Works on one unit: takes buffers until the input ends, and sends its own. The runtime sends the end-of-work
+    /// marker when it returns. The last filter sends the unit's picture.
     ///
     /// # Errors
-    /// What the streams return, or a buffer that its producer cannot have made.
+    /// Returns the errors of the streams, and [`Error::Buffer`] for a buffer that its producer cannot have made.
     fn work(&mut self, unit: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error>;
 }

@@ -1,16 +1,16 @@
-//! Why a query ended without its pictures.
+//! The errors of a query.
 
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// One host of a group, as errors name it: "host 2 (10.0.0.3)".
+/// One host of a group, shown in errors as "host 2 (10.0.0.3)".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Peer {
-    /// From 0.
+    /// Its number, from 0.
     pub number: usize,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: IpAddr,
 }
 
@@ -20,14 +20,14 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Why a query ended early, in one line that names the thing and the remedy.
+/// The reason why a query ended early, in one line that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A mistake in the placement's text.
     #[error("placement, line {line}: {why}")]
     Placement {
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
         /// What is wrong, and the remedy.
         why: String,
@@ -35,58 +35,58 @@ pub enum Error {
     /// A parameter is out of its range.
     #[error("{0}")]
     Parameter(String),
-    /// There is no token, or it is empty.
+    /// The token is missing or empty.
     #[error("set {} to the same secret text on every host", crate::TOKEN)]
     Token,
-    /// This host's own operating system refused something.
+    /// The operating system of this host refused something.
     #[error("cannot {what}: {source}")]
     Io {
-        /// "listen at 10.0.0.1:7500".
+        /// The operation, such as "listen at 10.0.0.1:7500".
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A host was not there in time.
+    /// A host did not join in time.
     #[error("{peer} did not join within {within:?} ({why}); start landspeed there with the same arguments")]
     Absent {
-        /// The host that is missing.
+        /// The missing host.
         peer: Peer,
         /// How long it was waited for.
         within: Duration,
-        /// The last thing that went wrong.
+        /// The last error of an attempt.
         why: String,
     },
-    /// The two ends do not have the same token.
+    /// The two ends have different tokens.
     #[error("{0} has another token; set {token} to the same text on every host", token = crate::TOKEN)]
     Refused(Peer),
-    /// The two ends were started differently.
+    /// The two ends were started with different arguments.
     #[error("{0} was started with other parameters, addresses or another placement; give all hosts the same")]
     Differs(Peer),
-    /// A host ended, or the way to it did.
+    /// A host ended, or its connection did.
     #[error("{peer} is gone: {why}; look at what that host printed last")]
     Lost {
         /// The host.
         peer: Peer,
-        /// How it was noticed.
+        /// How this was detected.
         why: String,
     },
-    /// A host said something that the protocol does not have.
+    /// A host sent something that the protocol does not allow.
     #[error("{peer} broke the protocol: {why}")]
     Protocol {
         /// The host.
         peer: Peer,
-        /// What it said.
+        /// What it sent.
         why: String,
     },
-    /// A host ended the query and said why.
+    /// A host ended the query with an error.
     #[error("{peer} ended the query: {why}")]
     Told {
-        /// The host that said it.
+        /// The host.
         peer: Peer,
         /// Its own error.
         why: String,
     },
-    /// The time for the whole query was over.
+    /// The time limit of the whole query expired.
     #[error("the query did not end within {0:?}; give it more time, or less to do")]
     Late(Duration),
     /// A filter got a buffer that its producer cannot have made.
@@ -100,7 +100,7 @@ pub enum Error {
     /// A filter of this host panicked.
     #[error("a filter panicked, which is a bug of landspeed's: please report what it printed")]
     Panicked,
-    /// The query ended for a reason that is recorded already.
+    /// The query ended for a reason that is already recorded.
     #[error("the query ended")]
     Stopped,
 }

@@ -1,8 +1,8 @@
-//! Frames on a socket: a kind, a length and a body, bounded before a byte of the body is read.
+//! Frames on a socket: kind, length and body. The length is checked before any of the body is read.
 
 use std::io::{self, IoSlice, Read, Write};
 
-/// What a frame says.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -10,15 +10,15 @@ pub(crate) enum Kind {
     Buffer = 1,
     /// End-of-work marker; the body is the unit's number.
     End = 2,
-    /// The consumer is done with the oldest frame.
+    /// The consumer has used up the oldest frame.
     Credit = 3,
-    /// A sign of life.
+    /// A heartbeat.
     Beat = 4,
-    /// This host has joined all others.
+    /// The host has joined all others.
     Ready = 5,
-    /// This host's filters are done; the body is a report.
+    /// The host's filters are done; the body is a report.
     Done = 6,
-    /// This host ends with an error; the body is its text.
+    /// The host ends with an error; the body is its text.
     Failed = 7,
     /// The query is over.
     Goodbye = 8,
@@ -43,10 +43,10 @@ pub(crate) struct Frame {
     pub(crate) body: Vec<u8>,
 }
 
-/// Bytes of a frame before its body.
+/// Length of a frame's header in bytes: kind and length.
 pub(crate) const HEADER: usize = 5;
 
-/// Why there is no frame.
+/// The reason why no frame could be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Wrong {
     #[error(transparent)]
@@ -72,7 +72,7 @@ pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<Frame, Wrong> {
     Ok(Frame { kind, body })
 }
 
-/// Writes one frame, header and body in one call where the kernel takes both.
+/// Writes one frame, with header and body in one call if the kernel takes both.
 pub(crate) fn write(to: &mut impl Write, kind: Kind, body: &[u8]) -> io::Result<()> {
     let mut header = [kind as u8; HEADER];
     let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;

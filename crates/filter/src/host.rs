@@ -15,44 +15,45 @@ use crate::stream::{receive, receive_credits};
 use crate::wires::{Wires, clone};
 use crate::{Bytes, Error, Input, Output};
 
-/// Between two signs of life.
+/// Interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// A host that says nothing for so long is gone.
+/// Silence after which a host counts as gone.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// How long the other ends may take to close their control connections too.
+/// Time limit for the other ends to close their control connections.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// Longest text of an error that a host tells, in bytes.
+/// Longest text of an error that a host sends, in bytes.
 const TEXT: usize = 1024;
 
-/// What a query came to.
+/// The outcome of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// How long each unit took in seconds, from its start to the last filter's end, on the first host's clock. Empty
-    /// on other hosts.
+    /// Duration of each unit in seconds, from its start to the last filter's end, on the first host's clock. Empty on
+    /// other hosts.
     pub seconds: Vec<f64>,
-    /// Frames' bytes that the hosts sent to each other. On other hosts than the first: this host's.
+    /// Bytes of frames that the hosts sent to each other. On hosts other than the first: only those of this host.
     pub network: Bytes,
-    /// Buffers that the filters sent, likewise.
+    /// Buffers that the filters sent. On hosts other than the first: only those of this host.
     pub buffers: u64,
-    /// Payload bytes in flight at most: the sum of each host's own highest. No moment had more.
+    /// Upper bound of the payload bytes in flight: the sum of the hosts' own maxima.
     pub peak: Bytes,
-    /// What [`Placement::bound`](crate::Placement::bound) allows.
+    /// The limit that [`Placement::bound`](crate::Placement::bound) returns.
     pub bound: Bytes,
-    /// BLAKE3 of all pictures, one after the other's hash; empty on other hosts.
+    /// BLAKE3 hash over the hashes of all pictures, in order; empty on other hosts.
     pub hash: String,
-    /// Whether every picture equals the plain computation, where that was asked for.
+    /// True if every picture equals the plain computation; `None` if this was not checked.
     pub is_equal: Option<bool>,
-    /// The last unit's picture, one byte of grey a pixel; empty on other hosts.
+    /// The last unit's picture, one byte of grey per pixel; empty on other hosts.
     pub picture: Vec<u8>,
 }
 
-/// Runs this host's part of a query to its end. All hosts run the same job.
+/// Runs this host's part of a query until it ends. All hosts run the same job.
 ///
 /// # Errors
-/// Where a host is missing, a filter fails, a host is gone or the time is over. Every host then ends with an error.
+/// Returns an error if a host is missing or has gone, a filter fails, or the time limit expires. Then every host
+/// returns an error.
 pub fn run_job(application: &dyn Application, job: &Job, verify: bool) -> Result<Outcome, Error> {
     job.check()?;
     // Filters make their data before the hosts join, so that no unit waits for it.
@@ -80,7 +81,7 @@ fn own_filters<'a>(application: &'a dyn Application, job: &Job) -> Vec<OwnFilter
     all.filter(|(host, _)| *host == job.host).map(|(_, place)| (place, application.filter(place))).collect()
 }
 
-/// A control connection: to the first host, or the first host's to another.
+/// A control connection: between the first host and another one.
 #[derive(Debug)]
 struct Control {
     host: usize,
@@ -94,7 +95,7 @@ impl Control {
     }
 }
 
-/// Takes the control connections out of all.
+/// Takes the control connections out of all connections.
 fn controls(connections: &mut Connections) -> Result<Vec<Control>, Error> {
     let taken = connections.extract_if(|purpose, _| matches!(purpose, Purpose::Control(_)));
     taken
@@ -116,7 +117,7 @@ struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Starts all threads, waits for the end, and tells it.
+    /// Starts all threads, waits for the end, and reports it.
     fn serve<'s>(
         &'a self,
         scope: &'s Scope<'s, '_>,
@@ -143,29 +144,29 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// The first host: waits for its own filters and all reports, and ends the query.
+    /// Runs the first host: waits for its own filters and all reports, and ends the query.
     fn lead(&self) -> Result<(), Error> {
         let others = self.controls.len();
         self.query.until(|state| state.running == 0 && state.reports.len() == others)?;
-        // From here on no closed connection is an error; the others hear of the end before streams close.
+        // From here on, a closed connection is no error. The others receive the goodbye before the streams close.
         self.query.note(|state| state.is_over = true);
         self.controls.iter().for_each(|control| drop(control.say(Kind::Goodbye, &[])));
         self.query.end();
         Ok(())
     }
 
-    /// Another host: tells the first one when it is done, and waits for the end.
+    /// Runs another host: reports to the first one when it is done, and waits for the end.
     fn follow(&self) -> Result<(), Error> {
         let first = &self.controls[0];
         let lost = |error| Error::lost(self.job.peer(first.host), error);
         first.say(Kind::Ready, &[]).map_err(lost)?;
         self.query.until(|state| state.running == 0)?;
         first.say(Kind::Done, &self.query.report().to_bytes()).map_err(lost)?;
-        // The goodbye ends it.
+        // The goodbye ends this wait.
         self.query.until(|_| false).or(Ok(()))
     }
 
-    /// Tells the others why the query failed, where it did, and closes the control connections.
+    /// Sends the others the reason if the query failed, and closes the control connections.
     fn leave(&self) {
         let mut text = None;
         self.query.note(|state| text = state.failure.as_ref().map(ToString::to_string));
@@ -175,13 +176,12 @@ impl<'a> Host<'a> {
             }
             drop(control.reads.shutdown(Shutdown::Write));
         }
-        // What a peer has not read yet is lost where this end closes with something unread (RFC 1122, section
-        // 4.2.2.13).
+        // Data that a peer has not read yet is lost if this end closes with unread data (RFC 1122, section 4.2.2.13).
         self.query.settle(LINGER, |state| state.listening == 0);
         self.controls.iter().for_each(|control| drop(control.reads.shutdown(Shutdown::Both)));
     }
 
-    /// Sends signs of life, and ends the query when its time is over.
+    /// Sends heartbeats, and ends the query at its time limit.
     fn watch(&self) {
         let until = Instant::now() + self.job.limit;
         loop {
@@ -189,7 +189,7 @@ impl<'a> Host<'a> {
             if self.query.check().is_err() {
                 return;
             }
-            // The other end's silence is what counts.
+            // An error here is ignored: only the other end's silence counts.
             self.controls.iter().for_each(|control| drop(control.say(Kind::Beat, &[])));
             if Instant::now() > until {
                 self.query.fail(Error::Late(self.job.limit));
@@ -197,7 +197,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Hears what the host at the other end of a control connection says.
+    /// Reads the frames of the host at the other end of a control connection.
     fn listen(&self, control: &Control) {
         let peer = self.job.peer(control.host);
         let error = loop {
@@ -214,7 +214,7 @@ impl<'a> Host<'a> {
         self.query.fail(error);
     }
 
-    /// Whether there is more to hear.
+    /// Handles a frame, and returns true if more frames may follow.
     fn heard(&self, peer: Peer, Frame { kind, body }: Frame) -> Result<bool, Error> {
         let is_first = self.job.host == 0;
         match kind {
@@ -277,7 +277,7 @@ impl<'a> Host<'a> {
         Ok(outcome)
     }
 
-    /// Joins the filters by streams and starts a thread for each.
+    /// Connects the filters by streams, and starts a thread for each.
     fn start<'s>(
         &'a self,
         scope: &'s Scope<'s, '_>,
@@ -318,7 +318,7 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// The thread that starts each unit: its marker is all that the first filter gets.
+    /// Starts each unit: its marker is all that the first filter gets.
     fn begin(&self, mut output: Output<'_>) {
         let others = self.controls.len();
         let begun = (0..self.job.units).try_for_each(|unit| {
@@ -328,7 +328,7 @@ impl<'a> Host<'a> {
         begun.unwrap_or_else(|error| self.query.fail(error));
     }
 
-    /// A filter's thread.
+    /// Runs a filter.
     fn work(&self, mut input: Input<'_>, mut output: Output<'_>, mut filter: Box<dyn Filter + '_>) {
         let _guard = EndsOnPanic(self.query);
         let worked = (0..self.job.units).try_for_each(|unit| {
@@ -343,7 +343,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// A filter that panics is a bug, and must not keep the other hosts waiting.
+/// Ends the query if a filter panics, so that the other hosts do not wait for it.
 struct EndsOnPanic<'a>(&'a Query);
 
 impl Drop for EndsOnPanic<'_> {

@@ -1,4 +1,4 @@
-//! How the hosts of a group come together: every socket is open, and proven, before the query starts.
+//! Connects the hosts of a group: every socket is open and proven before the query starts.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,22 +12,22 @@ use crate::error::Peer;
 use crate::plan::{Hello, Job, Purpose};
 use crate::token::{self, Answer};
 
-/// Between two looks at the listener, and between two tries to connect.
+/// Pause between two checks of the listener, and between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// For one try to connect.
+/// Time limit of one attempt to connect.
 const TRY: Duration = Duration::from_secs(2);
 
 /// Most connections that prove themselves at a time. More wait in the kernel's queue.
 const UNPROVEN: usize = 64;
 
-/// A connection by its purpose, with the host at its other end.
+/// Connections by their purpose, with the host at the other end.
 pub(crate) type Connections = HashMap<Purpose, (TcpStream, usize)>;
 
-/// Opens this host's connections and waits for those that the others open.
+/// Opens this host's connections, and waits for those that the others open.
 ///
 /// # Errors
-/// Where a host is missing, has another token, or was started differently.
+/// Returns an error if a host is missing, has another token, or was started with other arguments.
 pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
     let address = job.address(job.host);
     let what = || format!("listen at {address}");
@@ -36,7 +36,7 @@ pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
     let until = Instant::now() + job.join;
     let (found, arrivals) = channel();
     let mut connections = Connections::new();
-    // Connects on a thread of its own: two hosts that wait for each other would wait forever.
+    // Connects on its own thread, because two hosts that wait for each other would wait forever.
     let connector = {
         let (job, found) = (job.clone(), found.clone());
         thread::spawn(move || connect_all(&job, until, &found))
@@ -55,7 +55,7 @@ pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
         if Instant::now() > until {
             let missing = expected.iter().find(|(purpose, _)| !connections.contains_key(purpose));
             let absent = |host| absent(job, host, "it did not connect, or without the token");
-            // Without a missing one the connector tells who it is that it cannot reach.
+            // If none is missing, the connector reports the host that it cannot reach.
             match missing.or(job.outgoing().iter().find(|(purpose, _)| !connections.contains_key(purpose))) {
                 Some((_, host)) => return Err(absent(*host)),
                 None => break,
@@ -63,7 +63,7 @@ pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
         }
         thread::sleep(PAUSE);
     }
-    // It has sent its last connection, or its error.
+    // The connector has sent its last connection, or its error.
     drop(connector.join());
     Ok(connections)
 }
@@ -74,7 +74,7 @@ fn absent(job: &Job, host: usize, why: impl ToString) -> Error {
 
 type Arrived = Result<(Purpose, TcpStream, usize), Error>;
 
-/// The accepting side: each connection proves itself on a thread of its own, so that a stranger delays no peer.
+/// The accepting side. Each connection proves itself on its own thread, so that a stranger delays no peer.
 struct Doors<'a> {
     job: &'a Job,
     found: Sender<Arrived>,
@@ -82,7 +82,7 @@ struct Doors<'a> {
 }
 
 impl Doors<'_> {
-    /// Takes what the listener has.
+    /// Accepts the connections that wait at the listener.
     fn open(&mut self, listener: &TcpListener) -> Result<(), Error> {
         self.waiting.retain(|one| !one.is_finished());
         while self.waiting.len() < UNPROVEN {
@@ -91,7 +91,7 @@ impl Doors<'_> {
                     let (job, found) = (self.job.clone(), self.found.clone());
                     self.waiting.push(thread::spawn(move || greet(&job, stream, &found)));
                 }
-                // None is there, or the one that was is gone.
+                // There is none, or it was closed again.
                 Err(error) if is_passing(&error) => break,
                 Err(error) => return Err(Error::io("accept a connection", error)),
             }
@@ -105,7 +105,8 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted | ConnectionReset)
 }
 
-/// Proves one connection. One that cannot prove itself is dropped without a word to the query: anybody can open one.
+/// Proves one connection. One that fails is dropped without an effect on the query, because a stranger may have opened
+/// it.
 fn greet(job: &Job, stream: TcpStream, found: &Sender<Arrived>) {
     let expected = job.incoming();
     let of = |hello: &Hello| expected.iter().find(|(purpose, _)| job.hello(*purpose) == *hello);
@@ -113,7 +114,7 @@ fn greet(job: &Job, stream: TcpStream, found: &Sender<Arrived>) {
     let Ok(()) = stream.set_nonblocking(false) else { return };
     let Ok((hello, Answer::Welcome)) = token::accept(&stream, &job.token, judge) else { return };
     if let Some((purpose, host)) = of(&hello) {
-        // The joining may have ended meanwhile.
+        // Joining may have ended before.
         drop(found.send(Ok((*purpose, stream, *host))));
     }
 }
@@ -128,7 +129,7 @@ fn connect_all(job: &Job, until: Instant, found: &Sender<Arrived>) {
     }
 }
 
-/// Tries until the other host listens.
+/// Connects to another host, and retries until it listens.
 fn connect(job: &Job, purpose: Purpose, host: usize, until: Instant) -> Result<TcpStream, Error> {
     let peer: Peer = job.peer(host);
     loop {

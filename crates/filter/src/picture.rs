@@ -1,14 +1,14 @@
-//! A grey picture as a file (PNG, third edition, W3C 2025, sections 5 and 11).
+//! Writes a grey picture as a PNG file (PNG, third edition, W3C 2025, sections 5 and 11).
 
 use std::io::{self, Write};
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-/// A PNG file of a square picture of 8 bits a pixel, as [`Outcome::picture`](crate::Outcome::picture) has it.
+/// Returns a PNG file of a square picture of 8 bits per pixel, such as [`Outcome::picture`](crate::Outcome::picture).
 ///
 /// # Errors
-/// Where memory is short.
+/// Returns an error if memory is short.
 pub fn png(pixels: &[u8]) -> io::Result<Vec<u8>> {
     let edge = pixels.len().isqrt();
     let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
@@ -18,7 +18,7 @@ pub fn png(pixels: &[u8]) -> io::Result<Vec<u8>> {
         rows.write_all(row)?;
     }
     let size = (edge as u32).to_be_bytes();
-    // 8 bits, grey, and the only methods there are.
+    // 8 bits, grey, and the only defined methods.
     let header = [&size, &size, [8, 0, 0, 0, 0].as_slice()].concat();
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     chunk(&mut bytes, b"IHDR", &header);
@@ -45,7 +45,7 @@ mod tests {
     fn a_picture_begins_and_ends_as_png_does() {
         let bytes = png(&[0, 100, 200, 255]).unwrap();
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x02\x08\0\0\0\0"));
-        // The checksum of every PNG's last chunk.
+        // The checksum of every PNG's last chunk is the same.
         assert!(bytes.ends_with(b"\0\0\0\0IEND\xae\x42\x60\x82"));
     }
 }

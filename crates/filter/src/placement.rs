@@ -1,5 +1,5 @@
-//! Which host runs which copies of which filter: strict TOML. Unknown keys are errors, and every mistake is told
-//! with its line.
+//! Assigns the copies of filters to hosts, by strict TOML. Unknown keys are errors, and every mistake is reported with
+//! its line.
 
 use std::ops::Range;
 
@@ -13,35 +13,35 @@ use crate::{Bytes, Error};
 /// Most copies of one filter. A stream between two filters has a socket for each pair of their copies.
 pub const MOST_COPIES: usize = 16;
 
-/// Most buffers that may be under way between two copies.
+/// Most buffers that may be in flight between two copies.
 pub const MOST_CREDITS: u32 = 64;
 
-/// To which copy of its consumer a producer sends its next buffer.
+/// How a producer chooses the copy of its consumer that gets the next buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// To the copy that owes the fewest credits: a slow copy gets fewer buffers.
+    /// The copy that owes the fewest credits, so that a slow copy gets fewer buffers.
     #[default]
     Demand,
-    /// To each copy in turn.
+    /// Each copy in turn.
     RoundRobin,
 }
 
-/// Where the copies of one filter run.
+/// The hosts of one filter's copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// The host's number, for each copy.
     pub hosts: Vec<usize>,
-    /// How the buffers that go to these copies are shared out.
+    /// How buffers to these copies are distributed.
     pub distribution: Distribution,
 }
 
-/// Where all filters of a chain run.
+/// The hosts of all filters of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Buffers under way between a copy and a copy of its consumer, at most.
+    /// Most buffers in flight between a copy and a copy of its consumer.
     pub credits: u32,
-    /// One for each filter, in the order of the chain.
+    /// The copies of each filter, in the order of the chain.
     pub filters: Vec<Placed>,
 }
 
@@ -68,7 +68,7 @@ struct Row {
     distribution: Distribution,
 }
 
-/// A mistake at a place of the text.
+/// A mistake, with its place in the text.
 type Mistake = (Option<Range<usize>>, String);
 
 fn at<T>(place: &Spanned<T>, why: String) -> Mistake {
@@ -76,11 +76,11 @@ fn at<T>(place: &Spanned<T>, why: String) -> Mistake {
 }
 
 impl Placement {
-    /// Reads where the filters `stages` run on `hosts` hosts. `copies` replaces the file's number of copies of
-    /// the filter whose number is varied ([`Stage::is_varied`]).
+    /// Reads the placement of the filters `stages` on `hosts` hosts. `copies` replaces the file's number of copies of
+    /// the filters with [`Stage::is_varied`].
     ///
     /// # Errors
-    /// [`Error::Placement`] with the first mistake.
+    /// Returns [`Error::Placement`] with the first mistake.
     pub fn read(text: &str, stages: &[Stage], hosts: usize, copies: Option<usize>) -> Result<Self, Error> {
         let parsed: Result<File, Mistake> =
             toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
@@ -90,10 +90,10 @@ impl Placement {
         })
     }
 
-    /// Payload bytes that all streams hold at most at one time: credits x largest buffer x streams, where
-    /// each pair of a producer's and a consumer's copy is one stream. A buffer counts from the moment it is
-    /// sent until its consumer asks for the next one. What a copy is filling, and each filter's own store,
-    /// come on top.
+    /// Returns the most payload bytes that all streams hold at one time: credits x largest buffer x streams, where
+    /// each pair of a producer's and a consumer's copy is one stream. A buffer counts from the moment it is sent until
+    /// its consumer requests the next one. The buffer that a copy is filling, and each filter's own data, are not
+    /// included.
     pub fn bound(&self, stages: &[Stage]) -> Bytes {
         let pairs = self.filters.windows(2).map(|pair| (pair[0].hosts.len() * pair[1].hosts.len()) as u64);
         let bytes = pairs.zip(stages).map(|(pairs, stage)| pairs * stage.largest as u64);

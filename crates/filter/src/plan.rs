@@ -1,4 +1,4 @@
-//! What one run of a group is: hosts, placement, how many units. From it each host knows all sockets.
+//! The description of one run of a group: hosts, placement and units. Each host derives all sockets from it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -8,35 +8,35 @@ use crate::error::Peer;
 use crate::token::HELLO;
 use crate::{Distribution, Error, Placement, Token};
 
-/// One run of a filter group, as one of its hosts sees it.
+/// One run of a filter group, for one of its hosts.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// This host's number. The first host, 0, starts the query and runs the last filter.
     pub host: usize,
-    /// Address of each host.
+    /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,
     /// Host n listens at this port + n.
     pub port: u16,
     /// The secret that all hosts share.
     pub token: Token,
-    /// Which host runs what.
+    /// The hosts of all filters.
     pub placement: Placement,
-    /// How many units of work the query has.
+    /// Number of units of work in the query.
     pub units: u32,
-    /// How many units may be in the pipeline at a time.
+    /// Most units in the pipeline at a time.
     pub ahead: u32,
-    /// What else has to be the same on all hosts, in any spelling.
+    /// Other parameters that must be the same on all hosts, in any spelling.
     pub parameters: String,
-    /// How long hosts wait for each other at the start.
+    /// Time limit for the hosts to join.
     pub join: Duration,
-    /// How long the query may take.
+    /// Time limit of the query.
     pub limit: Duration,
 }
 
 /// Most hosts of a group.
 pub const MOST_HOSTS: usize = 64;
 
-/// A producer's copy and a consumer's copy, joined by a stream. Stream n is that of filter n to filter n + 1, where
+/// A producer's copy and a consumer's copy, connected by a stream. Stream n leads from filter n to filter n + 1, where
 /// filter 0 is the one that starts the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Link {
@@ -45,22 +45,24 @@ pub(crate) struct Link {
     pub(crate) consumer: u8,
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
-    /// Signs of life and errors, between this host and the first one.
+    /// Heartbeats, reports and errors, between this host and the first one.
     Control(usize),
     Stream(Link),
 }
 
-/// The first words on a connection: a version, the purpose and a digest of the job.
+/// The first message on a connection: a version, the purpose and a digest of the job.
 pub(crate) type Hello = [u8; HELLO];
 
 const VERSION: &[u8; 8] = b"LSFILT01";
 
 impl Job {
+    /// Checks the numbers of the job.
+    ///
     /// # Errors
-    /// [`Error::Parameter`] where a number is out of its range.
+    /// Returns [`Error::Parameter`] if a number is out of its range.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let hosts = self.hosts.len();
         let highest = usize::from(self.port) + hosts;
@@ -88,7 +90,7 @@ impl Job {
         SocketAddr::new(self.hosts[number], self.port + number as u16)
     }
 
-    /// The host of each copy of filter `n`; the one that starts the units is filter 0.
+    /// Returns the host of each copy of filter `n`; filter 0 is the one that starts the units.
     pub(crate) fn copies(&self, n: usize) -> &[usize] {
         match n.checked_sub(1) {
             None => &[0],
@@ -96,12 +98,12 @@ impl Job {
         }
     }
 
-    /// How the buffers to filter `n`'s copies are shared out.
+    /// Returns how the buffers to filter `n`'s copies are distributed.
     pub(crate) fn distribution(&self, n: usize) -> Distribution {
         n.checked_sub(1).map_or(Distribution::Demand, |n| self.placement.filters[n].distribution)
     }
 
-    /// Largest buffer of stream `n`, in bytes.
+    /// Returns the size of stream `n`'s largest buffer, in bytes.
     pub(crate) fn largest(stages: &[Stage], n: usize) -> usize {
         n.checked_sub(1).map_or(0, |n| stages[n].largest)
     }
@@ -119,27 +121,27 @@ impl Job {
         })
     }
 
-    /// The hosts at the two ends of a link: the producer's and the consumer's.
+    /// Returns the hosts of a link's producer and consumer.
     pub(crate) fn ends(&self, link: Link) -> (usize, usize) {
         let stream = usize::from(link.stream);
         (self.copies(stream)[usize::from(link.producer)], self.copies(stream + 1)[usize::from(link.consumer)])
     }
 
-    /// The connections that this host opens, and to which host: streams to their consumers, control to the
-    /// first host.
+    /// Returns the connections that this host opens, with the host at the other end: streams to their consumers,
+    /// control to the first host.
     pub(crate) fn outgoing(&self) -> Vec<(Purpose, usize)> {
         let control = (self.host != 0).then_some((Purpose::Control(self.host), 0));
         control.into_iter().chain(self.streams(|producer, consumer| (producer, consumer))).collect()
     }
 
-    /// The connections that others open to this host, and who.
+    /// Returns the connections that other hosts open to this one, with those hosts.
     pub(crate) fn incoming(&self) -> Vec<(Purpose, usize)> {
         let others = if self.host == 0 { 1..self.hosts.len() } else { 0..0 };
         let control = others.map(|host| (Purpose::Control(host), host));
         control.chain(self.streams(|producer, consumer| (consumer, producer))).collect()
     }
 
-    /// Streams between this host and another; `order` puts the own end first.
+    /// Returns the streams between this host and another one; `order` puts this host's end first.
     fn streams(&self, order: fn(usize, usize) -> (usize, usize)) -> impl Iterator<Item = (Purpose, usize)> {
         self.links().filter_map(move |link| {
             let ends = self.ends(link);
@@ -148,7 +150,7 @@ impl Job {
         })
     }
 
-    /// Of all that has to be the same on all hosts.
+    /// Returns a digest of everything that must be the same on all hosts.
     fn digest(&self) -> [u8; 32] {
         let same = (&self.hosts, self.port, &self.placement, self.units, self.ahead, &self.parameters);
         *blake3::hash(format!("{same:?}").as_bytes()).as_bytes()

@@ -1,4 +1,4 @@
-//! What the threads of one host know together: whether the query goes on, and what it has come to.
+//! The state that the threads of one host share: whether the query continues, and its results.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// How long a broken stream waits for the first host to name the cause. A host that ends because another one is
-/// gone breaks streams too; only the first host hears from all of them.
+/// How long a broken stream waits for the first host to report the cause. A host that ends because another one has
+/// gone breaks streams too, and only the first host hears from all of them.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// What one host adds to the outcome.
+/// One host's contribution to the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Report {
-    /// Bytes of frames that it sent over sockets.
+    /// Bytes of frames that the host sent over sockets.
     pub(crate) network: u64,
     /// Buffers that it sent.
     pub(crate) buffers: u64,
-    /// Most payload bytes that it had sent, and that were not yet used up.
+    /// Most payload bytes that it had sent and that were not yet used up.
     pub(crate) peak: u64,
 }
 
@@ -37,25 +37,25 @@ impl Report {
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Why the query ended, the first reason.
+    /// The first reason why the query ended.
     pub(crate) failure: Option<Error>,
-    /// A broken stream, which may be another failure's consequence.
+    /// A broken stream, which may be the consequence of another failure.
     suspect: Option<(Instant, Error)>,
-    /// Nothing that happens from now on is an error.
+    /// True once failures are no errors any more.
     pub(crate) is_over: bool,
-    /// How many other hosts have joined all others.
+    /// Number of other hosts that have joined all others.
     pub(crate) ready: usize,
-    /// Filters of this host that are still at work.
+    /// Filters of this host that still run.
     pub(crate) running: usize,
-    /// Control connections that are still read from.
+    /// Control connections that are still read.
     pub(crate) listening: usize,
-    /// Other hosts' reports.
+    /// Reports of other hosts.
     pub(crate) reports: Vec<Report>,
-    /// When each unit was started.
+    /// Start of each unit.
     started: Vec<Instant>,
-    /// How long each finished unit took, with its picture's hash.
+    /// Duration of each finished unit, with its picture's hash.
     pub(crate) finished: Vec<(Duration, blake3::Hash)>,
-    /// Of the unit that finished last.
+    /// Picture of the unit that finished last.
     pub(crate) picture: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct State {
 pub(crate) struct Query {
     state: Mutex<State>,
     changed: Condvar,
-    /// To be shut down where the query ends, so that no thread stays in a read or a write.
+    /// Sockets to shut down when the query ends, so that no thread stays in a read or a write.
     sockets: Vec<TcpStream>,
     network: AtomicU64,
     buffers: AtomicU64,
@@ -88,13 +88,13 @@ impl Query {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state and wakes who waits for it.
+    /// Changes the state, and wakes the threads that wait for it.
     pub(crate) fn note(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    /// Ends the query with its first error. Later ones are consequences.
+    /// Ends the query with its first error. Later errors are consequences.
     pub(crate) fn fail(&self, error: Error) {
         self.note(|state| {
             if state.failure.is_none() && !state.is_over && !matches!(error, Error::Stopped) {
@@ -104,7 +104,7 @@ impl Query {
         self.shut();
     }
 
-    /// Ends the query in peace.
+    /// Ends the query without an error.
     pub(crate) fn end(&self) {
         self.note(|state| state.is_over = true);
         self.shut();
@@ -112,25 +112,25 @@ impl Query {
 
     fn shut(&self) {
         for socket in &self.sockets {
-            // A socket that the peer has closed already is shut.
+            // A socket that the peer has closed is already shut down.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
 
-    /// A stream broke. The first host may know a better reason, for a while.
+    /// Notes a broken stream. For a while, the first host may report a better reason.
     pub(crate) fn suspect(&self, error: Error) {
         self.note(|state| {
             state.suspect.get_or_insert_with(|| (Instant::now(), error));
         });
     }
 
-    /// Whether to go on.
+    /// Checks that the query continues.
     ///
     /// # Errors
-    /// [`Error::Stopped`] where the query has ended; the reason is in the state.
+    /// Returns [`Error::Stopped`] if the query has ended; the state has the reason.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let mut state = self.lock();
-        // Where no filter is at work any more, streams break because their other ends have heard of the end sooner.
+        // When no filter runs any more, streams break because their other ends have received the goodbye earlier.
         let is_at_work = state.running > 0;
         let due = state.suspect.take_if(|(since, _)| is_at_work && since.elapsed() >= GRACE);
         drop(state);
@@ -139,7 +139,7 @@ impl Query {
         if state.is_over || state.failure.is_some() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Waits until the query has ended, after a stream broke for reason `error`.
+    /// Waits until the query has ended, after a stream broke for the reason `error`.
     pub(crate) fn verdict(&self, error: Error) -> Error {
         self.suspect(error);
         while self.check().is_ok() {
@@ -148,7 +148,7 @@ impl Query {
         Error::Stopped
     }
 
-    /// Waits until `done`, a failure or the end, for at most `time`. Whether it is done.
+    /// Waits until `done`, a failure or the end, for at most `time`. Returns true if it is done without a failure.
     pub(crate) fn wait(&self, time: Duration, done: impl Fn(&State) -> bool) -> bool {
         let goes_on = |state: &mut State| state.failure.is_none() && !state.is_over && !done(state);
         let state = self.changed.wait_timeout_while(self.lock(), time, goes_on);
@@ -156,15 +156,15 @@ impl Query {
         state.failure.is_none() && done(&state)
     }
 
-    /// Waits until `done`, also after the end, for at most `time`.
+    /// Waits until `done`, even after the end of the query, for at most `time`.
     pub(crate) fn settle(&self, time: Duration, done: impl Fn(&State) -> bool) {
         drop(self.changed.wait_timeout_while(self.lock(), time, |state| !done(state)));
     }
 
-    /// Waits without an own limit: the watchman ends every query in time.
+    /// Waits until `done`, without its own limit: `Host::watch` ends every query in time.
     ///
     /// # Errors
-    /// [`Error::Stopped`] where the query ended first.
+    /// Returns [`Error::Stopped`] if the query ended first.
     pub(crate) fn until(&self, done: impl Fn(&State) -> bool) -> Result<(), Error> {
         while !self.wait(Duration::from_secs(1), &done) {
             self.check()?;
@@ -182,7 +182,7 @@ impl Query {
         Ok(())
     }
 
-    /// The last filter is done with the next unit.
+    /// Notes that the last filter is done with the next unit.
     pub(crate) fn finish(&self, picture: Vec<u8>) {
         self.note(|state| {
             let started = state.started.get(state.finished.len()).copied();
@@ -192,7 +192,7 @@ impl Query {
         });
     }
 
-    /// `bytes` of payload are under way; `network` bytes of them over a socket.
+    /// Counts a buffer that was sent, with `bytes` of payload, and `network` bytes of frames on a socket.
     pub(crate) fn sent(&self, bytes: u64, network: u64) {
         self.network.fetch_add(network, Ordering::Relaxed);
         self.buffers.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +200,7 @@ impl Query {
         self.peak.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// `bytes` of payload are used up.
+    /// Counts `bytes` of payload as used up.
     pub(crate) fn used(&self, bytes: u64) {
         self.in_flight.fetch_sub(bytes, Ordering::Relaxed);
     }

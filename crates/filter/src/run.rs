@@ -1,4 +1,4 @@
-//! The way in: one host's part of a query of one of the two applications.
+//! The entry point: runs one host's part of a query of one of the two applications.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,70 +7,72 @@ use crate::host::{Outcome, run_job};
 use crate::plan::Job;
 use crate::{Application, Error, Iso, Placement, Token, Vm};
 
-/// Where Iso-Surface's filters run on three hosts, unless the caller says otherwise.
+/// The default placement of Iso-Surface's filters, for three hosts.
 pub const ISO_PLACEMENT: &str = include_str!("../placements/iso.toml");
 
-/// The same for Virtual Microscope.
+/// The default placement of Virtual Microscope's filters.
 pub const VM_PLACEMENT: &str = include_str!("../placements/vm.toml");
 
-/// Which application.
+/// The application of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// A surface in a field, from another side in each unit. Size and chunk are samples and cells along an
-    /// axis; the paper's 64 MiB are 256.
+    /// A surface in a field, from another direction in each unit. Size and chunk are samples and cells along an axis;
+    /// the paper's 64 MiB correspond to 256.
     Iso,
-    /// A window of a slide in each unit. Size and chunk are pixels along an edge; the paper's 16 MiB are 4096.
+    /// A window of a slide in each unit. Size and chunk are pixels along an edge; the paper's 16 MiB correspond to
+    /// 4096.
     Vm(Update),
 }
 
-/// What one unit of Virtual Microscope shows.
+/// The part of the slide that one unit of Virtual Microscope shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
     /// The whole slide.
     Complete,
-    /// A window of a quarter of the slide's edge, elsewhere in each unit.
+    /// A window of a quarter of the slide's edge, at another place in each unit.
     Partial,
 }
 
-/// One host's part of a query. All hosts have the same, but for `host`, `token`'s source and `verify`.
+/// One host's part of a query. All hosts have the same values, except for `host`, the source of `token`, and `verify`.
 #[derive(Debug, Clone)]
 pub struct Args {
-    /// Which application.
+    /// The application.
     pub query: Query,
     /// This host's number, from 0.
     pub host: usize,
-    /// Address of each host.
+    /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,
     /// Host n listens at this port + n.
     pub port: u16,
-    /// TOML; the application's own default where there is none.
+    /// The placement in TOML; `None` for the application's default.
     pub placement: Option<String>,
-    /// Copies of the filter that works most (extract, decompress), instead of the placement's.
+    /// Copies of the busiest filter (extract, decompress), in place of the placement's number.
     pub copies: Option<usize>,
     /// Size of the data along an axis.
     pub size: u32,
-    /// Size of a buffer's part of them along an axis.
+    /// Size of one buffer's part of the data along an axis.
     pub chunk: u32,
-    /// From which the data are made.
+    /// Seed of the data.
     pub seed: u64,
-    /// How many units of work.
+    /// Number of units of work.
     pub units: u32,
-    /// How many of them may be in the pipeline at a time; 1 waits for each answer before the next question.
+    /// Most units in the pipeline at a time; with 1, each answer is awaited before the next question.
     pub ahead: u32,
     /// The secret that all hosts share.
     pub token: Token,
-    /// Whether the first host computes each picture again, without filters, and compares.
+    /// True if the first host computes each picture again without filters, and compares.
     pub verify: bool,
-    /// How long hosts wait for each other at the start.
+    /// Time limit for the hosts to join.
     pub join: Duration,
-    /// How long the query may take.
+    /// Time limit of the query.
     pub limit: Duration,
 }
 
-/// Runs this host's part to the end of the query. Hosts other than the first serve until then.
+/// Runs this host's part until the query ends. Hosts other than the first serve until then.
 ///
 /// # Errors
-/// A mistake in the arguments; or whatever ended the query early, on every host, naming the host that is to blame.
+/// Returns an error for a mistake in the arguments. If the query ends early, every host returns an error that names
+/// the host responsible.
 pub fn run(args: &Args) -> Result<Outcome, Error> {
     match args.query {
         Query::Iso => {

@@ -1,8 +1,8 @@
-//! Streams: what a copy of a filter takes from, and what it sends to.
+//! Streams: the inputs and outputs of a filter's copy.
 //!
-//! Between each copy of a producer and each copy of its consumer at most `credits` frames are under way. A
-//! frame is a buffer or an end-of-work marker. Its credit comes back when the consumer asks for the next
-//! frame, so that a slow filter stops those before it, one after the other, and nothing piles up.
+//! Between each copy of a producer and each copy of its consumer, at most `credits` frames are in flight. A frame is a
+//! buffer or an end-of-work marker. Its credit returns when the consumer requests the next frame. So a slow filter
+//! stops those before it, one after the other, and no data piles up.
 
 use std::collections::VecDeque;
 use std::net::TcpStream;
@@ -14,10 +14,10 @@ use crate::frame::{self, Frame, HEADER, Kind, Wrong};
 use crate::query::Query;
 use crate::{Distribution, Error};
 
-/// How often a waiting filter looks whether the query goes on.
+/// Interval at which a waiting filter checks that the query continues.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// What a producer's copy sent.
+/// A message from a producer's copy.
 #[derive(Debug)]
 pub(crate) enum Parcel {
     Buffer(Vec<u8>),
@@ -34,14 +34,14 @@ pub(crate) enum Way<T> {
     Socket(TcpStream, Peer),
 }
 
-/// What a copy of a filter takes buffers from.
+/// The stream from which a copy of a filter takes buffers.
 #[derive(Debug)]
 pub struct Input<'a> {
     query: &'a Query,
     credits: usize,
     inbox: Receiver<Arrival>,
     producers: Vec<Producer>,
-    /// The producer whose buffer the filter has, and the buffer.
+    /// The buffer that the filter holds, with its producer.
     held: Option<(usize, Vec<u8>)>,
     unit: u32,
 }
@@ -49,14 +49,14 @@ pub struct Input<'a> {
 #[derive(Debug)]
 struct Producer {
     back: Way<(SyncSender<usize>, usize)>,
-    /// What came and is not yet asked for: a producer may be a unit ahead of another.
+    /// Parcels that were not yet requested: a producer may be one unit ahead of another.
     waiting: VecDeque<Parcel>,
-    /// Whether its marker of this unit came.
+    /// True once its marker of this unit has arrived.
     ended: bool,
 }
 
 impl<'a> Input<'a> {
-    /// From as many producers as there are ways back.
+    /// Makes the input from the producers, one for each way back.
     pub(crate) fn new(
         query: &'a Query,
         credits: usize,
@@ -74,11 +74,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The next buffer of this unit, or `None` where every copy of the producer has sent its marker. The
-    /// buffer before it is used up.
+    /// Returns the next buffer of this unit; `None` once every copy of the producer has sent its marker. The previous
+    /// buffer is used up.
     ///
     /// # Errors
-    /// Where the query ended.
+    /// Returns an error if the query has ended, or if a producer breaks the protocol.
     pub fn take(&mut self) -> Result<Option<&[u8]>, Error> {
         if let Some((producer, _)) = self.held.take() {
             self.release(producer)?;
@@ -100,7 +100,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Goes on to the next unit, after whatever the filter left of this one.
+    /// Moves to the next unit, after dropping what the filter has not taken of this one.
     pub(crate) fn turn(&mut self) -> Result<(), Error> {
         while self.take()?.is_some() {}
         self.producers.iter_mut().for_each(|one| one.ended = false);
@@ -128,7 +128,7 @@ impl<'a> Input<'a> {
                 Ok(())
             }
             Err(RecvTimeoutError::Timeout) => self.query.check(),
-            // Each reader has told why it ended.
+            // Each reader has reported why it ended.
             Err(RecvTimeoutError::Disconnected) => {
                 std::thread::sleep(SLICE);
                 self.query.check()
@@ -145,7 +145,7 @@ impl<'a> Input<'a> {
 
     fn release(&mut self, producer: usize) -> Result<(), Error> {
         match &mut self.producers[producer].back {
-            // A producer that has sent its last marker may be gone. There is room for every credit.
+            // A producer that has sent its last marker may have ended. The channel has room for every credit.
             Way::Local((back, consumer)) => drop(back.try_send(*consumer)),
             Way::Socket(stream, peer) => {
                 frame::write(stream, Kind::Credit, &[])
@@ -156,7 +156,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a copy of a filter sends its buffers to.
+/// The stream to which a copy of a filter sends its buffers.
 #[derive(Debug)]
 pub struct Output<'a> {
     query: &'a Query,
@@ -166,7 +166,7 @@ pub struct Output<'a> {
 #[derive(Debug)]
 enum To {
     Stream(Stream),
-    /// The last filter's: what it has sent of this unit's picture, and the picture's size.
+    /// The picture of this unit so far, and its full size: the output of the last filter.
     Picture(Vec<u8>, usize),
 }
 
@@ -178,28 +178,28 @@ struct Stream {
     producer: usize,
     consumers: Vec<Consumer>,
     back: Receiver<usize>,
-    /// Of round robin, and among equals of demand.
+    /// The next copy in round robin; with demand, the first of equals.
     turn: usize,
 }
 
 #[derive(Debug)]
 struct Consumer {
     way: Way<SyncSender<Arrival>>,
-    /// Payload bytes of the frames under way, oldest first.
+    /// Payload bytes of the frames in flight, oldest first.
     owed: VecDeque<u64>,
 }
 
-/// What an output is made from.
+/// The parts of an output.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     pub(crate) distribution: Distribution,
     pub(crate) credits: usize,
-    /// Of a buffer, in bytes.
+    /// Size of the largest buffer, in bytes.
     pub(crate) largest: usize,
-    /// The number of this copy.
+    /// Index of this copy.
     pub(crate) producer: usize,
     pub(crate) ways: Vec<Way<SyncSender<Arrival>>>,
-    /// Where the consumer's copies, by number, return credits.
+    /// Credits that the consumer's copies return, as their indices.
     pub(crate) back: Receiver<usize>,
 }
 
@@ -215,13 +215,13 @@ impl<'a> Output<'a> {
         Output { query, to: To::Picture(Vec::new(), size) }
     }
 
-    /// Sends a buffer to one copy of the consumer; waits until a credit allows it.
+    /// Sends a buffer to one copy of the consumer, after waiting for a credit.
     ///
     /// # Errors
-    /// Where the query ended.
+    /// Returns an error if the query has ended, or if a consumer breaks the protocol.
     ///
     /// # Panics
-    /// Where the buffer is larger than the filter's stage says: a bug of the filter.
+    /// Panics if the buffer is larger than the filter's stage allows, which is a bug of the filter.
     pub fn send(&mut self, buffer: Vec<u8>) -> Result<(), Error> {
         match &mut self.to {
             To::Picture(picture, size) => {
@@ -257,7 +257,7 @@ impl Stream {
         self.consumers[n].owed.len() < self.credits
     }
 
-    /// The copy that gets the next buffer.
+    /// Returns the copy that gets the next buffer.
     fn choose(&mut self, query: &Query) -> Result<usize, Error> {
         let copies = self.consumers.len();
         let first = self.turn;
@@ -276,7 +276,7 @@ impl Stream {
         Ok(chosen)
     }
 
-    /// Takes credits back until `enough`.
+    /// Takes credits back until `enough` returns true.
     fn await_credit(&mut self, query: &Query, enough: impl Fn(&Self) -> bool) -> Result<(), Error> {
         loop {
             match self.back.try_recv() {
@@ -317,7 +317,7 @@ impl Stream {
             consumer.owed.push_back(0);
         }
         match &mut consumer.way {
-            // A consumer that ended has told why; the inbox has room for every credit.
+            // A consumer that ended has reported why; its inbox has room for every credit.
             Way::Local(inbox) => match inbox.try_send((self.producer, parcel)) {
                 Ok(()) => Ok(()),
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => query.check(),
@@ -333,7 +333,7 @@ impl Stream {
     }
 }
 
-/// Reads what one producer's copy sends, until the query ends.
+/// Reads the frames of one producer's copy, until the query ends.
 pub(crate) fn receive(
     query: &Query,
     (mut stream, peer): (TcpStream, Peer),

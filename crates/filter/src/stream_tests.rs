@@ -9,7 +9,7 @@ const PEER: Peer = Peer { number: 7, address: std::net::IpAddr::V4(Ipv4Addr::LOC
 
 const NOTHING: &[u8] = &[];
 
-/// Largest buffer of these streams.
+/// Size of the largest buffer of these streams.
 const LARGEST: usize = 8;
 
 fn pair() -> (TcpStream, TcpStream) {
@@ -34,7 +34,7 @@ fn frames(frames: &[(Kind, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// What a stream that gives two credits makes of these bytes and the end of the connection.
+/// Returns the failure of a stream with two credits after these bytes and the end of the connection.
 fn received(bytes: &[u8], hears: impl FnOnce(&Query, TcpStream)) -> Option<String> {
     let (mut peer, own) = pair();
     peer.write_all(bytes).unwrap();
@@ -95,7 +95,7 @@ fn a_broken_stream_waits_for_a_better_reason() {
     query.check().unwrap_err();
     assert!(failure(&query).unwrap().contains("host 3 "));
 
-    // The first host says nothing.
+    // The first host reports nothing.
     let query = self::query();
     query.verdict(Error::lost(PEER, "its stream broke"));
     assert!(failure(&query).unwrap().contains("host 7 (127.0.0.1) is gone: its stream broke"));
@@ -127,13 +127,13 @@ fn a_unit_ends_when_every_producer_has_ended_it() {
     assert_eq!(input.take().unwrap(), Some([1].as_slice()));
     assert_eq!(input.take().unwrap(), Some([3].as_slice()));
     assert_eq!(input.take().unwrap(), None);
-    // Two buffers and two markers; the next unit's buffer keeps its credit.
+    // Two buffers and two markers return their credits; the next unit's buffer keeps its own.
     assert_eq!(credits.try_iter().count(), 4);
     input.turn().unwrap();
     assert_eq!(input.take().unwrap(), Some([2].as_slice()));
 }
 
-/// To which of two copies five buffers go, where only the second returns its credits.
+/// Returns which of two copies gets each of five buffers, if only the second returns its credits.
 fn shared_out(distribution: Distribution) -> Vec<usize> {
     let query = query();
     let ends: Vec<_> = (0..2).map(|_| sync_channel(8)).collect();

@@ -1,4 +1,4 @@
-//! The secret that all hosts of a group share, and the proof of it that opens each connection.
+//! The secret that all hosts of a group share, and the proof of it that each connection begins with.
 
 use std::env;
 use std::fmt;
@@ -13,34 +13,34 @@ use crate::Error;
 /// The environment variable that holds the token.
 pub const TOKEN: &str = "LANDSPEED_TOKEN";
 
-/// How long a peer may take to prove itself.
+/// Time limit for a peer's proof.
 const PROOF_TIME: Duration = Duration::from_secs(5);
 
-/// Bytes of a hello ([`crate::plan::Hello`]).
+/// Length of a hello in bytes ([`crate::plan::Hello`]).
 pub(crate) const HELLO: usize = 45;
 
-/// Any text that is not empty. `Debug` hides it.
+/// The shared secret: any text that is not empty. `Debug` hides it.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// From a text.
+    /// Makes a token from a text.
     ///
     /// # Errors
-    /// [`Error::Token`] where the text is empty.
+    /// Returns [`Error::Token`] if the text is empty.
     pub fn new(text: impl Into<String>) -> Result<Self, Error> {
         Some(text.into()).filter(|text| !text.is_empty()).map(Token).ok_or(Error::Token)
     }
 
-    /// From the environment variable [`TOKEN`].
+    /// Reads the token from the environment variable [`TOKEN`].
     ///
     /// # Errors
-    /// [`Error::Token`] where it is not set, or empty.
+    /// Returns [`Error::Token`] if the variable is not set, or empty.
     pub fn from_env() -> Result<Self, Error> {
         Token::new(env::var(TOKEN).map_err(|_| Error::Token)?)
     }
 
-    /// Of one end, over both ends' nonces and the hello (BLAKE3 paper, sections 2.3 and 6.2).
+    /// Returns the proof of one end, over both ends' nonces and the hello (BLAKE3 paper, sections 2.3 and 6.2).
     fn mac(&self, side: Side, nonces: &[[u8; 32]; 2], hello: &[u8; HELLO]) -> Hash {
         let context = match side {
             Side::Connects => "landspeed filter streams 1: token, proven by the end that connects",
@@ -59,25 +59,25 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A proof of one side is none of the other's, so none can be sent back.
+/// The side that proves. The proofs of the two sides differ, so a proof cannot be sent back.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Connects,
     Accepts,
 }
 
-/// What the accepting end answers.
+/// The answer of the accepting end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Answer {
     Welcome = 0,
-    /// The token is another one.
+    /// The tokens differ.
     Refused = 1,
-    /// Proven, but the hello is not one that is waited for.
+    /// The token is proven, but the hello is not expected.
     Differs = 2,
 }
 
-/// The end that connects: proves the token, says `hello`, and hears whether the other end knows the token too.
+/// Runs the connecting end: proves the token, sends `hello`, and checks that the other end knows the token too.
 pub(crate) fn connect(stream: &TcpStream, token: &Token, hello: &[u8; HELLO]) -> io::Result<Answer> {
     let mut timed = Timed { stream, until: Instant::now() + PROOF_TIME };
     let mut nonces = [[0; 32]; 2];
@@ -88,7 +88,7 @@ pub(crate) fn connect(stream: &TcpStream, token: &Token, hello: &[u8; HELLO]) ->
     let mut answer = [0; 33];
     timed.read_exact(&mut answer)?;
     let [word, proof @ ..] = answer;
-    // Hashes compare in constant time.
+    // Hashes are compared in constant time.
     let is_proven = Hash::from_bytes(proof) == token.mac(Side::Accepts, &nonces, hello);
     Ok(match word {
         0 if is_proven => Answer::Welcome,
@@ -97,7 +97,7 @@ pub(crate) fn connect(stream: &TcpStream, token: &Token, hello: &[u8; HELLO]) ->
     })
 }
 
-/// The end that accepts: hears a hello with its proof, and answers. `judge` sees proven hellos only.
+/// Runs the accepting end: receives a hello with its proof, and answers. `judge` is called for proven hellos only.
 pub(crate) fn accept(
     stream: &TcpStream,
     token: &Token,
@@ -126,7 +126,7 @@ fn nonce() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-/// A socket on which all reads and writes together end in time, however slowly the peer trickles.
+/// A socket with a total time limit for all reads and writes, however slowly the peer sends.
 struct Timed<'a> {
     stream: &'a TcpStream,
     until: Instant,

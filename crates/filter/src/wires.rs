@@ -1,4 +1,4 @@
-//! What joins the filters of one host to each other and to its sockets.
+//! Connects the filters of one host to each other and to its sockets.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::query::Query;
 use crate::stream::{Arrival, Outlet, Way};
 use crate::{Error, Input, Output};
 
-/// A second handle of a socket.
+/// Duplicates the handle of a socket.
 pub(crate) fn clone(stream: &TcpStream) -> Result<TcpStream, Error> {
     stream.try_clone().map_err(|error| Error::io("share a socket", error))
 }
@@ -19,20 +19,20 @@ pub(crate) fn clone(stream: &TcpStream) -> Result<TcpStream, Error> {
 /// Channels by stream and copy. Each receiver is taken once.
 type Channels<T> = HashMap<(usize, usize), (SyncSender<T>, Option<Receiver<T>>)>;
 
-/// The channels and sockets of one host. Stream n leads from filter n to filter n + 1, where filter 0 starts
-/// the units.
+/// The channels and sockets of one host. Stream n leads from filter n to filter n + 1, where filter 0 starts the
+/// units.
 pub(crate) struct Wires<'j> {
     job: &'j Job,
-    /// What came, for each own consumer's copy.
+    /// Arrived parcels, for each consumer's copy on this host.
     inboxes: Channels<Arrival>,
-    /// Credits, for each own producer's copy.
+    /// Returned credits, for each producer's copy on this host.
     backs: Channels<usize>,
-    /// By stream, producer's and consumer's copy.
+    /// Sockets by stream, producer's copy and consumer's copy.
     sockets: HashMap<(usize, usize, usize), (TcpStream, Peer)>,
 }
 
 impl<'j> Wires<'j> {
-    /// Channels with room for every credit, so that no send waits.
+    /// Makes channels with room for every credit, so that no send waits.
     pub(crate) fn new(job: &'j Job) -> Self {
         let credits = job.placement.credits as usize;
         let mut wires =
@@ -66,7 +66,7 @@ impl<'j> Wires<'j> {
         self.backs[&(n, producer)].0.clone()
     }
 
-    /// The socket of a link between two hosts; else what joins the two copies within this one.
+    /// Returns the socket of a link between two hosts, or else the local connection of two copies on this one.
     fn way<T>(&self, link: (usize, usize, usize), local: impl FnOnce() -> T) -> Result<Way<T>, Error> {
         Ok(match self.sockets.get(&link) {
             Some((stream, peer)) => Way::Socket(clone(stream)?, *peer),
@@ -74,7 +74,7 @@ impl<'j> Wires<'j> {
         })
     }
 
-    /// Of copy `consumer` at the end of stream `n`.
+    /// Returns the input of copy `consumer` at the end of stream `n`.
     pub(crate) fn input<'q>(
         &mut self,
         query: &'q Query,
@@ -89,7 +89,7 @@ impl<'j> Wires<'j> {
         Ok(Input::new(query, self.job.placement.credits as usize, inbox, backs))
     }
 
-    /// Of a copy of filter `n`. What follows the last filter is the picture.
+    /// Returns the output of a copy of filter `n`. After the last filter, it is the picture.
     pub(crate) fn output<'q>(
         &mut self,
         query: &'q Query,

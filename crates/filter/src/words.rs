@@ -1,17 +1,17 @@
 //! Numbers in buffers: little endian, four bytes each.
 
-/// Number `n` of a buffer, or 0 past its end.
+/// Returns number `n` of a buffer, or 0 beyond its end.
 pub(crate) fn word(bytes: &[u8], n: usize) -> u32 {
     let (words, _) = bytes.as_chunks::<4>();
     words.get(n).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// The numbers of a buffer as floating point.
+/// Returns the numbers of a buffer as floating point.
 pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// A good mixer of integers (splitmix64, by Sebastiano Vigna, public domain): the same on every host.
+/// Mixes an integer (splitmix64, by Sebastiano Vigna, public domain): the same on every host.
 pub(crate) fn mixed(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

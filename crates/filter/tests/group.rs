@@ -1,4 +1,4 @@
-//! A group of three hosts, each a thread with its own loopback address, against the plain computation.
+//! Tests of a group of three hosts, each a thread with its own loopback address, against the plain computation.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use landspeed_filter::{Args, Error, ISO_PLACEMENT, Outcome, Query, Token, Update, VM_PLACEMENT, run};
 
-/// 127.0.0.1 to 127.0.0.3.
+/// Returns 127.0.0.1 to 127.0.0.3.
 fn hosts() -> Vec<IpAddr> {
     (1..=3).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect()
 }
 
-/// Ports that nothing listens at, below those that the kernel hands out.
+/// Returns the first of three free ports, below those that the kernel hands out.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 10_000 + (std::process::id() % 1000) as u16 * 20;
@@ -46,7 +46,7 @@ fn args(query: Query, size: u32, chunk: u32) -> Args {
     }
 }
 
-/// What each host's part comes to. `change` makes one host's arguments.
+/// Runs all hosts, and returns their results. `change` makes one host's arguments.
 fn run_all(args: &Args, change: impl Fn(&mut Args)) -> Vec<Result<Outcome, Error>> {
     let parts = (0..args.hosts.len()).map(|host| {
         let mut own = Args { host, ..args.clone() };
@@ -57,7 +57,7 @@ fn run_all(args: &Args, change: impl Fn(&mut Args)) -> Vec<Result<Outcome, Error
     parts.into_iter().map(|part| part.join().unwrap()).collect()
 }
 
-/// The first host's outcome, where all hosts ended well.
+/// Returns the first host's outcome; all hosts must succeed.
 fn outcome(args: &Args) -> Outcome {
     let mut all: Vec<Outcome> = run_all(args, |_| {}).into_iter().map(Result::unwrap).collect();
     let first = all.swap_remove(0);
@@ -68,7 +68,7 @@ fn outcome(args: &Args) -> Outcome {
     first
 }
 
-/// The placement with all buffers shared out in turn.
+/// Returns the placement with all buffers distributed in turn.
 fn in_turn(placement: &str) -> String {
     placement.replace("[[filter]]", "[[filter]]\ndistribution = 'round-robin'")
 }
@@ -131,7 +131,8 @@ fn strangers_at_the_door_change_nothing() {
     drop(stranger.join().unwrap());
 }
 
-/// Every host fails and names another. Who connects first says `why`; who comes later may find that host gone.
+/// Checks that every host fails and names another. The first to connect reports `why`; a later one may find that host
+/// gone.
 fn assert_joining_failed(ended: Vec<Result<Outcome, Error>>, why: &str) {
     let texts: Vec<String> = ended.into_iter().map(|ended| ended.unwrap_err().to_string()).collect();
     assert!(texts.iter().any(|text| text.contains(why)), "{texts:?}");

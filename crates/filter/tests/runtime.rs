@@ -1,4 +1,4 @@
-//! The runtime under a chain of its own: a slow last filter, and a host that is killed.
+//! Tests of the runtime with a small chain of filters: a slow last filter, and a host that is killed.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -13,7 +13,7 @@ use landspeed_filter::{
     Application, Error, Filter, Input, Job, Output, Place, Placement, Stage, Token, run_job,
 };
 
-/// Bytes of a buffer.
+/// Size of a buffer in bytes.
 const BUFFER: usize = 10_000;
 
 /// Buffers of a unit, from each copy.
@@ -31,10 +31,11 @@ const PLACEMENT: &str = "credits = 3\n[[filter]]\nname = 'make'\nhosts = [1, 2]\
 /// Makes buffers, passes them on, and counts them at the end.
 #[derive(Default)]
 struct Chain {
-    /// Bytes made and not yet taken, now and at most, where all hosts are threads of one process.
+    /// Bytes made and not yet taken, if all hosts are threads of one process.
     now: AtomicI64,
+    /// Maximum of `now`.
     most: AtomicI64,
-    /// At the first buffer the last filter says so, and waits for a word.
+    /// At the first buffer, the last filter signals on this, and waits for a reply.
     pause: Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
 
@@ -87,7 +88,7 @@ impl Copy<'_> {
                 said.send(()).unwrap();
                 word.recv().unwrap();
             }
-            // Slower than the others, whatever the machine.
+            // Slower than the other filters, on any machine.
             thread::sleep(Duration::from_millis(2));
         }
         output.send(count.to_le_bytes().to_vec())
@@ -98,7 +99,7 @@ fn hosts() -> Vec<IpAddr> {
     (1..=3).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect()
 }
 
-/// Ports that nothing listens at, below those that the kernel hands out.
+/// Returns the first of three free ports, below those that the kernel hands out.
 fn free_port(first: u16) -> u16 {
     let is_free = |port: u16| (0..).zip(hosts()).all(|(n, host)| TcpListener::bind((host, port + n)).is_ok());
     (first + (std::process::id() % 300) as u16 * 3..first + 2000)
@@ -140,17 +141,17 @@ fn a_slow_last_filter_keeps_memory_within_the_bound() {
     assert_eq!(outcome.bound.0, 3 * BUFFER as u64 * (2 * 2 + 2));
     assert!(outcome.peak <= outcome.bound, "{outcome:?}");
 
-    // Counted by the filters themselves. Each of the makers may have counted a buffer that it has sent while
-    // the last filter had taken it already, but never the other way around.
+    // The filters count this themselves. Each maker may count a buffer that it has sent after the last filter has
+    // already taken it, but never the other way around.
     let most = chain.most.load(Ordering::SeqCst) as u64;
     assert!(most <= outcome.bound.0, "{most} bytes of {:?}", outcome.bound);
-    // Without a bound all of two units would pile up.
+    // Without a bound, all of two units would pile up.
     assert!(outcome.bound.0 * 2 < 2 * 2 * (BUFFERS * BUFFER) as u64);
 }
 
 const CHILD: &str = "LANDSPEED_FILTER_TEST_PORT";
 
-/// The host that is killed: a process of its own, which runs this very test.
+/// Starts the host that is killed: a separate process that runs this same test.
 fn child(port: u16) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["a_killed_host_is_named_by_every_other", "--exact"]).env(CHILD, port.to_string());

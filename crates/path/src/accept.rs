@@ -1,4 +1,4 @@
-//! accept(2) and accept4(2), done in the program's place.
+//! Makes accept(2) and accept4(2) in the program's place.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -16,48 +16,48 @@ use crate::alarm::bounded;
 use crate::notify::{Answer, Call};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
-/// How often a call that waits is asked whether it still does: a signal ends it.
+/// Interval at which a waiting call is checked: a signal may have ended it.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long it takes to accept a connection that is there.
+/// Time limit for accept(2) on a listener that is readable.
 const TAKES: Duration = Duration::from_millis(2);
 
-/// Turns: threads whose numbers differ by a multiple of this share one.
+/// Number of locks in `turns`; threads whose numbers differ by a multiple of it share one.
 const TURNS: usize = 32;
 
-/// A connection that was accepted for a call that a signal ended.
+/// A connection that was accepted for a call that a signal then ended.
 enum Undelivered {
-    /// It is ours.
+    /// This process holds it.
     Ours(OwnedFd),
-    /// The program has it under this number, and does not know.
+    /// The program holds it under this number, but its call never returned the number.
     There(RawFd),
 }
 
-/// Connections that programs accept.
+/// The connections that programs accept.
 #[derive(Default)]
 pub(crate) struct Accepts {
-    /// Accepted, and not taken: by the cookie of the socket that listens.
+    /// Connections that were accepted and not delivered, by the cookie of the listening socket.
     left: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
-    /// One at a time is taken and delivered to a thread: a call that a signal has ended is made again at once, and must find what it was
-    /// about to get.
+    /// Held from taking a connection until it is delivered, so that each thread has one at a time: a call that a
+    /// signal has ended is made again immediately, and must find the connection that it was about to get.
     turns: [Mutex<()>; TURNS],
 }
 
-/// What tells of a connection before it comes, and reads what was told.
+/// A descriptor that becomes readable shortly before a connection arrives, and the function that reads it.
 pub(crate) type Early<'a> = (BorrowedFd<'a>, &'a dyn Fn());
 
-/// A connection that is to be delivered.
+/// A connection to deliver.
 pub(crate) struct Accepted<'a> {
     pub(crate) fd: OwnedFd,
-    /// No call was about to get it yet.
+    /// True if the connection is not left over from a call that a signal ended.
     pub(crate) is_new: bool,
-    /// Cookie of the socket that listens.
+    /// Cookie of the listening socket.
     listener: u64,
     _turn: MutexGuard<'a, ()>,
 }
 
 impl Accepts {
-    /// The next connection, or what accept returns without one.
+    /// Returns the next connection, or the answer of an accept that gets none.
     pub(crate) fn next(
         &self,
         listener: &OwnedFd,
@@ -65,7 +65,7 @@ impl Accepts {
         early: Option<Early<'_>>,
     ) -> Result<Accepted<'_>, Answer> {
         if flags(call) & !(SOCK_NONBLOCK | SOCK_CLOEXEC) != 0 {
-            // The kernel says what is wrong with it.
+            // The kernel returns the right error for unknown flags.
             return Err(Answer::Continue);
         }
         let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
@@ -77,16 +77,18 @@ impl Accepts {
             }
             let turn =
                 self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
-            // One that a signal has ended takes nothing: it would be seen with the next connection.
+            // A call that a signal has ended takes nothing, because a call after it may take the next connection
+            // first.
             if !call.waits() {
                 return Err(Answer::Gone);
             }
-            // One thread at a time looks whether there is one, and takes it: no other is faster.
+            // Checking for a connection and taking it happen under one lock, so that no other thread takes it in
+            // between.
             let mut left = self.all();
             match left.get_mut(&of).and_then(VecDeque::pop_front) {
                 Some(Undelivered::Ours(fd)) => return Ok(found(fd, false, turn)),
                 Some(Undelivered::There(number)) => {
-                    // Signals may end more than one call.
+                    // Signals may have ended more than one call.
                     if !call.answer(Answer::Return(i64::from(number))) {
                         left.entry(of).or_default().push_front(Undelivered::There(number));
                     }
@@ -97,33 +99,33 @@ impl Accepts {
             if waits && !has_one(listener) {
                 continue;
             }
-            // Another process, or a call that went on in the kernel, may have been faster.
+            // Another process, or a call that continued in the kernel, may have taken the connection.
             return match bounded(TAKES, || accept_with(listener, SocketFlags::CLOEXEC)) {
                 Ok(fd) => Ok(found(fd, true, turn)),
                 Err(Errno::INTR) if waits => continue,
-                // We have no descriptor left; the program may.
+                // This process has no descriptor left; the program may have one.
                 Err(Errno::MFILE | Errno::NFILE) => Err(Answer::Continue),
                 Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
             };
         }
     }
 
-    /// A connection that a killed supervisor had accepted for a call.
+    /// Wraps a connection that a killed supervisor had accepted for this call.
     pub(crate) fn left(&self, call: &Call<'_>, fd: OwnedFd) -> Accepted<'_> {
         let turn = self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
         let listener = call.descriptor(call.int(0)).ok().and_then(cookie).unwrap_or_default();
         Accepted { fd, is_new: false, listener, _turn: turn }
     }
 
-    /// Gives the program its connection, from this address. The caller no longer has the socket that listens: the program may close
-    /// its own, and want the port free.
+    /// Gives the program its connection, with the peer's address `from`. The caller must have closed its copy of the
+    /// listening socket by now: the program may close its own, and need the port free.
     pub(crate) fn deliver(
         &self,
         call: &Call<'_>,
         accepted: Accepted<'_>,
         from: Option<SocketAddr>,
     ) -> Answer {
-        // The turn ends with this call.
+        // The turn ends when this function returns.
         let Accepted { fd, listener, _turn, .. } = accepted;
         let flags = flags(call);
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
@@ -142,16 +144,16 @@ impl Accepts {
                 return why.map_or(Answer::Gone, Answer::Errno);
             }
         };
-        // Where the program closes its own, the connection ends.
+        // Closed before the answer, so that the connection ends when the program closes its descriptor.
         drop(fd);
         if !call.answer(Answer::Return(i64::from(number))) {
-            // A signal came in between: the next call gets it.
+            // A signal ended the call in between: the next call gets the number.
             self.push(listener, Undelivered::There(number));
         }
         Answer::Gone
     }
 
-    /// Waits as a call does that may wait: until a connection comes, its time is over, or the program waits no more.
+    /// Waits as a blocking accept does: until a connection arrives, SO_RCVTIMEO expires, or the call has ended.
     fn until_one_comes(
         &self,
         listener: &OwnedFd,
@@ -171,7 +173,7 @@ impl Accepts {
                 && let Some((_, read)) = early
             {
                 read();
-                // Its connection follows at once.
+                // The connection follows immediately.
                 [came] = wait_soon([comes], Duration::ZERO);
             }
             if !ended.is_empty() || !call.waits() {
@@ -210,7 +212,7 @@ fn has_one(listener: &OwnedFd) -> bool {
     !comes.is_empty()
 }
 
-/// SO_RCVTIMEO (socket(7)): two numbers, of seconds and microseconds.
+/// Returns the limit set by SO_RCVTIMEO (socket(7)): two numbers, seconds and microseconds.
 fn waits_for(listener: &OwnedFd) -> Option<Duration> {
     let mut value = [0; 16];
     option(listener, (SOL_SOCKET, SO_RCVTIMEO), &mut value).ok()?;

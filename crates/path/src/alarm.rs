@@ -1,11 +1,12 @@
-//! Calls that end after a while although they would wait for longer.
+//! System calls with a time limit.
 
 use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::Once;
 use std::time::Duration;
 
-/// Ends a call of the thread that it is sent to, and does nothing else. No other part of this process uses it.
+/// Interrupts a system call of the thread that receives it, and does nothing else. No other part of this process uses
+/// it.
 const SIGNAL: libc::c_int = libc::SIGVTALRM;
 
 /// A timer of one thread (timer_create(2)).
@@ -15,7 +16,8 @@ thread_local! {
     static ALARM: Option<Alarm> = Alarm::new();
 }
 
-/// Does what may wait. Where it takes longer than `time` it fails with EINTR, and from then on again and again until it returns.
+/// Runs `does`, which may block. After `time`, and then at every further `time` until it returns, a blocked call fails
+/// with EINTR.
 pub(crate) fn bounded<T>(time: Duration, does: impl FnOnce() -> T) -> T {
     ALARM.with(|alarm| {
         alarm.iter().for_each(|alarm| alarm.set(time));
@@ -29,7 +31,7 @@ impl Alarm {
     fn new() -> Option<Self> {
         static HANDLED: Once = Once::new();
         HANDLED.call_once(handle);
-        // SAFETY: zeros are a valid event; the timer goes to this thread, and ends with its `Alarm`.
+        // SAFETY: zeros are a valid event; the timer signals this thread, and is deleted with its `Alarm`.
         unsafe {
             let mut event: libc::sigevent = zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -41,14 +43,15 @@ impl Alarm {
         }
     }
 
-    /// Rings after this time, and as often again: the first may come before the call begins. Zero stops it.
+    /// Signals after `time`, and then at every further `time`, because the first signal may come before the call
+    /// blocks. Zero stops it.
     fn set(&self, time: Duration) {
         let time = libc::timespec {
             tv_sec: time.as_secs() as libc::time_t,
             tv_nsec: time.subsec_nanos() as libc::c_long,
         };
         let times = libc::itimerspec { it_interval: time, it_value: time };
-        // SAFETY: the timer is there as long as `self`; the kernel reads the times.
+        // SAFETY: the timer exists as long as `self`; the kernel reads the times.
         unsafe { libc::timer_settime(self.0, 0, &raw const times, null_mut()) };
     }
 }
@@ -60,7 +63,7 @@ impl Drop for Alarm {
     }
 }
 
-/// Without SA_RESTART, so that calls end.
+/// Installs the handler without SA_RESTART, so that the signal interrupts calls.
 fn handle() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: zeros are a valid action; the handler does nothing.

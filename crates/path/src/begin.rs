@@ -1,4 +1,4 @@
-//! How a program starts that has a filter.
+//! Starts a program with a seccomp filter.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -21,7 +21,8 @@ pub(crate) fn name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// Starts the program with a filter. `supervise` gets the listener; the program begins once it returns.
+/// Starts the program with a filter. `supervise` gets the filter's listener, and the program is executed once it
+/// returns.
 pub(crate) fn begun(
     mut command: Command,
     rules: &[Rule],
@@ -38,32 +39,35 @@ pub(crate) fn begun(
             Ok(listener) => send(&theirs, &listener)?,
             Err(error) => return Err(refused(&theirs, &error)),
         }
-        // SAFETY: the child's copy of our end, which nothing uses there. With it open, the child would not see that we have gone.
+        // SAFETY: this closes the child's copy of our end, which nothing uses there. If it stayed open, the child
+        // would not notice that this process has ended.
         unsafe { libc::close(number) };
-        // The program begins once all is there that answers its calls.
+        // The program is executed only once its supervisor can answer its calls.
         if recv(&theirs, &mut [0], RecvFlags::empty())?.0 != 1 {
             return Err(Errno::PIPE.into());
         }
-        // A call without a descriptor, for its number: the keeper finds calls by those that were noted before.
+        // This call is on descriptor -1 and does nothing. It makes the supervisor note a call number: the keeper finds
+        // calls by those noted before.
         if let Some(call) = first {
-            // SAFETY: numbers alone.
+            // SAFETY: the arguments are numbers.
             unsafe { libc::syscall(call, -1, -1, -1, -1) };
         }
         Ok(())
     };
-    // SAFETY: the closure makes system calls alone, with memory that was there before the fork.
+    // SAFETY: the closure only makes system calls, on memory that was allocated before the fork.
     unsafe { command.pre_exec(hand_over) };
     let (child, supervisor) = thread::scope(|threads| {
         let supervised = threads.spawn(|| supervised(ours, supervise));
         let child = command.spawn();
-        // Our copy of the child's end is in the closure: without it, a child that did not come so far is noticed.
+        // The closure holds this process's copy of the child's end. Without the copy, a child that fails before its
+        // message is noticed.
         drop(command);
         (child, supervised.join())
     });
     let panicked = |_| Err(Error::refused("start a thread")(io::ErrorKind::Other.into()));
     match (child, supervisor.unwrap_or_else(panicked)) {
         (Ok(child), Ok(supervisor)) => Ok((child, supervisor)),
-        // It only says that it was not let begin.
+        // The child only reports that it was not allowed to begin; `why` has the reason.
         (Err(error), Err(why)) if error.kind() == io::ErrorKind::BrokenPipe => Err(why),
         (Err(source), _) => Err(Error::Start { program, source }),
         (_, Err(why)) => Err(why),
@@ -80,7 +84,7 @@ fn supervised(
     Ok(supervisor)
 }
 
-/// Tells why there is no listener; the child then only says that it does not begin.
+/// Sends the reason why there is no listener, and returns the error that the child reports in its place.
 fn refused(to: &OwnedFd, error: &io::Error) -> io::Error {
     let number = error.raw_os_error().and_then(|number| u8::try_from(number).ok()).unwrap_or_default();
     let _ = rustix::net::send(to, &[number], SendFlags::NOSIGNAL);

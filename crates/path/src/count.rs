@@ -1,4 +1,4 @@
-//! How many connections a path carried, and why others stayed on TCP.
+//! Counts the connections that a path carried, and the reasons why others stayed on TCP.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -8,40 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::Counter;
 
-/// Why a TCP connection stayed on TCP.
+/// The reason why a TCP connection stayed on TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// No program over this path listens there.
+    /// No program on this path listens at the address.
     NoPeer,
-    /// The other program did not accept it in time.
+    /// The other program did not accept the connection in time.
     NotAccepted,
     /// The socket was in an epoll set before it was connected.
     InEpoll,
-    /// Another descriptor was the same socket before it was connected.
+    /// The process had another descriptor of the socket before it was connected.
     Duplicated,
-    /// Its connection took too long.
+    /// The connection took too long to establish.
     NotConnected,
-    /// A program that does not run over this path connected.
+    /// A program that does not run on this path connected.
     Stranger,
-    /// The other end is in another network namespace, and landspeed may not look there.
+    /// The other end is in another network namespace, which landspeed has no right to inspect.
     OtherNamespace,
     /// The kernel refused something.
     Refused,
-    /// The other end speaks TCP alone, or something on the way does.
+    /// The other end, or a device on the way, speaks only TCP.
     PlainPeer,
-    /// The socket was one of TCP from the start.
+    /// landspeed did not make the socket, so it is a TCP socket.
     PlainSocket,
-    /// The program may not be looked into.
+    /// landspeed has no right to inspect the program.
     Undumpable,
-    /// The process has other rights than landspeed.
+    /// The process has other rights than landspeed does.
     Sandboxed,
     /// Too many calls waited, or too few descriptors or threads were left.
     TooManyAtOnce,
 }
 
 impl Why {
-    /// As a sentence goes on: "2 stayed on TCP because ...".
+    /// Returns the reason as a clause that follows "2 stayed on TCP because".
     pub fn words(self) -> &'static str {
         match self {
             Why::NoPeer => "no program on this host that runs over this path listens there",
@@ -72,19 +72,19 @@ impl Why {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counts {
-    /// Carried by the path.
+    /// Connections that the path carried.
     pub carried: u64,
-    /// Left on TCP, by reason.
+    /// Connections that stayed on TCP, by reason.
     pub left: BTreeMap<Why, u64>,
-    /// What went through those that are carried; none where that was not asked for, or cannot be counted.
+    /// Bytes that carried connections sent and received; `None` if not requested or not countable.
     #[serde(flatten)]
     pub bytes: Option<Bytes>,
-    /// Why it cannot.
+    /// The reason why bytes could not be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_bytes: Option<String>,
 }
 
-/// What a program sent and received.
+/// Bytes that a program sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Bytes {
@@ -93,13 +93,13 @@ pub struct Bytes {
 }
 
 impl Counts {
-    /// Connections in all.
+    /// Returns the number of all connections.
     pub fn all(&self) -> u64 {
         self.carried + self.left.values().sum::<u64>()
     }
 }
 
-/// Counts that several threads add to.
+/// Counters that several threads update.
 #[derive(Default)]
 pub(crate) struct Count {
     counts: Mutex<Counts>,
@@ -107,7 +107,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Counts connections; their bytes too where `bytes`, if this host can.
+    /// Makes counters of connections and, with `bytes` and if this host can, of their bytes.
     pub(crate) fn new(bytes: bool) -> Self {
         let (counter, no_bytes) = match bytes.then(Counter::new) {
             Some(Ok(counter)) => (Some(counter), None),
@@ -117,18 +117,18 @@ impl Count {
         Count { counts: Mutex::new(Counts { no_bytes, ..Counts::default() }), counter }
     }
 
-    /// The connection of this socket is carried.
+    /// Counts the connection of this socket as carried.
     pub(crate) fn carried(&self, fd: impl AsFd) {
         self.expect(fd);
         self.counts().carried += 1;
     }
 
-    /// It may soon be.
+    /// Counts the bytes of a socket whose connection may soon be carried.
     pub(crate) fn expect(&self, fd: impl AsFd) {
         self.counter.iter().for_each(|counter| counter.mark(&fd));
     }
 
-    /// It is not.
+    /// Stops counting the bytes of a socket whose connection is not carried.
     pub(crate) fn forget(&self, fd: impl AsFd) {
         self.counter.iter().for_each(|counter| counter.clear(&fd));
     }
@@ -137,7 +137,7 @@ impl Count {
         *self.counts().left.entry(why).or_default() += 1;
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub(crate) fn so_far(&self) -> Counts {
         Counts { bytes: self.counter.as_ref().map(Counter::so_far), ..self.counts().clone() }
     }

@@ -1,8 +1,8 @@
-//! Why a program did not run over a path.
+//! The errors of running a program over a path.
 
 use std::io;
 
-/// Why a program did not run over a path.
+/// The reason why a program did not run over a path.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

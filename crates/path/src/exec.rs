@@ -1,8 +1,9 @@
-//! A program, run over a path.
+//! Runs a program over a path.
 //!
-//! Three processes belong to it. The one that is called is the *front*: a shell waits for it, and signals come to it. It forks the
-//! *supervisor*, which starts the program and answers its calls, as long as a process has the filter: a program that goes into
-//! the background is carried there. A *keeper* follows the supervisor. Supervisor and keeper are each in a session of their own.
+//! Three processes take part. The *front* is the process that was started: a shell waits for it, and signals go to it.
+//! It forks the *supervisor*, which starts the program and answers its calls as long as any process has the filter, so
+//! that a program that moves to the background is still carried. A *keeper* follows the supervisor. Supervisor and
+//! keeper each have a session of their own.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,7 +29,7 @@ use crate::shared::Shared;
 use crate::supervisor::Supervisor;
 use crate::{Counts, Error, Options, Path, socket};
 
-/// How often processes are looked for that have ended in the background.
+/// Interval at which processes that have ended in the background are reaped.
 const REAPS: Duration = Duration::from_secs(1);
 
 const ANSWERED: &str = "another program answers its system calls already: run the whole under one `landspeed exec`, or outside of the \
@@ -37,27 +38,27 @@ const KILLED: &str =
     "the supervisor was killed: later connections stayed on TCP, and what it had counted is lost";
 const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t proc proc /proc`";
 
-/// How a program ended that ran over a path.
+/// The result of a program that ran over a path.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// As wait(2) tells it.
+    /// Exit status, as wait(2) returns it.
     pub status: ExitStatus,
-    /// What was carried of it and of what it started, until it ended.
+    /// Connections of the program and of processes that it started, until it ended.
     pub counts: Counts,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub took: Duration,
-    /// Processor time of it, of what it has started and waited for, and of what carried its connections.
+    /// Processor time of the program, of processes that it started and waited for, and of the supervisor.
     pub cpu: Duration,
-    /// Whether processes that it has started go on, over the path.
+    /// True if processes that it started still run over the path.
     pub goes_on: bool,
-    /// Why the path was not put below it, or why nothing is known of it.
+    /// The reason why the program did not run over the path, or why its supervisor was lost.
     pub unable: Option<String>,
 }
 
-/// What a supervisor tells.
+/// A message from the supervisor to the front.
 #[derive(Serialize, Deserialize)]
 enum Told {
-    /// The program's process.
+    /// The process ID of the program.
     Begun(i32),
     Ended {
         status: i32,
@@ -70,9 +71,9 @@ enum Told {
         program: String,
         errno: i32,
     },
-    /// Another program answers its calls.
+    /// Another program already answers the program's system calls.
     Answered,
-    /// The supervisor was killed: how the program ended.
+    /// The supervisor was killed; the front waited for the program itself.
     Lost {
         status: i32,
         took: Duration,
@@ -80,11 +81,12 @@ enum Told {
     Failed(String),
 }
 
-/// Runs `command` over a path until it ends. `keeper` runs [`keep`](crate::keep) for the path, with its standard input, output and
-/// error as the three descriptors. To be called before any thread is started.
+/// Runs `command` over a path until it ends. `keeper` runs [`keep`](crate::keep) for the path, with its standard
+/// input, output and error as the three descriptors. Call it before any thread is started.
 ///
 /// # Errors
-/// A program that cannot be started; a kernel, or a host, without what the path needs; a choice where the path has none.
+/// Returns an error if the program cannot be started, if the kernel or the host lacks what the path needs, or if
+/// `options` choose between connections and the path cannot.
 pub fn exec(path: &dyn Path, options: &Options, command: Command, keeper: Command) -> Result<Ended, Error> {
     if let Some(why) = path.takes_all()
         && !options.only.is_all()
@@ -118,7 +120,7 @@ pub fn exec(path: &dyn Path, options: &Options, command: Command, keeper: Comman
     }
 }
 
-/// Runs a program as it is.
+/// Runs a program without a path.
 fn plain(front: &Front, mut command: Command) -> Result<Ended, Error> {
     let (program, before, began) = (name(&command), cpu(), Instant::now());
     // SAFETY: the closure makes one system call.
@@ -131,7 +133,7 @@ fn plain(front: &Front, mut command: Command) -> Result<Ended, Error> {
     Ok(Ended { status, took: began.elapsed(), cpu: cpu().saturating_sub(before), ..Ended::default() })
 }
 
-/// The same where the path cannot be put below it; where that is required, the program is not run.
+/// Runs a program without the path that cannot be used; returns an error if `options` require the path.
 fn without(
     path: &dyn Path,
     options: &Options,
@@ -147,7 +149,7 @@ fn without(
     })
 }
 
-/// What the supervisor tells in the end. Meanwhile signals go to the program.
+/// Returns the supervisor's last message. Until then, passes signals on to the program.
 fn attend(front: &Front, supervisor: &OwnedFd, process: i32) -> Result<Told, Error> {
     let told = match next(supervisor) {
         Some(Told::Begun(program)) => match Pid::from_raw(program) {
@@ -159,13 +161,13 @@ fn attend(front: &Front, supervisor: &OwnedFd, process: i32) -> Result<Told, Err
     let failed = || Told::Failed("the supervisor ended before the program began".to_owned());
     let told = told.unwrap_or_else(failed);
     if !matches!(told, Told::Ended { goes_on: true, .. }) {
-        // What it holds is free once it has gone.
+        // Waits for the supervisor, so that its resources are free.
         let _ = waitpid(Pid::from_raw(process), WaitOptions::empty());
     }
     Ok(told)
 }
 
-/// How the program ended; where its supervisor was killed, it is a child of this process by now.
+/// Waits until the program ends. If its supervisor was killed, the program has become a child of this process.
 fn ended(front: &Front, supervisor: &OwnedFd, program: Pid) -> Option<Told> {
     let pidfd = pidfd_open(program, PidfdFlags::empty());
     let began = Instant::now();
@@ -215,12 +217,12 @@ impl Told {
     }
 
     fn tell(&self, front: &OwnedFd) {
-        // A front that was killed needs to know nothing.
+        // The front may have been killed, and needs no message then.
         let _ = send(front, &serde_json::to_vec(self).unwrap_or_default(), SendFlags::NOSIGNAL);
     }
 }
 
-/// The supervisor's process.
+/// Runs as the supervisor's process.
 fn supervisor(
     path: &dyn Path,
     options: &Options,
@@ -252,7 +254,7 @@ fn supervised(
         setrlimit(Resource::Nofile, limit)?;
         released()
     };
-    // SAFETY: the closure makes system calls alone.
+    // SAFETY: the closure only makes system calls.
     unsafe { command.pre_exec(as_before) };
     let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared, options)?;
@@ -278,21 +280,22 @@ fn supervised(
     Ok((supervisor, Told::Ended { status, counts, took, cpu, goes_on }))
 }
 
-/// The limit of descriptors that the program keeps. This process takes all that it may have: what the program does must not use them up.
+/// Raises the limit of descriptors to its maximum, so that the program's connections do not use them up. Returns the
+/// old limit, which the program keeps.
 fn raise_descriptors() -> Rlimit {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     limit
 }
 
-/// What a process below this one leaves behind becomes this one's child: landspeed may look into it (ptrace_scope of Yama), and learns how it
-/// ended.
+/// Makes this process the parent of orphaned descendants: landspeed may then inspect them (ptrace_scope of Yama), and
+/// learns how they ended.
 fn adopt() {
-    // SAFETY: numbers alone.
+    // SAFETY: the arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// Waits until the program ends, and for all that end before it.
+/// Waits until the program ends, and reaps all that end before it.
 fn reaped(program: i32) -> io::Result<i32> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -305,9 +308,9 @@ fn reaped(program: i32) -> io::Result<i32> {
     }
 }
 
-/// Carries what goes on in the background, until nothing has the filter any more.
+/// Carries processes in the background until none has the filter.
 fn goes_on(supervisor: &Supervisor) {
-    // A pipe that the shell reads ends with the program.
+    // A pipe on these descriptors then closes when the program ends, and a shell that reads it continues.
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null)
             .and_then(|()| rustix::stdio::dup2_stdout(&null))
@@ -319,7 +322,7 @@ fn goes_on(supervisor: &Supervisor) {
     }
 }
 
-/// Processor time of this process and of the children that it has waited for (getrusage(2)).
+/// Returns the processor time of this process and of the children that it has waited for (getrusage(2)).
 fn cpu() -> Duration {
     let of = |who| {
         // SAFETY: zeros are a valid value, and the kernel writes no more than the structure.

@@ -1,7 +1,8 @@
-//! The process that follows this one, started again each time that it ends.
+//! Starts the keeper, and starts it again each time it ends.
 //!
-//! What a supervisor holds for a call must not be closed where it is killed. So its keeper has the same table of descriptors (CLONE_FILES). It waits in a
-//! few system calls, as a copy of the supervisor, and becomes a new program when there is work.
+//! When a supervisor is killed, what it holds for a call must stay open. So its keeper shares its table of descriptors
+//! (CLONE_FILES). The keeper waits in a few system calls, as a copy of the supervisor, and executes its own program
+//! when there is work.
 
 use std::ffi::{CString, OsStr, c_char, c_int};
 use std::io;
@@ -17,30 +18,32 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, waitpid}
 
 use crate::socket::wait;
 
-/// How soon it is started again.
+/// Pause before the keeper is started again.
 const AGAIN: Duration = Duration::from_millis(10);
-/// One that lives shorter than this may be one that cannot run; how many of them in a row are enough.
+/// Lifetime below which a keeper counts as one that cannot run.
 const LIVES: Duration = Duration::from_secs(1);
+/// Restarts in a row, each within `LIVES`, after which the keeper is given up.
 const MOST_SOON: u32 = 20;
-/// Numbers without an open descriptor after which the search for descriptors ends: far more than a table's gaps.
+/// Consecutive numbers without an open descriptor after which `keep_descriptors` ends: far more than the gaps of a
+/// table.
 const MISSING: u32 = 4096;
 
-/// What the process becomes once this one has gone.
+/// The program that the keeper executes once this process has ended.
 struct Will {
     /// The program and its arguments.
     words: Vec<CString>,
-    /// Listener, notes, and a pidfd of this process: they become standard input, output and error.
+    /// The listener, the notes and a pidfd of this process: they become standard input, output and error.
     fds: [OwnedFd; 3],
-    /// Where a process's command line is: "ps" shows what this one does.
+    /// The memory of a process's command line, where "ps" reads it.
     line: Option<(usize, usize)>,
     shown: Vec<u8>,
 }
 
-/// Has `keeper` follow this process from now on. Its standard input, output and error will be the listener, the notes, and a pidfd
-/// of this process; it has all its other descriptors too.
+/// Has `keeper` follow this process from now on. Its standard input, output and error will be the listener, the notes,
+/// and a pidfd of this process; it also has all other descriptors of this process.
 ///
 /// # Errors
-/// It cannot be started.
+/// Returns an error if the keeper cannot be started.
 pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()> {
     let will = Will::of(keeper, heirlooms)?;
     let mut child = will.start()?;
@@ -48,7 +51,8 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
         let mut last = Instant::now();
         let mut soon = 0;
         loop {
-            // What ends a session or its control group does not end the keeper: best effort, there is nothing to tell it to.
+            // What ends a session or its control group must not end the keeper. A failure is ignored, because it
+            // cannot be reported.
             landspeed_daemon::shelter(child.as_raw_nonzero().get().cast_unsigned(), "path");
             while matches!(waitpid(Some(child), WaitOptions::empty()), Err(Errno::INTR)) {}
             soon = if last.elapsed() < LIVES { soon + 1 } else { 0 };
@@ -57,7 +61,7 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
             }
             thread::sleep(AGAIN);
             last = Instant::now();
-            // Without a process to spare, the next one is tried later.
+            // With no process to spare, try again later.
             match will.start() {
                 Ok(next) => child = next,
                 Err(_) => thread::sleep(LIVES),
@@ -67,7 +71,7 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
     thread::Builder::new().name("path-follow".to_owned()).spawn(starts_again).map(drop)
 }
 
-/// Whether no process has the filter any more: then nothing is to be started.
+/// Returns true if no process has the filter any more, so that no keeper is needed.
 pub(crate) fn is_over(listener: impl AsFd) -> bool {
     let [gone] = wait([(listener.as_fd(), PollFlags::empty())], Some(Duration::ZERO));
     gone.contains(PollFlags::HUP)
@@ -82,11 +86,11 @@ impl Will {
         Ok(Will { words, fds: [listener, notes, own], line: line(), shown })
     }
 
-    /// Starts the process, which waits.
+    /// Starts the keeper, which then waits.
     fn start(&self) -> io::Result<Pid> {
         let arguments: Vec<_> =
             self.words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
-        // SAFETY: the child has a copy of this memory, and makes system calls alone until it becomes another program.
+        // SAFETY: the child has a copy of this memory, and only makes system calls until it executes another program.
         let child = unsafe {
             match libc::syscall(libc::SYS_clone, libc::CLONE_FILES | libc::SIGCHLD, 0, 0, 0, 0) {
                 -1 => return Err(io::Error::last_os_error()),
@@ -97,14 +101,15 @@ impl Will {
         Pid::from_raw(child as i32).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Waits until the supervisor has gone.
+    /// Waits until the supervisor has ended, and executes the keeper's program.
     ///
     /// # Safety
-    /// For a child whose memory is its own, whatever other threads did when it was made: nothing is allocated or locked here.
+    /// Call it in a child that has its own copy of the memory. Other threads may have held any lock when the child was
+    /// made, so it allocates nothing and takes no lock.
     unsafe fn wait(&self, arguments: &[*const c_char]) -> ! {
-        // SAFETY: system calls with memory that lives as long as this process.
+        // SAFETY: these are system calls, on memory that lives as long as this process.
         unsafe {
-            // A program's terminal is no affair of this process's, nor are the supervisor's handlers.
+            // The keeper leaves the program's terminal, and drops the supervisor's signal handlers.
             libc::setsid();
             self.show();
             for signal in 1..=64 {
@@ -112,7 +117,7 @@ impl Will {
             }
             let mut gone = libc::pollfd { fd: self.fds[2].as_raw_fd(), events: libc::POLLIN, revents: 0 };
             while libc::poll(&raw mut gone, 1, -1) != 1 {}
-            // The table is this process's alone by now.
+            // By now no other process uses the table of descriptors.
             for (number, fd) in (0..).zip(&self.fds) {
                 libc::dup2(fd.as_raw_fd(), number);
             }
@@ -122,14 +127,14 @@ impl Will {
         }
     }
 
-    /// Writes the command line.
+    /// Overwrites the command line with `shown`.
     ///
     /// # Safety
-    /// As above.
+    /// Call it only where [`Will::wait`] may be called.
     unsafe fn show(&self) {
         let Some((begin, end)) = self.line.filter(|(begin, end)| *begin != 0 && begin < end) else { return };
         let shown = self.shown.len().min(end - begin);
-        // SAFETY: the kernel says that this memory is the command line's; nothing else refers to it in this copy.
+        // SAFETY: the kernel reports this memory as the command line; nothing else in this copy refers to it.
         unsafe {
             std::ptr::write_bytes(begin as *mut u8, 0, end - begin);
             std::ptr::copy_nonoverlapping(self.shown.as_ptr(), begin as *mut u8, shown);
@@ -141,25 +146,25 @@ fn word(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Where this process's command line is (proc_pid_stat(5)).
+/// Returns the begin and end of this process's command line in memory (proc_pid_stat(5)).
 fn line() -> Option<(usize, usize)> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // After the name, which may have spaces.
+    // Begins after the process name, which may contain spaces.
     let mut words = text.rsplit_once(')')?.1.split_whitespace().skip(45);
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Has descriptors stay open in another program.
+/// Clears FD_CLOEXEC, so that descriptors stay open in the program that is executed.
 ///
 /// # Safety
-/// As above: numbers alone.
+/// Call it only where [`Will::wait`] may be called. It passes numbers to system calls.
 unsafe fn keep_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes the structure.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     let mut missing = 0;
     for fd in 3..limit.rlim_cur.min(1 << 20) as c_int {
-        // SAFETY: numbers.
+        // SAFETY: the arguments are numbers.
         missing = if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } < 0 { missing + 1 } else { 0 };
         if missing > MISSING {
             return;

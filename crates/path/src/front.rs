@@ -1,4 +1,4 @@
-//! The process that a shell waits for: it passes signals on to the program, and tells how it ended.
+//! The process that a shell waits for: it passes signals on to the program, and reports how the program ended.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,17 +9,17 @@ use rustix::event::PollFlags;
 
 use crate::socket::wait;
 
-/// What is passed on.
+/// Signals that are passed on.
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
-/// Signals of this process, from now on.
+/// The signals of this process, received by signalfd(2).
 pub(crate) struct Front {
     signals: OwnedFd,
     before: sigset_t,
 }
 
 impl Front {
-    /// Takes the signals over. To be called before any other thread is started.
+    /// Blocks the signals and receives them from now on. Call it before any other thread is started.
     pub(crate) fn new() -> io::Result<Self> {
         let (mut taken, mut before) = (MaybeUninit::<sigset_t>::uninit(), MaybeUninit::<sigset_t>::uninit());
         // SAFETY: the sets are valid, and written before they are read; the descriptor is new.
@@ -36,7 +36,7 @@ impl Front {
         }
     }
 
-    /// What a program that is started runs before all else: its signals are as they would be without landspeed.
+    /// Returns the function that a program's process runs before it executes the program: it restores the signal mask.
     pub(crate) fn released(&self) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
         let before = self.before;
         move || {
@@ -46,7 +46,7 @@ impl Front {
         }
     }
 
-    /// Passes signals on to the process of a pidfd until there is something to read from `done`.
+    /// Passes signals on to the process of the pidfd `program` until `done` is readable.
     pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) {
         loop {
             let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)];
@@ -54,7 +54,7 @@ impl Front {
             if !came.is_empty()
                 && let Some(signal) = self.next()
             {
-                // SAFETY: numbers alone. A process that has ended gets nothing.
+                // SAFETY: the arguments are numbers. A process that has ended receives nothing.
                 unsafe {
                     libc::syscall(libc::SYS_pidfd_send_signal, program.as_raw_fd(), signal, 0_usize, 0)
                 };
@@ -64,7 +64,7 @@ impl Front {
         }
     }
 
-    /// The next signal that a process has sent. What a terminal sends comes to the program anyway.
+    /// Returns the next signal that a process has sent. The terminal sends its signals to the program itself.
     fn next(&self) -> Option<c_int> {
         loop {
             let mut info = MaybeUninit::<signalfd_siginfo>::zeroed();

@@ -1,4 +1,4 @@
-//! Which calls are left to the kernel before a path sees them, and why.
+//! Decides which calls are left to the kernel before a path gets them, and why.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ use crate::rights::{self, Rights};
 use crate::socket::{Kind, from_bytes, kind, own, wait};
 use crate::{Only, Why};
 
-/// Who answers a call.
+/// The side that answers a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     ThePath,
-    /// The kernel; a connection is counted with the reason.
+    /// The kernel answers; a connection is counted with the reason.
     TheKernel(Option<Why>),
 }
 
-/// Decides on calls of one program's processes.
+/// Decides on the calls of one program's processes.
 pub(crate) struct Gate {
     own: Rights,
     only: Only,
@@ -32,7 +32,8 @@ impl Gate {
         Gate { own: Rights::own(), only }
     }
 
-    /// Who answers; `is_last` where no thread would be left for other calls while this one waits.
+    /// Returns the side that answers. `is_last` is true if no thread would be left for other calls while this one
+    /// waits.
     pub(crate) fn who(&self, call: &Call<'_>, is_last: bool) -> Who {
         match call.number {
             libc::SYS_landlock_restrict_self => {
@@ -65,7 +66,7 @@ impl Gate {
         Rights::of(call.thread) != self.own
     }
 
-    /// Whether the connection may be one of those that were chosen.
+    /// Returns true if the connection may be one of those that `only` admits.
     fn may_admit(&self, call: &Call<'_>, fd: &OwnedFd) -> bool {
         match call.number {
             libc::SYS_connect => destination(call).is_none_or(|to| self.only.admits(to, to)),
@@ -74,7 +75,7 @@ impl Gate {
     }
 }
 
-/// Why a socket cannot be looked at; none where it is no socket of IP, or there is none.
+/// Returns why a socket cannot be inspected; `None` if it is no IP socket, or does not exist.
 fn unseen(call: &Call<'_>, error: &io::Error) -> Option<Why> {
     let is_of_ip = call.number != libc::SYS_connect || [16, 28].contains(&call.int(2));
     match error.raw_os_error()? {
@@ -84,7 +85,7 @@ fn unseen(call: &Call<'_>, error: &io::Error) -> Option<Why> {
     }
 }
 
-/// Where to, if that is an address of IP.
+/// Returns the destination of connect(2), if it is an IP address.
 fn destination(call: &Call<'_>) -> Option<SocketAddr> {
     let mut bytes = [0; 28];
     let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
@@ -96,7 +97,7 @@ fn waits(fd: &OwnedFd) -> bool {
     fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
 
-/// Whether the call gets a connection, now or once there is one.
+/// Returns true if the call gets a connection, immediately or after waiting.
 fn comes(call: &Call<'_>, fd: &OwnedFd) -> bool {
     let [ready] = wait([(fd.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
     call.number == libc::SYS_connect || waits(fd) || !ready.is_empty()

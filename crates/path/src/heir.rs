@@ -1,4 +1,4 @@
-//! The process that answers once a supervisor has gone.
+//! The keeper's side: answers calls once a supervisor has ended.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{Error, Only, Path};
 
-/// Calls beyond the last one noted that a killed supervisor may have received.
+/// Call numbers above the last one noted that the keeper checks: a killed supervisor may have received these calls.
 const UNNOTED: u64 = 64;
 
 /// What a killed supervisor has left: the descriptors of its table, and what it held for one call.
@@ -26,26 +26,26 @@ pub struct Left {
 }
 
 impl Left {
-    /// A descriptor by the number that was noted. It has no other owner any more.
+    /// Takes a descriptor by the number that was noted. It has no other owner any more.
     pub(crate) fn take(&mut self, number: u64) -> Option<OwnedFd> {
         let number = RawFd::try_from(number).ok().filter(|number| self.table.remove(number))?;
-        // SAFETY: it is open, came from the process before, and has no other owner here.
+        // SAFETY: it is open, came from the supervisor, and has no other owner here.
         Some(unsafe { OwnedFd::from_raw_fd(number) })
     }
 
-    /// Another descriptor for the same.
+    /// Duplicates a descriptor.
     pub(crate) fn copy(&self, number: u64) -> Option<OwnedFd> {
         let number = RawFd::try_from(number).ok().filter(|number| self.table.contains(number))?;
-        // SAFETY: it is open, and stays so meanwhile.
+        // SAFETY: it is open, and stays open during this call.
         unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()
     }
 
-    /// Numbers above those of standard error that are open now, but for `own`.
+    /// Returns the descriptors above standard error that are open now, without `own`.
     fn table(own: &[RawFd]) -> BTreeSet<RawFd> {
         let names = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let numbers: BTreeSet<RawFd> =
             names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        // That of the directory itself is closed by now.
+        // The descriptor of the directory itself is closed by now.
         let is_open = |number: &RawFd| fs::exists(format!("/proc/self/fd/{number}")).unwrap_or(false);
         numbers.into_iter().filter(|number| *number > 2 && !own.contains(number)).filter(is_open).collect()
     }
@@ -57,11 +57,11 @@ impl Left {
     }
 }
 
-/// Waits until the supervisor has gone, and answers in its place as long as a program has the filter. Descriptors: the
-/// listener, the notes, and a pidfd of the supervisor. `keeper` then runs the same for this process.
+/// Waits until the supervisor has ended, and answers in its place as long as a process has the filter. The descriptors
+/// are the listener, the notes, and a pidfd of the supervisor. `keeper` follows this process in turn.
 ///
 /// # Errors
-/// Descriptors of another kind.
+/// Returns an error if the notes cannot be read, or if a thread or the next keeper cannot be started.
 pub fn keep(
     path: &dyn Path,
     [listener, shared, supervisor]: [OwnedFd; 3],
@@ -71,7 +71,7 @@ pub fn keep(
     let left = Left { table: Left::table(&own), stage: Stage::Open, held: Held::default() };
     let shared = Arc::new(Shared::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
     wait([(supervisor.as_fd(), PollFlags::IN)], None);
-    // Where the program has gone too, nothing follows: it would start the next one for ever.
+    // If the program has ended too, no keeper follows: each one would start the next, forever.
     if is_over(&listener) {
         left.close();
         path.clear();
@@ -89,7 +89,7 @@ pub fn keep(
     Ok(())
 }
 
-/// Answers calls that a killed supervisor had received.
+/// Answers the calls that a killed supervisor had received.
 fn inherit(heir: &Supervisor, rules: &[Rule], mut left: Left) {
     let mut threads = BTreeSet::new();
     for (id, what, stage, held) in heir.shared.calls() {
@@ -100,15 +100,16 @@ fn inherit(heir: &Supervisor, rules: &[Rule], mut left: Left) {
             call.answer(resumed(heir, &call, &mut left));
         }
     }
-    // What no call needs any more ends here: connections whose programs have closed them among it.
+    // Closes what no call needs any more, such as connections whose programs have closed them.
     left.close();
-    // It may have received one that it had not noted yet, or not to the end: their numbers follow each other (next_id in seccomp.c).
+    // The supervisor may have received a call that it had not noted, or not completely. Call numbers are consecutive
+    // (next_id in seccomp.c).
     let last = heir.shared.last();
     let ids: Vec<u64> =
         (0..=UNNOTED).map(|more| last.wrapping_add(more)).filter(|id| heir.listener.waits(*id)).collect();
     let waiting: Vec<[u64; CALL]> = if ids.is_empty() { Vec::new() } else { waiting(rules, &threads) };
     for id in &ids {
-        // Which thread has which number, the kernel does not tell.
+        // The kernel does not report which thread has which number, so only a single call can be matched.
         let answer = match (ids.as_slice(), waiting.as_slice()) {
             ([id], [what]) => heir.carrier.answer(&Call::left(&heir.listener, *id, *what)),
             _ => Answer::Continue,
@@ -130,7 +131,7 @@ fn resumed(heir: &Supervisor, call: &Call<'_>, left: &mut Left) -> Answer {
     })
 }
 
-/// Calls with the path's numbers that threads of known processes wait in.
+/// Returns the path's calls in which threads of known processes wait.
 fn waiting(rules: &[Rule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     let task = |thread: &i32| fs::read_dir(format!("/proc/{thread}/task")).into_iter().flatten().flatten();
     let threads: BTreeSet<i32> =
@@ -142,7 +143,7 @@ fn waiting(rules: &[Rule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     threads.into_iter().filter_map(call).collect()
 }
 
-/// The call that a thread waits in (proc_pid_syscall(5)): "42 0x3 0x7ffd 0x10 0x0 0x0 0x0 0x7ffd 0x7f12".
+/// Parses the call that a thread waits in (proc_pid_syscall(5)): "42 0x3 0x7ffd 0x10 0x0 0x0 0x0 0x7ffd 0x7f12".
 fn call_of(thread: i32, text: &str) -> Option<[u64; CALL]> {
     let mut words = text.split_whitespace();
     let mut call = [0; CALL];

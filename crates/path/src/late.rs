@@ -1,6 +1,6 @@
-//! For tests: a supervisor that is late at any of its steps, as a busy host makes it. A release build has none of it.
+//! For tests: delays a supervisor at any of its steps, as a busy host does. A release build has none of it.
 
-/// Sleeps now and then, for as long as `LANDSPEED_PATH_LATE` says at most, in milliseconds.
+/// Sleeps in 1 of 16 calls, for a random time of up to `LANDSPEED_PATH_LATE` milliseconds.
 #[cfg(debug_assertions)]
 pub(crate) fn late() {
     use std::sync::OnceLock;

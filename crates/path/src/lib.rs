@@ -1,20 +1,20 @@
 //! Paths: what carries the bytes of a program's sockets below the sockets API.
 //!
-//! A program calls socket(2), connect(2) and accept(2) as ever. A [`Path`] puts something else below a TCP connection where it can:
-//! the program is not changed, not linked again and not told. A connection that cannot be carried stays on TCP and is counted with
-//! the reason.
+//! A program calls socket(2), connect(2) and accept(2) as usual. Where a [`Path`] can, it puts another carrier below a
+//! TCP connection. The program is not changed, not linked again, and does not notice. A connection that cannot be
+//! carried stays on TCP and is counted with the reason.
 //!
 //! | module | is |
 //! |---|---|
-//! | `kernel` | TCP as it is |
-//! | `local` | an AF_UNIX socket in the place of a connection between two programs of one host |
-//! | `mptcp` | Multipath TCP of the kernel in the place of TCP |
-//! | `bytes` | how many bytes carried sockets send and receive |
-//! | `notify` | system calls of a program, answered by another one (seccomp_unotify(2)) |
-//! | `gate`, `rights` | which calls are left to the kernel before a path sees them |
-//! | `supervisor` | the threads that answer them |
-//! | `follow`, `heir` | the process that waits for their end, and answers from then on |
-//! | `exec`, `begin`, `front` | a program run over a path: the whole, how it starts, and the process that a shell waits for |
+//! | `kernel` | the kernel's TCP, unchanged |
+//! | `local` | an AF_UNIX socket in place of a connection between two programs on one host |
+//! | `mptcp` | the kernel's Multipath TCP in place of TCP |
+//! | `bytes` | counts the bytes that carried sockets send and receive |
+//! | `notify` | system calls of a program, answered by another process (seccomp_unotify(2)) |
+//! | `gate`, `rights` | which calls are left to the kernel before a path gets them |
+//! | `supervisor` | the threads that answer calls |
+//! | `follow`, `heir` | the keeper: waits for the supervisor's end, and answers from then on |
+//! | `exec`, `begin`, `front` | runs a program over a path: the whole, its start, and the process that a shell waits for |
 //!
 //! A new path is a folder and a row of [`PATHS`].
 
@@ -53,72 +53,72 @@ use std::sync::Arc;
 
 pub use notify::{Answer, Call, Rule, When};
 
-/// What carries a socket's bytes.
+/// A way to carry the bytes of a program's sockets.
 pub trait Path: Sync {
-    /// "local".
+    /// Returns its name, such as "local".
     fn name(&self) -> &'static str;
 
-    /// What it does, one line.
+    /// Returns one line that says what it does.
     fn describe(&self) -> &'static str;
 
-    /// System calls that it answers in the program's place; none where the program runs as it is.
+    /// Returns the system calls that it answers in the program's place; empty if the program runs unchanged.
     fn rules(&self) -> &'static [Rule];
 
-    /// Why it cannot choose between connections; none where it can.
+    /// Returns why it cannot choose between connections; `None` if it can.
     fn takes_all(&self) -> Option<&'static str> {
         None
     }
 
-    /// Begins to carry.
+    /// Opens the carrier of a program.
     ///
     /// # Errors
-    /// What it needs and cannot have.
+    /// Returns an error if the host lacks what the path needs.
     fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error>;
 
-    /// What answers once the supervisor has gone: it looks after what is carried, and carries nothing new.
+    /// Returns the carrier of a keeper: it serves the connections that are carried, and carries no new ones.
     fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;
 
-    /// Removes what a killed supervisor has left in files.
+    /// Removes the files that a killed supervisor has left.
     fn clear(&self) {}
 }
 
-/// A path at work.
+/// A path in use by one program.
 pub trait Carrier: Send + Sync {
     /// Answers a system call. It may wait as long as the call itself would.
     fn answer(&self, call: &Call<'_>) -> Answer;
 
-    /// Counts a connection that the path did not see.
+    /// Counts a connection that the path did not get.
     fn left(&self, why: Why);
 
-    /// What has been carried so far.
+    /// Returns what has been carried so far.
     fn counts(&self) -> Counts;
 
-    /// Answers a call for which a killed supervisor held something; `None` where the call alone says all.
+    /// Answers a call for which a killed supervisor held something; `None` if the call can be answered as a new one.
     fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
         let _ = (call, left);
         None
     }
 }
 
-/// What is asked of a path.
+/// Options of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Which connections it takes.
+    /// The connections that it takes.
     pub only: Only,
-    /// Whether it counts bytes.
+    /// True if it counts bytes.
     pub bytes: bool,
-    /// Whether the program is not to run where the path cannot carry it.
+    /// True if the program must not run when the path cannot carry it.
     pub require: bool,
 }
 
-/// An environment variable: programs for which it has the same value are in one network, in which no two hosts have the same address. Only who made
-/// the network can say so.
+/// Environment variable that names a network in which no two hosts have the same address. Programs with the same value
+/// are in one network. Only the maker of the network can know this.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
-/// Every path, the plain one first.
+/// All paths, the unchanged one first.
 pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local, &mptcp::Mptcp];
 
-/// The path with this name.
+/// Returns the path with this name.
 pub fn find(name: &str) -> Option<&'static dyn Path> {
     PATHS.iter().copied().find(|path| path.name() == name)
 }

@@ -1,36 +1,36 @@
-//! Which connections a path is for.
+//! Selects the connections that a path carries.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use crate::socket::plain;
 
-/// Which connections are put on a path: those that one of these admits, or all where there are none. Others stay on TCP, and count as
-/// neither carried nor left.
+/// The connections that a path carries: those that one of these choices admits, or all if there are none. Others stay
+/// on TCP, and count as neither carried nor left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Only(Vec<Choice>);
 
-/// A port, or a network. Read from "6379", "10.0.0.0/8" or "fd00::1".
+/// A port or a network, parsed from "6379", "10.0.0.0/8" or "fd00::1".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The port that the server listens on.
     Port(u16),
-    /// The network that the peer is in: its first address, and how many bits its addresses have in common.
+    /// The peer's network: its first address, and the length of its prefix in bits.
     Network(IpAddr, u8),
 }
 
 impl Only {
-    /// Connections that one of `choices` admits.
+    /// Admits connections that one of `choices` admits.
     pub fn new(choices: Vec<Choice>) -> Self {
         Only(choices)
     }
 
-    /// Whether all connections are admitted.
+    /// Returns true if all connections are admitted.
     pub fn is_all(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a connection with `peer` is admitted; `listening` is the address that the server of the two listens on.
+    /// Returns true if a connection with `peer` is admitted; `listening` is the address that the server listens on.
     pub fn admits(&self, peer: SocketAddr, listening: SocketAddr) -> bool {
         let admits = |choice: &Choice| match *choice {
             Choice::Port(port) => listening.port() == port,
@@ -39,7 +39,7 @@ impl Only {
         self.is_all() || self.0.iter().any(admits)
     }
 
-    /// Whether a connection to the address that a server listens on may be admitted: its peer is not known yet.
+    /// Returns true if a connection to this listening address may be admitted. Its peer is not known yet.
     pub(crate) fn may_admit(&self, listening: SocketAddr) -> bool {
         let may = |choice: &Choice| match *choice {
             Choice::Port(port) => listening.port() == port,
@@ -49,7 +49,8 @@ impl Only {
     }
 }
 
-/// The first address of the network of so many bits that `address` is in; none where it has fewer bits.
+/// Returns the first address of the network of `address` with a prefix of `bits`; `None` if the address has fewer
+/// bits.
 fn network(address: IpAddr, bits: u8) -> Option<IpAddr> {
     let bits = u32::from(bits);
     Some(match address {
@@ -62,19 +63,19 @@ fn network(address: IpAddr, bits: u8) -> Option<IpAddr> {
     })
 }
 
-/// Why a text is no choice.
+/// The reason why a text is not a choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoChoice {
-    /// Neither a number nor an address.
+    /// It is neither a number nor an address.
     #[error("this is neither a port (6379) nor a network (10.0.0.0/8, fd00::/8) nor an address (10.0.0.1)")]
     Neither,
-    /// A number that no port has.
+    /// The number is not a port.
     #[error("a port is a number from 1 to 65535")]
     Port,
-    /// More bits than the address has.
+    /// The prefix has more bits than the address.
     #[error("after '/' comes how many bits the addresses of the network have in common: 0 to {0}")]
     Bits(u32),
-    /// An address inside of a network.
+    /// The address is inside a network, not its first address.
     #[error("this is an address in the network {0}/{1}: write {0}/{1}, or the address alone")]
     Inside(IpAddr, u8),
 }
@@ -100,7 +101,7 @@ impl FromStr for Choice {
     }
 }
 
-/// A network of IPv4 addresses that are mapped into IPv6 is one of IPv4.
+/// Turns a network of IPv4-mapped IPv6 addresses into one of IPv4.
 fn unmapped(first: IpAddr, bits: u8) -> Choice {
     match (plain(SocketAddr::new(first, 0)).ip(), bits.checked_sub(96)) {
         (IpAddr::V4(v4), Some(bits)) if first.is_ipv6() => Choice::Network(v4.into(), bits),

@@ -1,10 +1,12 @@
-//! What a process may do, compared with what this one may: landspeed makes a connection in a process's place only where both may do the same.
+//! Compares the rights of a process with this process's own: landspeed makes a connection in a process's place only if
+//! both have the same.
 //!
-//! The kernel asks this process's rights, and not the program's, for a call that is made here. So a process that has changed its own is
-//! left to the kernel: by setuid(2) and its like, capset(2), unshare(2), setns(2), clone(2) with new namespaces, or a label of a security module.
-//! All of these can be read, whoever did it and when. Landlock cannot: it leaves no trace in /proc. So landspeed sees
-//! landlock_restrict_self(2), and marks the process with another limit of a resource that Linux does not limit (RLIMIT_RSS). Like the
-//! restriction, the mark goes to all children and stays where the process runs another program.
+//! For a call that is made here, the kernel checks this process's rights, not the program's. So a process that has
+//! changed its own rights is left to the kernel. It may have done so by setuid(2) and its like, capset(2), unshare(2),
+//! setns(2), clone(2) with new namespaces, or a label of a security module. All of these can be read from /proc at any
+//! time. Landlock cannot: it leaves no trace there. So landspeed intercepts landlock_restrict_self(2), and marks the
+//! process with a special value of a resource limit that Linux does not enforce (RLIMIT_RSS). Like the restriction,
+//! all children inherit the mark, and it stays when the process executes another program.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,34 +15,34 @@ use libc::{RLIMIT_RSS, rlim_t, rlimit};
 
 use crate::notify::{Call, Rule};
 
-/// What a process restricts itself with, and leaves no trace.
+/// The rule for Landlock, by which a process restricts itself without a trace in /proc.
 pub(crate) const SEEN: Rule = Rule { call: libc::SYS_landlock_restrict_self, when: &[] };
 
-/// The limit of a process that has restricted itself: large, and less than none.
+/// The limit that marks a restricted process: large, and below infinity.
 const MARK: rlim_t = rlim_t::MAX >> 2;
 
-/// Lines of /proc/PID/status that count.
+/// Lines of /proc/PID/status that are compared.
 const LINES: [&str; 4] = ["Uid:", "Gid:", "Groups:", "CapEff:"];
 
 const NAMESPACES: [&str; 8] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup", "time"];
 
-/// What a thread may do.
+/// The rights of a thread.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     credentials: Vec<String>,
     namespaces: [Option<u64>; NAMESPACES.len()],
-    /// As the security modules of the host call it, where there is one.
+    /// The label that the host's security module shows, if there is one.
     label: Option<Vec<u8>>,
     mark: Option<rlim_t>,
 }
 
 impl Rights {
-    /// Those of this process.
+    /// Reads those of this process.
     pub(crate) fn own() -> Self {
         Rights::in_folder("thread-self", 0)
     }
 
-    /// Those of a thread; what cannot be read is none.
+    /// Reads those of a thread. Unreadable ones are left empty.
     pub(crate) fn of(thread: i32) -> Self {
         Rights::in_folder(&thread.to_string(), thread)
     }
@@ -60,11 +62,11 @@ pub(crate) fn mark(call: &Call<'_>) {
     limit(call.process(), Some(rlimit { rlim_cur: MARK, rlim_max: MARK }));
 }
 
-/// The hard limit that a process had (prlimit(2)), 0 for this one; it gets a new one where there is one.
+/// Returns the hard limit that a process (0 for this one) had before (prlimit(2)), and sets `new` if given.
 fn limit(process: i32, new: Option<rlimit>) -> Option<rlim_t> {
     let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the kernel reads the one where there is one, and writes the other.
+    // SAFETY: the kernel reads `new` if given, and writes `old`.
     let code = unsafe { libc::prlimit(process, RLIMIT_RSS, new, &raw mut old) };
     (code == 0).then_some(old.rlim_max)
 }
@@ -81,7 +83,7 @@ mod tests {
             let mut child = Command::new(words[0]);
             let mut child =
                 child.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-            // It reads once it is what it is to be.
+            // It echoes the byte only once it runs its last program.
             std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"x").unwrap();
             std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
             let found = Rights::of(child.id() as i32);

@@ -1,4 +1,4 @@
-//! Memory that a supervisor shares with the process that follows it.
+//! The notes: memory that a supervisor shares with its keeper.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,20 +13,21 @@ use crate::socket::{from_bytes, to_bytes};
 
 /// Most threads of a supervisor.
 pub(crate) const THREADS: usize = 1024;
-/// Places for carried sockets, and how many are looked through for one.
+/// Number of places for the addresses of carried sockets.
 const PLACES: usize = 1 << 16;
+/// Number of places that one socket may use.
 const NEAR: usize = 16;
-/// In the place of a cookie, where a place is being written: newer than all cookies.
+/// Cookie of a place that is being written, larger than all cookies.
 const BUSY: u64 = u64::MAX;
-/// Words of an address: 28 bytes at most, with its length before it.
+/// Words of an address: its length in one byte, and at most 28 bytes of address.
 const WORDS: usize = 4;
 
-/// What the memory holds. All zero is empty.
+/// The layout of the memory. All zeros is empty.
 #[repr(C)]
 struct Layout {
-    /// The call that was noted last: those that follow have the next numbers.
+    /// The number of the call that was noted last; later calls have the next numbers.
     last: AtomicU64,
-    /// The call that each thread answers, and how far it is.
+    /// The call that each thread answers, and its stage.
     calls: [Noted; THREADS],
     names: [Place; PLACES],
 }
@@ -34,31 +35,33 @@ struct Layout {
 /// A call that is being answered.
 #[repr(C)]
 struct Noted {
-    /// As the kernel numbers it; 0 for none.
+    /// The kernel's number of the call; 0 for none.
     id: AtomicU64,
     stage: AtomicU64,
     what: [AtomicU64; CALL],
-    /// What the thread holds for it; the first word says what that is, and 0 for nothing.
+    /// What the thread holds for the call; the first word is its kind, 0 for nothing.
     held: [AtomicU64; HELD],
 }
 
-/// Numbers that a path notes of what it holds for a call: those of descriptors, which the keeper finds in the table of both, and others.
+/// What a path holds for a call, as numbers: those of descriptors, which the keeper finds in the shared table, and
+/// others.
 pub(crate) type Held = [u64; HELD];
+/// Numbers in [`Held`].
 pub(crate) const HELD: usize = 12;
 
-/// Numbers that say what a call is.
+/// Numbers that describe a call: thread, system call and six arguments.
 pub(crate) const CALL: usize = 8;
 
-/// The addresses of a carried socket. Memory of `PLACES` of them is taken as it is used.
+/// The addresses of a carried socket. Pages of the memory are only allocated when used.
 #[repr(C)]
 struct Place {
-    /// What tells the socket from all others (SO_COOKIE); 0 where the place is free.
+    /// The socket's unique cookie (SO_COOKIE); 0 if the place is free.
     cookie: AtomicU64,
     own: [AtomicU64; WORDS],
     peer: [AtomicU64; WORDS],
 }
 
-/// The memory, mapped.
+/// The notes of a supervisor, mapped.
 pub struct Shared {
     memory: OwnedFd,
     at: NonNull<Layout>,
@@ -69,14 +72,14 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// How far a call is.
+/// The stage of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing has happened that the program could see.
+    /// Nothing has happened that the program could notice.
     Open,
-    /// It has been done, and returns 0.
+    /// The call has been done, and returns 0.
     Done,
-    /// The program gets a descriptor for the socket with this inode number.
+    /// The program gets a descriptor of the socket with this inode number.
     Gives(u64),
 }
 
@@ -117,7 +120,7 @@ impl Shared {
     }
 
     fn layout(&self) -> &Layout {
-        // SAFETY: the mapping has this length, and goes with `self`; every bit pattern is valid.
+        // SAFETY: the mapping has this length, and is unmapped with `self`; every bit pattern is valid.
         unsafe { self.at.as_ref() }
     }
 
@@ -125,7 +128,7 @@ impl Shared {
     pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
         let noted = &self.layout().calls[thread];
         self.layout().last.store(id, Ordering::Release);
-        // A reader must not take half of it for a call.
+        // A reader must not take a half-written note for a call.
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.held[0].store(0, Ordering::Relaxed);
@@ -134,7 +137,7 @@ impl Shared {
         noted.id.store(id, Ordering::Release);
     }
 
-    /// The number of the call that was noted last, whole or in part; 0 for none.
+    /// Returns the number of the call that was noted last, completely or partly; 0 for none.
     pub(crate) fn last(&self) -> u64 {
         self.layout().last.load(Ordering::Acquire)
     }
@@ -152,14 +155,14 @@ impl Shared {
     /// Notes what a thread holds for its call.
     pub(crate) fn holds(&self, thread: usize, held: Held) {
         let noted = &self.layout().calls[thread];
-        // The first word last: a reader must not take half of it for the whole.
+        // The first word is written last: a reader must not take half of it for the whole.
         noted.held[0].store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.held.iter().zip(held).skip(1).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
         noted.held[0].store(held[0], Ordering::Release);
     }
 
-    /// The last call of each thread, what it is, how far, and what was held for it.
+    /// Returns the last call of each thread: its number, description and stage, and what is held for it.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage, Held)> {
         let all = self.layout().calls.iter();
         all.map(|noted| {
@@ -173,7 +176,7 @@ impl Shared {
         .filter(|(id, ..)| *id != 0)
     }
 
-    /// Keeps the addresses of a socket. Where all places near its own are taken, an old one goes.
+    /// Stores the addresses of a socket. If all its places are taken, those of the oldest socket are replaced.
     pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
         let place = self.claimed(cookie);
         fence(Ordering::Release);
@@ -182,7 +185,7 @@ impl Shared {
         place.cookie.store(cookie, Ordering::Release);
     }
 
-    /// A place near a socket's own that no other thread writes meanwhile: a free one, or the one of the oldest socket.
+    /// Claims a place for a socket, so that no other thread writes it: a free one, or that of the oldest socket.
     fn claimed(&self, cookie: u64) -> &Place {
         let age = |place: &Place| place.cookie.load(Ordering::Relaxed);
         loop {
@@ -196,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// The addresses of a socket, its own and its peer's, where they are kept.
+    /// Returns the stored addresses of a socket, its own and its peer's.
     pub(crate) fn names(&self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
         let place = self.near(cookie).find(|place| place.cookie.load(Ordering::Acquire) == cookie)?;
         let found = (read(&place.own)?, read(&place.peer)?);
@@ -252,7 +255,7 @@ mod tests {
         let (own, peer) = ("10.0.0.1:80".parse().unwrap(), "[fe80::1%2]:9".parse().unwrap());
         shared.keep_names(7, own, peer);
         assert_eq!((other.names(7), other.names(8)), (Some((own, peer)), None));
-        // Cookies that all want one place.
+        // These cookies all map to the same places.
         let places = PLACES as u64;
         (1..=NEAR as u64).for_each(|round| shared.keep_names(7 + round * places, peer, own));
         assert_eq!((other.names(7), other.names(7 + places)), (None, Some((peer, own))));
@@ -269,7 +272,7 @@ mod tests {
                 let (shared, come) = (&shared, &come);
                 scope.spawn(move || {
                     for round in 0..rounds {
-                        // At once: a barrier that sleeps would part them.
+                        // A spinning barrier starts the threads together; one that sleeps would not.
                         come.fetch_add(1, Ordering::AcqRel);
                         while come.load(Ordering::Acquire) < threads * (round + 1) {
                             std::hint::spin_loop();
@@ -301,7 +304,7 @@ mod tests {
         assert_eq!(shared.calls().next().map(|(.., held)| held[0]), Some(0));
         shared.note(4, 101, what);
         assert_eq!(shared.calls().last(), Some((101, what, Stage::Open, [0; HELD])));
-        // Killed while it noted a call: its number is known all the same.
+        // A supervisor that is killed while it notes a call has already stored its number.
         shared.layout().calls[4].id.store(0, Ordering::Relaxed);
         assert_eq!((shared.calls().count(), shared.last()), (1, 101));
     }

@@ -1,4 +1,4 @@
-//! Sockets by their descriptors: kind, addresses, options.
+//! Kinds, addresses and options of sockets.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,14 +8,14 @@ use std::time::Duration;
 use libc::c_int;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What a descriptor is.
+/// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A TCP socket.
     Tcp,
-    /// A socket of Multipath TCP, whether or not its connection has fallen back to TCP.
+    /// A socket of Multipath TCP, even if its connection has fallen back to TCP.
     Mptcp,
-    /// An AF_UNIX socket of a stream.
+    /// An AF_UNIX stream socket.
     Unix,
     /// Anything else.
     Other,
@@ -31,15 +31,15 @@ pub(crate) fn kind(fd: impl AsFd) -> Kind {
     }
 }
 
-/// What tells a socket from all others (SO_COOKIE).
+/// Returns a socket's unique cookie (SO_COOKIE).
 pub(crate) fn cookie(fd: impl AsFd) -> Option<u64> {
     let mut cookie = [0; 8];
     option(fd, (libc::SOL_SOCKET, libc::SO_COOKIE), &mut cookie).ok()?;
     Some(u64::from_ne_bytes(cookie))
 }
 
-/// What tells a socket from all others that are open. An accepted socket of Multipath TCP has the cookie of the one that listens
-/// (seen on Linux 6.18), and an inode number of its own.
+/// Returns the inode number, which is unique among open sockets. An accepted socket of Multipath TCP has the cookie of
+/// its listener (observed on Linux 6.18), but its own inode number.
 pub(crate) fn inode(fd: impl AsFd) -> Option<u64> {
     rustix::fs::fstat(fd).ok().map(|found| found.st_ino)
 }
@@ -50,7 +50,7 @@ pub(crate) fn int(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int>
     Ok(c_int::from_ne_bytes(value))
 }
 
-/// Reads an option of up to so many bytes; how many there were.
+/// Reads an option into `value`, and returns its length.
 pub(crate) fn option(fd: impl AsFd, (level, name): (c_int, c_int), value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as libc::socklen_t;
     let fd = fd.as_fd().as_raw_fd();
@@ -67,7 +67,7 @@ pub(crate) fn set_option(fd: impl AsFd, (level, name): (c_int, c_int), value: &[
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// An address as the kernel writes it (ip(7), ipv6(7)).
+/// Returns an address in the kernel's format (ip(7), ipv6(7)).
 pub(crate) fn to_bytes(address: SocketAddr) -> Vec<u8> {
     let family = |family: c_int| (family as u16).to_ne_bytes();
     let port = address.port().to_be_bytes();
@@ -84,7 +84,7 @@ pub(crate) fn to_bytes(address: SocketAddr) -> Vec<u8> {
     }
 }
 
-/// The same, back. `None` for what is no address of IP.
+/// Parses an address in the kernel's format; `None` if it is not an IP address.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
     let family = c_int::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
@@ -104,7 +104,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// With an IPv4 address in the place of one that is mapped into IPv6: both mean one host.
+/// Returns the address with an IPv4-mapped IPv6 address turned into IPv4: both mean one host.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4),
@@ -113,19 +113,19 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Own address of a socket of IP.
+/// Returns an IP socket's own address.
 pub(crate) fn own(fd: impl AsFd) -> Option<SocketAddr> {
     let address = rustix::net::getsockname(fd).ok()?;
     address.try_into().ok()
 }
 
-/// The peer's address.
+/// Returns the peer's address.
 pub(crate) fn peer(fd: impl AsFd) -> Option<SocketAddr> {
     let address = rustix::net::getpeername(fd).ok()??;
     address.try_into().ok()
 }
 
-/// Waits until one of the descriptors has something, for so long at most. What each has.
+/// Waits until one of the descriptors is ready, at most for `time`. Returns the events of each.
 pub(crate) fn wait<const N: usize>(
     fds: [(BorrowedFd<'_>, PollFlags); N],
     time: Option<Duration>,
@@ -138,10 +138,11 @@ pub(crate) fn wait<const N: usize>(
     }
 }
 
-/// How long an answer is looked for before this thread sleeps: about what waking up takes.
+/// How long to poll for a reply before the thread sleeps: about what waking up takes.
 pub(crate) const SOON: Duration = Duration::from_micros(50);
 
-/// The same for what another process is about to do: it looks for a while, with other threads before it.
+/// Waits like [`wait`], but polls for a while first, because another process is about to act. It yields to other
+/// threads.
 pub(crate) fn wait_soon<const N: usize>(
     fds: [(BorrowedFd<'_>, PollFlags); N],
     time: Duration,

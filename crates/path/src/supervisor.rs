@@ -13,21 +13,24 @@ use crate::notify::{Answer, Call, Listener};
 use crate::shared::{Shared, THREADS};
 use crate::{Carrier, Only};
 
-/// A thread answers with a few hundred bytes at hand.
+/// Stack of a thread, in bytes: it needs only a few hundred.
 const STACK: usize = 128 << 10;
-/// Descriptors that are open whatever the program does, and those of a call that waits.
+/// Descriptors that are open whatever the program does.
 const OPEN: u64 = 32;
+/// Descriptors of a waiting call.
 const OF_A_CALL: u64 = 4;
 
-/// What answers the calls of a program.
+/// Answers the calls of a program.
 pub(crate) struct Supervisor {
     pub(crate) listener: Listener,
     pub(crate) carrier: Box<dyn Carrier>,
     pub(crate) shared: Arc<Shared>,
     gate: Gate,
-    /// Threads so far, and how many there may be.
+    /// Number of threads so far.
     threads: Mutex<usize>,
+    /// Most threads there may be.
     most: usize,
+    /// Threads that wait for a call.
     idle: AtomicUsize,
 }
 
@@ -43,12 +46,12 @@ impl Supervisor {
         Arc::new(Supervisor { listener, carrier, shared, gate, threads, most: most(), idle })
     }
 
-    /// What the process that follows needs: the listener and the notes.
+    /// Returns what the keeper needs: the listener and the notes.
     pub(crate) fn heirlooms(&self) -> io::Result<[OwnedFd; 2]> {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts a thread, the first one or one more. Where that fails, the caller answers what does not wait, and nothing else.
+    /// Starts one more thread. If that fails, the caller answers only calls that do not wait.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         if *threads >= self.most {
@@ -69,7 +72,7 @@ impl Supervisor {
         while let Some(mut call) = self.listener.receive() {
             self.shared.note(thread, call.id, call.what());
             call.noted_by((&self.shared, thread));
-            // There is always a thread that waits for calls, and never for anything else.
+            // One thread always waits for calls, and for nothing else.
             let is_last = self.idle.fetch_sub(1, Ordering::AcqRel) == 1 && self.start().is_err();
             let answer = self.answer(&call, is_last);
             call.answer(answer);
@@ -88,7 +91,7 @@ impl Supervisor {
     }
 }
 
-/// How many threads may wait at once: the descriptors that they open must not be what the path itself lacks.
+/// Returns how many threads may wait: their descriptors must not use up those of the path itself.
 fn most() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit.saturating_sub(OPEN) / OF_A_CALL).unwrap_or(THREADS).clamp(1, THREADS)

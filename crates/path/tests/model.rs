@@ -1,20 +1,20 @@
-//! The protocol of `local`, in small, and every order in which its steps can come.
+//! Models the protocol of `local`, and checks every order of its steps.
 //!
-//! A client and a server program, a supervisor and a keeper for each. Every helper can be late, stopped, continued or killed between any two of
-//! its steps; time runs out whenever it likes. All states that can be reached are looked at: nothing is drawn. Each step is one system call or
-//! one access to shared memory.
+//! The model has a client and a server program, and a supervisor and a keeper for each. Every helper can be late,
+//! stopped, continued or killed between any two of its steps; time limits may expire at any time. All reachable states
+//! are checked, none at random. Each step is one system call or one access to shared memory.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-/// What a program has at its end.
+/// The end of a connection that a program has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum End {
-    /// Its call waits.
+    /// Its call still waits.
     Waits,
     Tcp,
     Pair,
-    /// An error that it knows: a reset connection, or the end of a pair.
+    /// An error that the program gets: a reset connection, or the end of a pair.
     Broken,
 }
 
@@ -26,7 +26,7 @@ enum Word {
     Withdrawn,
 }
 
-/// A helper: where it is in its work.
+/// The position and the condition of a helper.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Helper {
     at: u8,
@@ -34,13 +34,13 @@ struct Helper {
     stopped: bool,
 }
 
-/// The four helpers.
+/// The four helpers: supervisor and keeper of the client, supervisor and keeper of the server.
 const SC: usize = 0;
 const KC: usize = 1;
 const SS: usize = 2;
 const KS: usize = 3;
 
-/// Steps of a supervisor of a client.
+/// Steps of a client's supervisor.
 mod client {
     pub(super) const OFFER: u8 = 0;
     pub(super) const NOTE: u8 = 1;
@@ -53,7 +53,7 @@ mod client {
     pub(super) const DONE: u8 = 8;
 }
 
-/// Steps of a supervisor of a server.
+/// Steps of a server's supervisor.
 mod server {
     pub(super) const ACCEPT: u8 = 0;
     pub(super) const NOTE: u8 = 1;
@@ -70,46 +70,50 @@ struct State {
     word: Word,
     /// The offer is in the other supervisor's queue.
     sent: bool,
-    /// The client's supervisor has noted its offer for its keeper; the server's supervisor the connection that it has accepted.
+    /// The client's supervisor has noted its offer for its keeper; the server's supervisor has noted the accepted
+    /// connection.
     noted: [bool; 2],
-    /// The TCP connection is there; it waits to be accepted; it was reset.
+    /// The TCP connection exists.
     made: bool,
+    /// The TCP connection waits to be accepted.
     queued: bool,
+    /// The TCP connection was reset.
     reset: bool,
-    /// What the client's descriptor is, whether or not its call has returned.
+    /// The client's descriptor, whether or not its call has returned.
     descriptor: End,
-    /// What accept is about to give: in the server program's table.
+    /// The descriptor in the server program's table that accept is about to return.
     given: End,
-    /// What the programs' calls have returned.
+    /// The result of the client program's call.
     client: End,
+    /// The result of the server program's call.
     server: End,
-    /// The pair was ended on purpose.
+    /// The pair was shut down on purpose.
     shut: bool,
     /// Another thread of the client has sent a byte before connect returned.
     early: bool,
-    /// A byte of ours is in the stream of TCP.
+    /// A byte of a supervisor is in the TCP stream.
     ours: bool,
-    /// A signal has ended the client's call, which its program makes again.
+    /// A signal has ended the client's call, and its program makes the call again.
     signal: bool,
     /// The server's supervisor was killed between its accept and its note of it.
     unnoted: bool,
 }
 
-/// What an older protocol did, or a wrong one would.
+/// A fault put into the protocol, which an older version had or a wrong one would have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,
-    /// The client's supervisor leaves when its time is over, whatever the word says.
+    /// The client's supervisor gives up at its time limit, whatever the word says.
     LeavesAlone,
-    /// The server's supervisor leaves when its time is over after it has agreed.
+    /// The server's supervisor gives up at its time limit after it has taken the offer.
     LeavesAfterTaking,
-    /// The server's supervisor proves the connection by bytes in it.
+    /// The server's supervisor proves the connection by bytes sent through it.
     ProvesByBytes,
-    /// The keeper of a client only answers.
+    /// The client's keeper only answers, and ignores the offer.
     ForgetsTheOffer,
-    /// The keeper of a server takes what was accepted for nothing.
+    /// The server's keeper drops the accepted connection.
     ForgetsTheAccepted,
-    /// What another thread has sent is not looked for.
+    /// Bytes that another thread has sent are not checked for.
     LosesEarlyBytes,
     /// The server's supervisor waits for the client's.
     WaitsForTheClient,
@@ -149,7 +153,7 @@ fn first() -> State {
 impl State {
     fn runs(&self, who: usize) -> bool {
         let helper = self.helpers[who];
-        // A keeper works once its supervisor is dead.
+        // A keeper works only once its supervisor is dead.
         helper.lives && !helper.stopped && (who.is_multiple_of(2) || !self.helpers[who - 1].lives)
     }
 
@@ -188,7 +192,7 @@ impl State {
         self.word != Word::Taken
     }
 
-    /// What one helper does next: each way it can go.
+    /// Returns every outcome of a helper's next step.
     fn steps(self, who: usize, fault: Fault) -> Vec<State> {
         if !self.runs(who) {
             return Vec::new();
@@ -218,7 +222,7 @@ impl State {
                 self.connect();
                 vec![self.at(SC, WAIT)]
             }
-            // Time runs out, or it does not.
+            // At any time the limit may or may not expire.
             WAIT if self.word == Word::Taken => {
                 let late = (fault == Fault::LeavesAlone).then(|| self.at(SC, ANSWER));
                 late.into_iter().chain([self.at(SC, REPLACE)]).collect()
@@ -228,7 +232,7 @@ impl State {
                 let stays = self.withdraw();
                 vec![self.at(SC, if stays { ANSWER } else { REPLACE })]
             }
-            // The kernel puts nothing in the place of a descriptor of a call that has ended.
+            // The kernel does not replace a descriptor for a call that has ended.
             REPLACE => {
                 self.descriptor = if self.signal { End::Broken } else { End::Pair };
                 vec![self.at(SC, RESET)]
@@ -245,7 +249,7 @@ impl State {
         }
     }
 
-    /// It can do a step again that was done before.
+    /// It may repeat a step that was already done.
     fn client_keeper(mut self, fault: Fault) -> Vec<State> {
         use client::*;
         if self.client != End::Waits {
@@ -290,7 +294,7 @@ impl State {
                 vec![self.at(SS, LOOK)]
             }
             LOOK if self.sent => {
-                // A client that has gone on over TCP finds it there.
+                // A client that has continued over TCP reads the byte there.
                 self.ours |= fault == Fault::ProvesByBytes && self.client == End::Tcp;
                 vec![self.at(SS, TAKE)]
             }
@@ -324,7 +328,7 @@ impl State {
         }
         let accepted = self.made && !self.queued;
         match self.helpers[KS].at {
-            // It goes on as the kernel does.
+            // It accepts as the kernel does.
             0 if self.queued => {
                 self.queued = false;
                 self.given = End::Tcp;
@@ -335,7 +339,8 @@ impl State {
                 self.server = End::Broken;
                 vec![self.at(KS, DONE)]
             }
-            // One that was accepted and not noted is closed. That is the one connection that a kill may break, and its client learns it.
+            // An accepted connection that was not noted is closed. It is the only connection that a kill may break,
+            // and its client gets an error.
             0 if accepted && !self.noted[1] => {
                 (self.reset, self.unnoted, self.server) = (true, true, End::Broken);
                 vec![self.at(KS, DONE)]
@@ -353,7 +358,8 @@ impl State {
         }
     }
 
-    /// What happens to a helper, what another thread of the client does, and who else may accept.
+    /// Returns the states after an event outside the helpers' steps: a helper is stopped, continued or killed, a
+    /// thread of the client sends, a signal arrives, or another program accepts.
     fn events(self) -> Vec<State> {
         let mut all = Vec::new();
         for who in 0..4 {
@@ -370,7 +376,7 @@ impl State {
         if self.client == End::Waits && !self.signal {
             all.push(State { signal: true, ..self });
         }
-        // A program that no supervisor here sees: by io_uring, or with a listener that was passed on.
+        // The connection is accepted without a supervisor: by io_uring, or by a program that was given the listener.
         if self.queued {
             all.push(State { queued: false, server: End::Tcp, ..self });
         }
@@ -381,12 +387,12 @@ impl State {
         (0..4).flat_map(|who| self.steps(who, fault)).chain(self.events()).collect()
     }
 
-    /// Helpers that answer for a side: none where both are dead, and its calls fail.
+    /// Returns true if a helper of this side lives. If both are dead, the side's calls fail.
     fn helps(&self, side: usize) -> bool {
         self.helpers[2 * side].lives || self.helpers[2 * side + 1].lives
     }
 
-    /// What is wrong with it.
+    /// Returns what is wrong with a state.
     fn wrong(&self, fault: Fault) -> Option<&'static str> {
         if self.ours {
             return Some("a byte of ours is in the stream");
@@ -395,7 +401,8 @@ impl State {
         if client == End::Tcp && self.reset && self.helps(1) && !self.unnoted {
             return Some("a connection that was made is reset");
         }
-        // Its program makes the call again, and so another connection; the other end sees this one end without a byte.
+        // The program makes the call again, and so another connection; the other end gets an end of file without a
+        // byte.
         let is_made_again = self.signal && (client, server) == (End::Broken, End::Pair);
         let is_broken = self.unnoted && (client, server) == (End::Tcp, End::Broken);
         if ![client, server].contains(&End::Waits) && client != server && !is_made_again && !is_broken {
@@ -407,7 +414,7 @@ impl State {
         (0..2).find_map(|side| self.stalls(side, fault))
     }
 
-    /// A side whose call waits, and whose own helper runs: does that helper alone bring it to its end?
+    /// Returns an error if a side's call waits and its running helper cannot complete it alone.
     fn stalls(&self, side: usize, fault: Fault) -> Option<&'static str> {
         let call = [self.client, self.server][side];
         let who = [2 * side, 2 * side + 1].into_iter().find(|who| self.runs(*who))?;
@@ -433,7 +440,7 @@ struct Found {
     wrong: Option<(&'static str, Vec<State>)>,
 }
 
-/// Looks at every state that can be reached, the nearest first.
+/// Checks every reachable state, the nearest first.
 fn explore(fault: Fault) -> Found {
     let mut came: HashMap<State, Option<State>> = HashMap::from([(first(), None)]);
     let mut left = VecDeque::from([first()]);

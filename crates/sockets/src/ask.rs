@@ -1,4 +1,4 @@
-//! The end that asks, and tells figures.
+//! The asking end, which reports the figures.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -15,51 +15,51 @@ use landspeed_proof::{Secret, meet};
 use crate::hello::{Does, Task, say};
 use crate::stream::Stream;
 
-/// Connections that one thread makes one after the other at most: each takes a port for a while.
+/// Most connections that one thread makes: each takes a port for a while.
 const MOST_CONNECTS: u64 = 2000;
-/// The longest time that is told apart from longer ones, in ns.
+/// The upper bound of a histogram in ns: longer times count as this one.
 const LONGEST: u64 = 60_000_000_000;
 
-/// What is asked.
+/// The parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Whom.
+    /// The servers.
     pub servers: Vec<SocketAddr>,
-    /// What each connection does.
+    /// The task of each connection.
     pub task: Task,
-    /// Connections to each server, each with a thread of its own.
+    /// Connections to each server, each with its own thread.
     pub connections: usize,
-    /// Pause behind each connection, where connections are made: the server goes to sleep.
+    /// Pause after each connection if connections are made; the server goes to sleep in it.
     pub gap: Duration,
-    /// How long.
+    /// Duration of the run.
     pub time: Duration,
 }
 
-/// What came of it, over all connections.
+/// The results of a run, over all connections.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Told {
     /// Messages that came back, calls that moved data, or connections.
     pub operations: u64,
-    /// Payload that arrived: of messages there and back, once.
+    /// Payload that arrived; a message that goes back and forth counts once.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration of the run.
     pub seconds: f64,
-    /// Operations in a second.
+    /// Operations per second.
     pub per_second: f64,
-    /// Payload in a second.
+    /// Payload per second; messages that go back and forth count twice.
     pub gbit_per_s: f64,
-    /// Median time of a round trip, or of connect(2); none of streams.
+    /// Median time of a round trip, or of connect(2); `None` for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<f64>,
-    /// 99th percentile of it.
+    /// 99th percentile of that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
-    /// Of connections, the median time until the first byte of the other end.
+    /// For connections, the median time until the other end's first byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_us: Option<f64>,
 }
 
-/// What one connection saw, or one thread that makes connections.
+/// The results of one connection, or of one thread that makes connections.
 struct Seen {
     operations: u64,
     bytes: u64,
@@ -74,10 +74,10 @@ impl Seen {
     }
 }
 
-/// Asks all servers at once.
+/// Runs the task on all servers in parallel.
 ///
 /// # Errors
-/// A server that is not there, refuses the token, or goes.
+/// Returns an error if a server cannot be reached, refuses the token, or leaves.
 pub fn ask(asked: &Asked, token: Secret) -> io::Result<Told> {
     let each = asked.servers.iter().flat_map(|server| vec![*server; asked.connections]);
     let each: Vec<SocketAddr> = each.collect();
@@ -132,7 +132,7 @@ fn pingpong(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task
     Ok(())
 }
 
-/// What counts is what the other end says that it took.
+/// Sends until the time is over. The result is what the other end reports to have received.
 fn send(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task) -> io::Result<()> {
     let bytes = vec![0x5a; task.size];
     let mut sent = 0;
@@ -162,7 +162,7 @@ fn receive(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task)
     Ok(())
 }
 
-/// Makes one connection after the other, and resets each: no port waits for old segments then.
+/// Makes one connection after the other, and resets each, so that no port stays in TIME_WAIT.
 fn connect(
     (server, token): (SocketAddr, Secret),
     (seen, until): (&mut Seen, Instant),
@@ -189,7 +189,7 @@ fn told(seen: Vec<Seen>, seconds: f64, does: Does) -> io::Result<Told> {
     let mut all = Seen::new();
     for one in seen {
         (all.operations, all.bytes) = (all.operations + one.operations, all.bytes + one.bytes);
-        // All have the same bounds.
+        // All histograms have the same bounds.
         let added = all.times.add(&one.times).and_then(|()| all.answers.add(&one.answers));
         added.map_err(io::Error::other)?;
     }
@@ -217,7 +217,7 @@ mod tests {
     use crate::serve;
 
     fn asked(does: Does, is_polling: bool) -> io::Result<Told> {
-        // A port that is free now.
+        // A port that is free at this time.
         let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let token = Secret::of("a secret").unwrap();
         thread::spawn(move || serve(at, token));

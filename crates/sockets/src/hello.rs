@@ -1,4 +1,4 @@
-//! What a connection begins with.
+//! The first messages of a connection.
 
 use std::io::{self, Read, Write};
 
@@ -7,43 +7,44 @@ use landspeed_proof::{Met, Secret};
 /// What is done over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Does {
-    /// A message goes there and comes back, one at a time.
+    /// A message goes back and forth, one at a time.
     Pingpong,
-    /// The end that asks sends as fast as it can.
+    /// The asking end sends as fast as it can.
     Send,
-    /// The end that serves sends as fast as it can.
+    /// The serving end sends as fast as it can.
     Receive,
-    /// A byte comes back, and the connection ends: what counts is how long it takes to make one.
+    /// One byte comes back, and the connection ends: the time to set a connection up is measured.
     Connect,
 }
 
 const ALL: [Does; 4] = [Does::Pingpong, Does::Send, Does::Receive, Does::Connect];
 
-/// What is done, and how.
+/// What is done over a connection, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// What is done.
+    /// The kind of traffic.
     pub does: Does,
-    /// Bytes of a message, or of a call of write; at least 1, and 16 MiB at most.
+    /// Size of a message, or of a write call, in bytes: 1 to 16 MiB.
     pub size: usize,
-    /// Whether both ends call again and again until there is something, and do not sleep.
+    /// True if both ends poll instead of sleeping.
     pub is_polling: bool,
 }
 
-/// The largest message.
+/// The largest message, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// Length of what is asked for: what, how, size.
+/// Length of an encoded task in bytes: kind, polling, size.
 const LENGTH: usize = 1 + 1 + 4;
 
-/// Says what is to be done over a connection, to a server that has proven the token.
+/// Sends the task of a connection, to a server that has proven the token.
 pub(crate) fn say(to: &mut impl Write, met: Met, task: Task) -> io::Result<()> {
     let mut bytes = vec![task.does as u8, u8::from(task.is_polling)];
     bytes.extend((task.size as u32).to_be_bytes());
     met.ask(to, &bytes)
 }
 
-/// Hears it; an error where the other end does not know the token, or asks for something else.
+/// Receives the task of a connection. Returns an error if the other end does not know the token, or sends an unknown
+/// task.
 pub(crate) fn hear(from: &mut (impl Read + Write), token: Secret) -> io::Result<Task> {
     let asked = landspeed_proof::hear(from, token, LENGTH as u32)?;
     task(&asked).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))

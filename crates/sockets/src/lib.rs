@@ -1,9 +1,10 @@
-//! The benchmark of the sockets interface of Balaji et al. (2006), section 4, as a program of its own.
+//! The benchmark of the sockets interface of Balaji et al. (2006), section 4, as a separate program.
 //!
-//! landspeed's workloads measure a path between hosts. This one measures what lies below a program's sockets: two ordinary processes
-//! call connect, accept, read and write, so that a path can be put below them. One serves; the other asks, and tells figures.
+//! landspeed's workloads measure a path between hosts. This program measures what lies below a program's sockets: two
+//! ordinary processes call connect, accept, read and write, so that a path can be put below them. One serves; the
+//! other asks, and reports figures.
 //!
-//! A connection begins with a [`hello`]: the proof that both ends know the run's token, and what is to be done.
+//! A connection begins with a [`hello`]: the proof that both ends know the run's token, and the task.
 
 #![warn(missing_docs)]
 

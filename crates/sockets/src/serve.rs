@@ -1,4 +1,4 @@
-//! The end that serves.
+//! The serving end.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,20 +10,20 @@ use landspeed_proof::Secret;
 use crate::hello::{Does, Task, hear};
 use crate::stream::Stream;
 
-/// Connections at a time; more wait for their threads.
+/// Most connections at a time; further ones are closed immediately.
 const MOST: usize = 512;
 
-/// Serves until it is killed.
+/// Serves until the process is killed.
 ///
 /// # Errors
-/// An address that cannot be listened at.
+/// Returns an error if it cannot listen on the address, or cannot start a thread.
 pub fn serve(at: SocketAddr, token: Secret) -> io::Result<()> {
     let listener = TcpListener::bind(at)?;
     let places = Arc::new(());
     loop {
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
-            // It went before it was accepted, or there are no descriptors for it: others come.
+            // The connection was closed before it was accepted, or no descriptors are left: later ones may succeed.
             Err(_) => continue,
         };
         if Arc::strong_count(&places) > MOST {
@@ -31,7 +31,7 @@ pub fn serve(at: SocketAddr, token: Secret) -> io::Result<()> {
         }
         let place = Arc::clone(&places);
         thread::Builder::new().stack_size(256 << 10).spawn(move || {
-            // A peer that goes ends its connection, and nothing else.
+            // A failed peer ends its own connection only.
             let _ = answer(socket, token);
             drop(place);
         })?;
@@ -58,7 +58,7 @@ fn echo(stream: &mut Stream, task: Task) -> io::Result<()> {
     }
 }
 
-/// Takes all until the other end has no more, and tells how much that was.
+/// Receives until the other end has sent all, and reports how much that was.
 fn take(stream: &mut Stream, task: Task) -> io::Result<()> {
     let (mut bytes, mut total) = (vec![0; task.size], 0_u64);
     loop {
@@ -71,7 +71,7 @@ fn take(stream: &mut Stream, task: Task) -> io::Result<()> {
     stream.socket().shutdown(Shutdown::Write)
 }
 
-/// Sends until the other end goes.
+/// Sends until the other end leaves.
 fn give(stream: &mut Stream, task: Task) -> io::Result<()> {
     let bytes = vec![0x5a; task.size];
     loop {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A peer that says nothing for so long has gone.
+/// Silence after which a peer counts as gone.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// One end of a connection.
@@ -15,7 +15,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// A new connection, which sleeps until [`Stream::polls`].
+    /// Wraps a new connection, which sleeps until [`Stream::polls`].
     pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE))?;
@@ -23,7 +23,7 @@ impl Stream {
         Ok(Stream { socket, is_polling: false })
     }
 
-    /// Calls again and again from here on, where that is asked for.
+    /// Polls from here on if `is_polling`.
     pub(crate) fn polls(mut self, is_polling: bool) -> io::Result<Self> {
         self.is_polling = is_polling;
         self.socket.set_nonblocking(is_polling)?;
@@ -34,7 +34,7 @@ impl Stream {
         &self.socket
     }
 
-    /// Sleeping calls return once; polling ones until there is something.
+    /// Repeats a polling call until it has a result. A sleeping call is made once.
     fn until(&self, mut call: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
             match call(&self.socket) {

@@ -1,8 +1,8 @@
-//! Topologies: which hosts there are, what joins them, and how to reach them.
+//! Topologies: which hosts there are, how they are joined, and how to reach them.
 //!
 //! A topology is one of landspeed's five kinds of plug-in: a module here and a line in [`TOPOLOGIES`]. A topology of
-//! namespaces is a [`Plan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab (namespaces on this machine) can also be
-//! used on its own: [`Lab`], [`lab::list`], [`lab::down`].
+//! namespaces is a [`Plan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab
+//! (namespaces on this machine) can also be used separately: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;
 mod error;
@@ -23,6 +23,6 @@ pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};
 pub use registry::{About, Host, Hosts, Invite, Plan, Reach, Topology, find, open, path, with_parameters};
 
-/// All topologies; the first is what no words mean.
+/// All topologies; the first is the default.
 pub static TOPOLOGIES: &[&dyn Topology] =
     &[&back_to_back::BackToBack, &switch::Switch, &wan::Wan, &real::Real];

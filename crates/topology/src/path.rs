@@ -1,4 +1,4 @@
-//! A path that landspeed makes itself: before it is there, and while it carries packets.
+//! A path that landspeed makes itself: its plan, and the link that carries packets.
 
 use std::fmt;
 
@@ -6,37 +6,38 @@ use landspeed_emulator::Link;
 use landspeed_record::{QueueSample, WanStats};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-/// A path from the first host to the second, as the words of a command line have it.
+/// A planned path from the first host to the second, parsed from the words of a command line.
 pub trait PlannedPath: fmt::Debug {
-    /// Bits of IP packets a second; `None` where the rate changes.
+    /// Returns the rate in bits of IP packets per second; `None` if it changes.
     fn rate(&self) -> Option<BitRate>;
 
-    /// Round trip of the idle path.
+    /// Returns the round-trip time of the idle path.
     fn rtt(&self) -> Nanos;
 
-    /// Most bytes that may wait at the bottleneck; `None` where packets are counted, or where it is a
-    /// `bdp` of a rate that changes.
+    /// Returns the most bytes that may wait at the bottleneck; `None` if the queue counts packets, or is a `bdp` of a
+    /// changing rate.
     fn queue(&self) -> Option<Bytes>;
 
-    /// Names of parameters that make it another path than rate, round trip and queue do.
+    /// Returns the names of its parameters that change the path, besides rate, round trip and queue.
     fn others(&self) -> Vec<String>;
 
-    /// Words for the same path, but that from the first host to the second it loses these packets (with payload, the
-    /// first is 1) and no other.
+    /// Returns the words of the same path, except that it loses these packets (with payload; the first is 1) and no
+    /// others from the first host to the second.
     fn losing_only(&self, packets: &[u64]) -> Vec<String>;
 }
 
-/// A link that landspeed made, and that tells what it does.
+/// A link that landspeed made and that reports statistics.
 pub trait PathLink: fmt::Debug {
-    /// What it did since it was made, and how late it was.
+    /// Returns its statistics since it was made, including its lateness.
     fn stats(&self) -> WanStats;
 
-    /// A run begins: [`PathLink::since_mark`] counts from here, and a link that loses packets by number (`drop-list`,
-    /// `loss-nth`) counts them from 1 again. One run at a time: a later mark takes an earlier one's place.
+    /// Marks the beginning of a run: [`PathLink::since_mark`] counts from here, and a link that loses packets by
+    /// number (`drop-list`, `loss-nth`) counts them from 1 again. There is one run at a time: a later mark replaces an
+    /// earlier one.
     fn mark(&self);
 
-    /// What it did since the last mark, all counts and lateness of that time alone, and its queue from the first host to
-    /// the second over that time.
+    /// Returns the statistics since the last mark, with all counts and lateness from that time only, and the queue
+    /// from the first host to the second over that time.
     fn since_mark(&self) -> (WanStats, Vec<QueueSample>);
 }
 

@@ -1,4 +1,4 @@
-//! docs/reference/topologies.md, written from the table of topologies.
+//! Writes docs/reference/topologies.md from the table of topologies.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::{Parameter, TOPOLOGIES};
 const HEAD: &str = "<!-- Written from the table of topologies by `make docs`. Edit the table instead. -->\n\n\
                     Which hosts a command works on, and what joins them. Without hosts, most commands take the first.\n";
 
-/// The page as (path within the project, Markdown).
+/// Returns the page as (path within the project, Markdown).
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     for topology in TOPOLOGIES {

@@ -1,4 +1,4 @@
-//! What all topologies have in common.
+//! The traits and types that all topologies share.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,47 +12,46 @@ use crate::path::{PathLink, PlannedPath};
 use crate::real::RealHosts;
 use crate::{Parameter, TOPOLOGIES};
 
-/// What a topology is, whatever its parameters are.
+/// The description of a topology, for any parameters.
 #[derive(Debug)]
 pub struct About {
-    /// Its name in records and help: "lab:back-to-back".
+    /// Its name in records and help, such as "lab:back-to-back".
     pub name: &'static str,
-    /// How it is written on a command line: "lab:switch:N", "A B".
+    /// Its syntax on a command line, such as "lab:switch:N" or "A B".
     pub syntax: &'static str,
-    /// Words of command lines that ask for it, separated by spaces.
+    /// Example words of command lines, separated by spaces.
     pub examples: &'static [&'static str],
-    /// What it is, one line.
+    /// One line that says what it is.
     pub line: &'static str,
-    /// A picture of it in text, lines of at most 100 characters.
+    /// A drawing of it in text, with lines of at most 100 characters.
     pub drawing: &'static str,
 }
 
-/// A way to have hosts. Implementations are registered in [`TOPOLOGIES`].
+/// A kind of topology. Implementations are registered in [`TOPOLOGIES`].
 pub trait Topology: Sync {
     fn about(&self) -> &'static About;
 
-    /// What can be said of it, for help: a heading, and the parameters that it goes for.
+    /// Returns its parameters for help: groups, each with a heading.
     fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
         Vec::new()
     }
 
-    /// Whether these words of a command line ask for this topology.
+    /// Returns true if these words of a command line name this topology.
     fn accepts(&self, words: &[String]) -> bool;
 
-    /// Which hosts the words ask for. Pure: makes and reaches nothing.
+    /// Returns the hosts that the words name. Pure: it makes and reaches nothing.
     fn plan(&self, words: &[String]) -> Result<Plan, Error>;
 
-    /// Whether what the words say about an accepted topology makes sense; asked before anything is reached.
+    /// Checks the words of an accepted topology, before anything is reached.
     fn check(&self, words: &[String]) -> Result<(), Error> {
         self.plan(words).map(drop)
     }
 
-    /// Whether it could be opened on this machine by this user; otherwise why not, and the remedy.
-    /// Changes nothing.
+    /// Checks that this user can open it on this machine; otherwise returns the reason and the remedy. Changes
+    /// nothing.
     fn can_run(&self) -> Result<(), String>;
 
-    /// Makes or names the hosts that the words ask for. What was made is removed when the result is
-    /// dropped.
+    /// Makes or names the hosts of the words. Hosts that were made are removed when the result is dropped.
     fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
         let plan = self.plan(words)?;
         let label = plan.label();
@@ -62,7 +61,7 @@ pub trait Topology: Sync {
         })
     }
 
-    /// The path between the hosts, where landspeed makes it and knows it beforehand.
+    /// Returns the path between the hosts, if landspeed makes it and knows it beforehand.
     fn path(&self, _words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
         Ok(None)
     }
@@ -73,12 +72,12 @@ pub trait Topology: Sync {
 pub enum Plan {
     /// Hosts that landspeed makes on this machine.
     Lab(LabPlan),
-    /// Hosts as they are.
+    /// Existing hosts.
     Real(Vec<Host>),
 }
 
 impl Plan {
-    /// As [`Hosts::label`].
+    /// Returns the words that name the hosts, for records.
     pub fn label(&self) -> String {
         match self {
             Plan::Lab(plan) => plan.label().to_owned(),
@@ -86,42 +85,42 @@ impl Plan {
         }
     }
 
-    /// As [`Hosts::is_lab`].
+    /// Returns true if landspeed makes the hosts on this machine.
     pub fn is_lab(&self) -> bool {
         matches!(self, Plan::Lab(_))
     }
 }
 
-/// Hosts that stand ready to be reached, until dropped.
+/// Hosts that can be reached, until dropped.
 pub trait Hosts: fmt::Debug + Send {
-    /// The hosts, in the order that the user gave or the topology draws.
+    /// Returns the hosts, in the order of the user or of the topology's drawing.
     fn hosts(&self) -> &[Host];
 
-    /// For records: "lab:back-to-back", "alice@dtn1 dtn2".
+    /// Returns the words that name the hosts, for records: "lab:back-to-back", "alice@dtn1 dtn2".
     fn label(&self) -> String;
 
-    /// Whether landspeed made them on this machine, so that whole-machine knobs are out of bounds.
+    /// Returns true if landspeed made them on this machine, so that whole-machine knobs must not be changed.
     fn is_lab(&self) -> bool;
 
-    /// The link between the hosts, where landspeed carries it; `None` where something else joins them.
+    /// Returns the link between the hosts, if landspeed carries it; `None` if something else joins them.
     fn link(&self) -> Option<&dyn PathLink> {
         None
     }
 
-    /// Which hosts are meant to talk to which, sender first: where several pairs share what joins them, all of those.
+    /// Returns the pairs of hosts that are meant to talk, sender first. Pairs that share a link are all listed.
     fn pairs(&self) -> Vec<[&Host; 2]> {
         if let [a, b, ..] = self.hosts() { vec![[a, b]] } else { Vec::new() }
     }
 }
 
-/// One host and how to reach it.
+/// One host, and how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// What to call it: "a", "h3", "alice@dtn1", "local".
+    /// Its name: "a", "h3", "alice@dtn1", "local".
     pub name: String,
-    /// How to start or find an agent there.
+    /// How to start or find an agent on it.
     pub reach: Reach,
-    /// The link that faces the others, where the topology knows it.
+    /// The link that faces the other hosts, if the topology knows it.
     pub device: Option<String>,
     /// Its IPv4 address on that link.
     pub v4: Option<Ipv4Addr>,
@@ -132,17 +131,17 @@ pub struct Host {
 /// How to start or find an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// A child of this process in the named network namespace of this machine.
+    /// As a child of this process in the named network namespace of this machine.
     Namespace(String),
-    /// A child of this process.
+    /// As a child of this process.
     Local,
-    /// The user's own ssh, with this destination; it never starts with '-'.
+    /// By the user's own ssh, with this destination, which never starts with '-'.
     Ssh(String),
-    /// An agent started by hand, whose line was pasted.
+    /// By the pasted line of an agent that was started by hand.
     Invite(Invite),
 }
 
-/// The line that a hand-started agent printed. It can hold a secret, so `Debug` and `Display` do not show it.
+/// The line that a hand-started agent printed. It may contain a secret, so `Debug` and `Display` do not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invite(String);
 
@@ -151,19 +150,19 @@ impl Invite {
         Invite(line.to_owned())
     }
 
-    /// The whole line, for the crate that dials it.
+    /// Returns the whole line, for the crate that connects to the agent.
     pub fn line(&self) -> &str {
         &self.0
     }
 
-    /// The address in it; a zone is left out, which means something only where the line was given.
+    /// Returns its address without the zone, which has a meaning only where the line was printed.
     pub fn address(&self) -> Option<IpAddr> {
         let (address, _) = self.place().rsplit_once(':')?;
         let address = address.trim_start_matches('[').trim_end_matches(']');
         address.split('%').next()?.parse().ok()
     }
 
-    /// "192.0.2.1:4711", without the token before and the pin behind it.
+    /// Returns "192.0.2.1:4711", without the token before it and the pin after it.
     fn place(&self) -> &str {
         let rest = self.0.split("://").nth(1).unwrap_or_default();
         rest.rsplit('@').next().unwrap_or_default().split(['/', '#']).next().unwrap_or_default()
@@ -182,12 +181,12 @@ impl fmt::Display for Invite {
     }
 }
 
-/// The topology that these words of a command line ask for; no words: a back-to-back lab.
+/// Returns the topology that these words of a command line name; without words, a back-to-back lab.
 pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
         let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.about().syntax).collect();
         let given = words.join(" ").chars().take(80).collect::<String>();
-        // Its parameters have errors of their own.
+        // Only its name is compared, because parameters have their own errors.
         let name: Vec<&str> = given.splitn(3, ':').take(2).collect();
         let near = did_you_mean(&name.join(":"), TOPOLOGIES.iter().map(|t| t.about().name));
         Error::Hosts(format!(
@@ -200,18 +199,18 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     Ok(topology)
 }
 
-/// The path that these words plan; `None` for hosts that landspeed does not join itself.
+/// Returns the path that these words plan; `None` for hosts that landspeed does not join itself.
 pub fn path(words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
     find(words)?.path(words)
 }
 
-/// The words of the same lab with these parameters, in place of its own of that name.
+/// Returns the words of the same lab with these parameters set or replaced.
 pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
     let [word] = words else { return words.to_vec() };
     if set.is_empty() {
         return words.to_vec();
     }
-    // "lab:wan:rate=1G,rtt=20ms": what is behind the second colon.
+    // In "lab:wan:rate=1G,rtt=20ms", parameters follow the second colon.
     let (name, given) = match word.match_indices(':').nth(1) {
         Some((at, _)) => (&word[..at], &word[at + 1..]),
         None => (word.as_str(), ""),
@@ -222,7 +221,7 @@ pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
     vec![format!("{name}:{}", pairs.join(","))]
 }
 
-/// Opens the topology that these words ask for.
+/// Opens the topology that these words name.
 pub fn open(words: &[String]) -> Result<Box<dyn Hosts>, Error> {
     let topology = find(words)?;
     topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;

@@ -10,7 +10,7 @@ use crate::registry::{About, Plan, Topology};
 const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N,port=RATE,trunk=RATE";
 const MOST: u8 = 33;
-/// Below it the bucket is the better part of a second; above it no machine fills one.
+/// Range of a port's rate in b/s. Below it, the bucket holds more than half a second; above it, no machine fills one.
 const RATES: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 const PORT: &str = "port";
 const TRUNK: &str = "trunk";
@@ -66,7 +66,7 @@ impl Topology for Switch {
         let text = parameters(words, NAME).unwrap_or_default();
         let (digits, given) =
             text.split_once(',').map_or((text, None), |(count, given)| (count, Some(given)));
-        // Digits only: parse() would take "+4".
+        // parse() would also accept "+4".
         let digits = Some(digits).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         let count = digits.and_then(|text| text.parse().ok()).filter(|count| (2..=MOST).contains(count));
         let count = count.ok_or_else(|| {
@@ -82,10 +82,10 @@ impl Topology for Switch {
     }
 }
 
-/// A port that is as fast as the machine.
+/// The value of a port that is as fast as the machine.
 const NONE: &str = "none";
 
-/// "port=1G,trunk=10G".
+/// Parses "port=1G,trunk=10G".
 fn rates(text: &str) -> Result<PortRates, Error> {
     let [mut port, mut trunk] = [None, None];
     for pair in text.split(',') {
@@ -114,7 +114,7 @@ fn rates(text: &str) -> Result<PortRates, Error> {
     }
 }
 
-/// Whole bits a second, of the value of this pair.
+/// Parses the value of this pair, in whole bits per second.
 fn rate(pair: &str, value: &str) -> Result<Option<u64>, Error> {
     if value == NONE {
         return Ok(None);
@@ -129,7 +129,7 @@ fn wrong(what: &str, why: &str) -> Error {
     Error::Hosts(format!("{NAME}: '{}': {why}", what.escape_default()))
 }
 
-/// The words that ask for it, one spelling for each lab.
+/// Returns the words that name the lab, in one spelling for each lab.
 fn label(count: u8, PortRates { port_bps, trunk_bps }: PortRates) -> String {
     let mut label = format!("{NAME}:{count}");
     for (name, bps) in [(PORT, port_bps), (TRUNK, trunk_bps)] {
@@ -138,7 +138,7 @@ fn label(count: u8, PortRates { port_bps, trunk_bps }: PortRates) -> String {
     label
 }
 
-/// "1G", "2500M": what is read back as the same rate.
+/// Returns the shortest spelling of a rate, such as "1G" or "2500M", which parses as the same rate.
 fn spelled(bps: u64) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let (unit, name) = units.into_iter().find(|(unit, _)| bps.is_multiple_of(*unit)).unwrap_or((1, ""));

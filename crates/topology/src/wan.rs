@@ -1,4 +1,4 @@
-//! `lab:wan`: pairs of hosts and a wide-area link, which crate `emulator` carries.
+//! `lab:wan`: pairs of hosts and a wide-area link, which the crate `emulator` carries.
 
 use landspeed_emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -56,7 +56,7 @@ impl Topology for Wan {
         Ok(Plan::Lab(LabPlan::link(word(&spec), "wan", pairs, spec)))
     }
 
-    /// Looks at the files that parameters name, too.
+    /// Also checks the files that parameters name.
     fn check(&self, words: &[String]) -> Result<(), Error> {
         Ok(spec(words)?.check().map_err(landspeed_emulator::Error::from)?)
     }
@@ -80,7 +80,7 @@ fn word(spec: &WanSpec) -> String {
     format!("{NAME}:{spec}")
 }
 
-/// The hosts of a pair, counted from 1: a and b, a2 and b2.
+/// Returns the hosts of a pair, counted from 1: a and b, a2 and b2.
 fn pair(number: u8) -> [String; 2] {
     let number = if number == 1 { String::new() } else { number.to_string() };
     ["a", "b"].map(|name| format!("{name}{number}"))

@@ -1,5 +1,5 @@
-//! What every topology promises, checked of each row of the table; and that each check notices one that breaks its promise.
-//! Labs need root; real hosts are this machine and a namespace of the test's own.
+//! Checks what every topology promises, for each row of the table, and that each check notices a topology that breaks
+//! its promise. Labs need root; real hosts are this machine and a namespace of the test.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Words that open it here, and what must be there for them.
+/// Returns words that open the topology here, and the namespace that they need.
 fn ours(topology: &dyn Topology) -> (Vec<String>, Option<Namespace>) {
     if topology.about().name != "real" {
         return (words(topology.about().examples[0]), None);
@@ -45,19 +45,19 @@ fn netns(host: &Host) -> Option<&str> {
     if let Reach::Namespace(name) = &host.reach { Some(name) } else { None }
 }
 
-/// The kernel's number of the namespace that a host is.
+/// Returns the kernel's cookie of a host's namespace.
 fn cookie(host: &Host) -> Result<u64, String> {
     let within = netns(host).map_or_else(|| Ok(netns_cookie()), |name| with_namespace(name, netns_cookie));
     within.map_err(|e| format!("{}: {e}", host.name))?.map_err(|e| e.to_string())
 }
 
-/// One line over TCP from one host to an address of another.
+/// Sends one line over TCP from one host to an address of another.
 fn talk(from: &Host, to: &Host, address: IpAddr) -> std::io::Result<()> {
     let inside = |host: &Host| netns(host).expect("hosts with addresses are namespaces").to_owned();
     let listen = || TcpListener::bind(SocketAddr::new(address, 0));
     let listener = with_namespace(&inside(to), listen).map_err(std::io::Error::other)??;
     let at = listener.local_addr()?;
-    // The connection is complete once it is in the listener's queue, so one thread can do both ends.
+    // The connection is complete once it is in the listener's queue, so one thread can handle both ends.
     let connect = || TcpStream::connect_timeout(&at, Duration::from_secs(2));
     let mut near = with_namespace(&inside(from), connect).map_err(std::io::Error::other)??;
     let mut heard = [0; 5];
@@ -65,7 +65,7 @@ fn talk(from: &Host, to: &Host, address: IpAddr) -> std::io::Result<()> {
     listener.accept()?.0.read_exact(&mut heard)
 }
 
-/// What is promised, and how it is checked.
+/// A promise, and its check.
 type Promise = (&'static str, fn(&dyn Topology) -> Kept);
 
 const PROMISES: [Promise; 9] = [
@@ -166,7 +166,7 @@ const PROMISES: [Promise; 9] = [
     }),
 ];
 
-/// One test at a time: what a broken topology left is taken down with all labs of this process.
+/// Lets one test run at a time, because what a broken topology left is taken down with all labs of this process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -182,7 +182,7 @@ fn every_topology_keeps_every_promise() {
     }
 }
 
-/// A lab with the promise of this name broken.
+/// A lab that breaks the promise of this name.
 struct Broken(&'static str);
 
 impl Broken {
@@ -196,7 +196,7 @@ struct BrokenHosts {
     hosts: Vec<Host>,
     label: String,
     pairs: [usize; 2],
-    /// Not dropped where something is to be left.
+    /// The lab; never dropped if something is to be left.
     lab: Option<Box<dyn Hosts>>,
 }
 

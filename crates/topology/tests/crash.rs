@@ -1,5 +1,5 @@
-//! A lab whose owner was killed: found, and taken down with what still runs in it, by its keeper or another
-//! landspeed. One process, no test threads, so that it can start itself again in the parts of owner, keeper
+//! Tests of a lab whose owner was killed: it is found, and taken down with the processes in it, by its keeper or by
+//! another landspeed. The test is one process without test threads, so that it can start itself again as owner, keeper
 //! and agent.
 
 mod common;
@@ -14,11 +14,11 @@ use landspeed_topology::lab::{self, LabId, LabInfo, RUN_DIR_VARIABLE, Which};
 use landspeed_topology::{Lab, enter, exists};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A child that is killed when the test ends, however it ends.
+/// A child that is killed when the test ends, even by a panic.
 struct Kept(Child);
 
 impl Kept {
-    /// Starts this program again in another part; returns it and the first line that it says.
+    /// Starts this program again in another part; returns it and the first line that it prints.
     fn start(part: &[&str]) -> (Self, String) {
         let mut child = Kept(Command::new(program()).args(part).stdout(Stdio::piped()).spawn().unwrap());
         let mut line = String::new();
@@ -34,7 +34,7 @@ impl Drop for Kept {
     }
 }
 
-/// The lab of a killed owner, taken down when the test ends, however it ends.
+/// The lab of a killed owner, taken down when the test ends, even by a panic.
 struct Orphan(LabId);
 
 impl Drop for Orphan {
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs the tests where no other landspeed on this machine looks for labs that were left behind.
+/// Runs the tests with their own folder of labs, which no other landspeed on this machine uses.
 fn apart() -> ExitCode {
     let folder = std::env::temp_dir().join(format!("ls-crash-{}", std::process::id()));
     let mut tests = Command::new(program());
@@ -88,7 +88,7 @@ fn program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// The namespace of its first host.
+/// Returns the namespace of its first host.
 fn host_of(info: &LabInfo) -> &str {
     info.namespaces.iter().find(|name| name.ends_with("-a")).expect("a host called a")
 }
@@ -106,7 +106,7 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
     let info = find().expect("the child's lab is listed");
     let (mut agent, _) = Kept::start(&["agent", host_of(&info)]);
     let keeper = keeper_of(&owner);
-    // What ends sessions and terminals does not end it.
+    // Signals that end sessions and terminals do not end the keeper.
     for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::QUIT] {
         kill_process(keeper, signal).unwrap();
     }
@@ -114,7 +114,7 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
     owner.0.kill().unwrap();
     owner.0.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
-    // Init may take its time to reap it.
+    // Init may take some time to reap it.
     while Process::find(keeper.as_raw_nonzero().get().unsigned_abs()).is_some() {
         assert!(Instant::now() < end, "the keeper does not end");
         std::thread::sleep(Duration::from_millis(10));
@@ -124,8 +124,8 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
     println!("a_keeper_takes_down_the_lab_of_a_killed_owner ({kind}) ... ok");
 }
 
-/// A process that outlives its parent is in a session of its own: it is told by its command and by the owner
-/// whose pidfd it holds.
+/// Finds the keeper of an owner. It has a session of its own, so it is identified by its command and by its pidfd of
+/// the owner.
 fn keeper_of(owner: &Kept) -> Pid {
     let held = format!("Pid:\t{}\n", owner.0.id());
     let is_keeper = |pid: &i32| {
@@ -136,7 +136,7 @@ fn keeper_of(owner: &Kept) -> Pid {
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let keeper = pids.find(is_keeper).expect("a lab has a keeper before it is made");
-    // Ready to be signalled once it ignores what it ignores.
+    // Waits until the keeper ignores signals, so that it can be signalled.
     let comm = format!("/proc/{keeper}/comm");
     while std::fs::read_to_string(&comm).unwrap().trim() != "landspeed-keepe" {
         std::thread::sleep(Duration::from_millis(5));
@@ -161,7 +161,7 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     assert!(seen.contains("\"ls-a\"") && seen.contains("\"lo\""), "/sys/class/net shows {seen}");
     let mut stranger = Kept(in_namespace(host_of(&info), "sleep", "60"));
 
-    // While the owner lives, sweeping up leaves its lab alone.
+    // While the owner lives, its lab is left alone.
     lab::down(&Which::Stale).unwrap();
     assert!(exists(host_of(&info)));
 
@@ -178,7 +178,7 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ({kind}) ... ok");
 }
 
-/// A program in a namespace, once it is seen to be there.
+/// Starts a program in a namespace.
 fn in_namespace(netns: &str, program: &str, argument: &str) -> Child {
     landspeed_topology::with_namespace(netns, || Command::new(program).arg(argument).spawn().unwrap())
         .unwrap()

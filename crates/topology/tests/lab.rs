@@ -1,4 +1,4 @@
-//! Labs on the running kernel: what `conformance.rs` does not ask of every topology.
+//! Tests of labs on the running kernel that `conformance.rs` does not have for every topology.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn a_lab_changes_nothing_outside_itself() {
     if !common::can_run("lab") {
         return;
     }
-    // "Outside" is a namespace of this test's own, where nobody else makes links meanwhile.
+    // "Outside" is a namespace of this test, so that no other process makes links in it.
     let outside = Namespace::create(&format!("ls-outside-{}", std::process::id())).unwrap();
     with_namespace(outside.name(), || {
         let rtnl = Rtnl::open().unwrap();
@@ -93,12 +93,12 @@ fn only_a_process_of_one_thread_may_enter_for_good() {
         return;
     }
     let lab = Lab::open("lab:back-to-back").unwrap();
-    // Tests run on threads of their own, so this process has at least two.
+    // Tests run on their own threads, so this process has at least two.
     let error = enter(&lab.hosts()[0].netns).unwrap_err();
     assert!(matches!(error, Error::Threads { .. }), "{error}");
 }
 
-/// What tc says of a device's queue, in a namespace.
+/// Returns tc's line about a device's queue, in a namespace.
 fn tc(netns: &str, device: &str) -> String {
     let ask = || Command::new("tc").args(["qdisc", "show", "dev", device, "root"]).output();
     let output = with_namespace(netns, ask).unwrap().expect("tc, of iproute2");
@@ -131,7 +131,7 @@ fn both_ways_of_a_port_have_its_rate() {
     assert!(!tc(&host.netns, &host.device).contains("tbf"), "nothing was asked for");
 }
 
-/// How long this many bytes take from one host to another, the last one's arrival included.
+/// Returns how long it takes to transfer this many bytes from one host to another, until the last one has arrived.
 fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     let listen = || TcpListener::bind(SocketAddr::new(to.v4.into(), 0)).unwrap();
     let listener = with_namespace(&to.netns, listen).unwrap();
@@ -146,7 +146,7 @@ fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     began.elapsed()
 }
 
-/// Above the rate is impossible but for one bucket; below it is anything that a busy machine makes of it.
+/// A rate above the limit is impossible, except for one bucket; on a busy machine the rate may be far below it.
 #[test]
 fn a_port_of_100_mbit_carries_about_that_either_way() {
     const BYTES: usize = 6_000_000;

@@ -1,26 +1,26 @@
-//! Buffers that the traffic comes from and goes to.
+//! Buffers to send from and to receive into.
 
 use std::ops::{Deref, DerefMut};
 
-/// Alignment: a page, so that zero-copy sends pin as few pages as the size allows.
+/// Alignment in bytes: a page, so that zero-copy sends pin as few pages as the size allows.
 const PAGE: usize = 4096;
 
-/// A page-aligned buffer. Every byte is written once when it is made, by the thread that will use it:
-/// no page fault in the loop, and memory near the core that runs it.
+/// A page-aligned buffer. The thread that will use it writes every byte once when it makes the buffer, so that the
+/// loop has no page faults and the memory is near the thread's core.
 pub(crate) struct Buffer {
-    /// A page more than is used.
+    /// One page longer than `len`.
     bytes: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl Buffer {
-    /// A buffer of `len` bytes (one at least) that do not compress well.
+    /// Makes a buffer of `len` bytes (at least one) that do not compress well.
     pub(crate) fn new(len: usize) -> Self {
         let len = len.max(1);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let random = || {
-            // xorshift64 (Marsaglia 2003): links that compress must not look fast.
+            // xorshift64 (Marsaglia 2003): a link that compresses must not look fast.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;

@@ -1,4 +1,4 @@
-//! Sanity of what comes from the other host: a specification must not exhaust this one.
+//! Checks a specification from the other host: it must not exhaust this one.
 
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -10,32 +10,32 @@ use crate::parameter::LONGEST;
 use crate::port::transport;
 use crate::runner::Needs;
 
-/// Memory for all buffers of one trial: 64 flows of 4 MiB each have room to send and to receive.
+/// Memory for all buffers of one trial: enough to send and to receive on 64 flows with 4 MiB each.
 const BUDGET: Bytes = Bytes::mib(512);
-/// TCP_INFO samples of all flows of one trial: its outcome is one message of at most 16 MiB, and a sample takes some 400
-/// bytes of it.
+/// Most TCP_INFO samples of all flows of one trial: its outcome is one message of at most 16 MiB, and a sample takes
+/// some 400 bytes of it.
 pub(crate) const MOST_SAMPLES: u64 = 30_000;
 
-/// Whether the flow's transport is one, and takes these settings.
+/// Checks that the flow's transport exists and accepts these settings.
 pub(crate) fn flow(flow: &Settings) -> Result<(), Error> {
     let transport = transport(TRANSPORT.of(flow))?;
     Ok(table(transport).check_all(flow)?)
 }
 
-/// Whether this host can make the flows.
+/// Checks that this host can make the flows.
 pub(crate) fn can_run(settings: &Settings) -> Result<(), Error> {
     transport(TRANSPORT.of(settings))?.can_run(settings).map_err(|why| Error::spec("flow", why))
 }
 
-/// How the trial's flows deliver, once the transport is known to be one.
+/// Returns how the trial's flows deliver. The transport must have been checked before.
 pub(crate) fn delivery(settings: &Settings) -> Delivery {
     transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.about().delivery)
 }
 
-/// Whether the times that every workload has are sane.
-/// The shortest time between two words of how far a trial is: they go over the session, beside the flows.
+/// The shortest interval between two progress reports: they are sent over the session, beside the flows.
 const LEAST_PROGRESS: Nanos = Nanos::millis(100);
 
+/// Checks the times that every workload has.
 pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("warm_up_ns", spec.warm_up_ns)?;
     if spec.progress_ns > Nanos(0) && spec.progress_ns < LEAST_PROGRESS {
@@ -45,7 +45,7 @@ pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("interval_ns", spec.interval_ns)
 }
 
-/// Whether the trial fits into its share of this host's memory, with its buffers and with what is sampled.
+/// Checks that the trial fits into its share of this host's memory, with its buffers and its samples.
 pub(crate) fn budget(asked: &TrialSpec, needs: &Needs, lasts: Nanos) -> Result<(), Error> {
     let flows = u64::from(needs.flows.max(1));
     let (write, read) = (WRITE_SIZE.bytes(&needs.settings), READ_SIZE.bytes(&needs.settings));
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// The field that is refused.
+    /// Returns the field that is refused.
     fn refused(spec: &TrialSpec) -> Option<String> {
         match checked(spec) {
             Ok(_) => None,

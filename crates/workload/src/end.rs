@@ -1,4 +1,4 @@
-//! One end of a trial, ready to run.
+//! The context of one end of a trial, and its outcome.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::Watch;
 use crate::session::Session;
 use crate::trial::Measured;
 
-/// One end of a trial, ready to run: what to do, its proven flows, who watches, and when to give up.
+/// One end of a trial, ready to run: its specification, its proven flows, its watch, and the flag that cancels it.
 pub struct TrialEnd<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) session: Session,
@@ -29,16 +29,16 @@ impl<'a> TrialEnd<'a> {
     }
 }
 
-/// What flows are not as they were asked to be, each thing once.
+/// The settings that flows do not have as requested, each once.
 pub(crate) type Found = BTreeSet<NotAsAsked>;
 
-/// What every workload's outcome holds: the window, the observations, and what the flows' sockets
-/// would not do.
+/// Returns what every workload's outcome holds: the window, the observations, and the settings that the flows' sockets
+/// did not take.
 pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> EndpointOutcome {
     outcome_of(measured, flows.iter().flat_map(|flow| flow.not_as_asked()).collect())
 }
 
-/// The same of flows that have ended.
+/// Returns the same parts of an outcome for flows that have ended, with `not_as_asked` read before.
 pub(crate) fn outcome_of(measured: &mut Measured, not_as_asked: Found) -> EndpointOutcome {
     let mut outcome = EndpointOutcome {
         window_ns: measured.window,
@@ -63,7 +63,7 @@ pub(crate) fn outcome_of(measured: &mut Measured, not_as_asked: Found) -> Endpoi
     outcome
 }
 
-/// What became of requests not to copy payload, over some flows or tasks.
+/// Returns the sum of the zero-copy results of some flows or tasks.
 pub(crate) fn zero_copied(all: impl Iterator<Item = (Completions, Bytes)>) -> ZeroCopied {
     all.fold(ZeroCopied::default(), |sum, (sent, mapped)| ZeroCopied {
         completions: sum.completions + sent.done,

@@ -1,4 +1,4 @@
-//! What can go wrong in a trial.
+//! The errors of a trial.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use landspeed_record::Broken;
 use landspeed_units::{Nanos, did_you_mean};
 
-/// A trial that did not come to its end.
+/// The reason why a trial did not complete.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -57,16 +57,16 @@ pub enum Error {
     Cancelled,
 }
 
-/// What the error says of an end whose peer ended first.
+/// The words by which an error refers to the peer's report.
 const SAYS_WHY: &str = "its own report says why";
 
 impl Error {
-    /// Whether the text of an error, as it came from a host, says that the other host's tells the cause.
+    /// Returns true if an error's text, received from a host, refers to the other host's report for the cause.
     pub fn is_of_peer(text: &str) -> bool {
         text.contains(SAYS_WHY)
     }
 
-    /// How much of the cause it names: of several errors the one that names most is the one to show.
+    /// Returns how much of the cause the error names: of several errors, the one with the highest weight is shown.
     pub(crate) fn weight(&self) -> u8 {
         match self {
             Error::Cancelled => 0,
@@ -79,7 +79,7 @@ impl Error {
         }
     }
 
-    /// The error that names most of the cause, where there are any; of equals the first.
+    /// Returns the error with the highest weight, the first of equals; `None` if there are no errors.
     pub(crate) fn gravest(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
         errors.into_iter().reduce(|first, next| if next.weight() > first.weight() { next } else { first })
     }

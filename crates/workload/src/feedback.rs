@@ -1,4 +1,4 @@
-//! How long a silent path is waited for.
+//! Decides how long to wait on a silent path.
 
 use std::time::{Duration, Instant};
 
@@ -8,26 +8,27 @@ use landspeed_units::Nanos;
 
 use crate::Error;
 
-/// Half a coordinator's tick: one that looks once a tick asks at each look, so that feedback is missed no later than it was.
+/// Interval at which the sockets are read: half a coordinator's tick, so that a coordinator that checks once a tick
+/// reads them each time.
 const LOOK: Duration = Duration::from_millis(25);
-/// So often a transport's timer may go off in a row, each time after twice the time, before its path counts as broken.
-/// A path that loses a fifth of its packets each way makes it go off six times in a row in one of 500 stalls.
+/// Number of time-outs in a row, each twice as long as the one before, after which the path counts as broken. On a
+/// path that loses a fifth of its packets in each direction, one in 500 stalls has six time-outs in a row.
 const TIMEOUTS: u32 = 7;
-/// A timer is taken for no shorter than this: Linux' least (TCP_RTO_MIN).
+/// Least time-out that is assumed: Linux's minimum (TCP_RTO_MIN).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
-/// A path that answers once in a long time is waited for this many times as long.
+/// Factor by which the wait exceeds the longest usual silence, for paths that answer rarely.
 const USUAL_WAITS: u32 = 4;
 
-/// Whether sent data is still acknowledged, in order or not: on a long path repairing one loss takes longer than
-/// some timers, and selective acknowledgements come all the while.
+/// Tracks whether sent data is still acknowledged, in order or not: on a long path the repair of one loss takes longer
+/// than some timers, and selective acknowledgements arrive during it.
 pub(crate) struct Feedback {
     heard: u64,
     since: Instant,
-    /// The longest time that lay between two words of the peer.
+    /// The longest time between two acknowledgements so far.
     longest: Duration,
-    /// The most that is waited.
+    /// The longest wait that is allowed.
     most: Duration,
-    /// When the sockets are asked again: each asking takes their locks, which the workers want too.
+    /// When the sockets are read next: each reading takes their locks, which the workers need too.
     due: Instant,
 }
 
@@ -43,7 +44,7 @@ impl Feedback {
             return Ok(());
         }
         self.due = now + LOOK;
-        // A flow that has ended says nothing; that it has is seen elsewhere.
+        // A flow that has ended reports nothing; its end is detected elsewhere.
         let progress: Vec<_> = flows.iter().filter_map(|flow| flow.progress().ok()).collect();
         let heard = progress.iter().map(|p| p.acked.0 + p.delivered).sum();
         if heard != self.heard {
@@ -58,8 +59,8 @@ impl Feedback {
         if waited <= self.patience(&waiting) { Ok(()) } else { Err(broke(waited, &waiting)) }
     }
 
-    /// Several time-outs of the transport, and several times what the path takes between two words, within what the user
-    /// allows.
+    /// Returns the time to wait: several time-outs of the transport or several times the longest usual silence, up to
+    /// what the user allows.
     fn patience(&self, waiting: &[Progress]) -> Duration {
         let first = waiting.iter().map(|flow| Duration::from(flow.timeout)).max().unwrap_or_default();
         let backed_off = first.max(LEAST_TIMEOUT) * ((1 << TIMEOUTS) - 1);
@@ -67,7 +68,7 @@ impl Feedback {
     }
 }
 
-/// The flow whose timer went off most often tells how it stands.
+/// Returns the error of a broken path, with the timer of the flow that timed out most often.
 fn broke(waited: Duration, waiting: &[Progress]) -> Error {
     let worst = waiting.iter().max_by_key(|flow| flow.timeouts).copied().unwrap_or_default();
     let timeout_ns = Nanos(worst.timeout.0 << worst.timeouts.min(16));

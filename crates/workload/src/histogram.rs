@@ -4,10 +4,10 @@ use hdrhistogram::Histogram;
 use landspeed_record::LatencyHistogram;
 use landspeed_units::{Bytes, Nanos};
 
-/// The longest time that is told apart from longer ones.
+/// The upper bound of a histogram: longer times count as this one.
 const LONGEST: Nanos = Nanos::secs(60);
 
-/// Samples with three significant figures; recording neither allocates nor fails.
+/// A histogram with three significant figures; recording neither allocates nor fails.
 pub(crate) struct Latency(Histogram<u64>);
 
 impl Latency {
@@ -19,7 +19,7 @@ impl Latency {
         self.0.saturating_record(took.0);
     }
 
-    /// The bins that hold something.
+    /// Returns the bins that are not empty.
     pub(crate) fn export(&self, size_bytes: Bytes) -> LatencyHistogram {
         let bins = self.0.iter_recorded();
         let bins = bins.map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();

@@ -1,12 +1,12 @@
-//! Workloads: what is sent between two hosts, and which figure comes out.
+//! Workloads: what is sent between two hosts, and which figures come out.
 //!
-//! A workload is one folder and one line of [`WORKLOADS`]; names, help and reference pages come from
-//! that table. Both ends run the same [`TrialSpec`]: one calls [`run_server`] on its [`DataPort`], the
-//! other [`run_client`]. Beside the data flows each trial has one *signal flow*, on which the ends tell
-//! each other where they stand; nothing crosses it while the measured window is open.
+//! A workload is one folder and one line of [`WORKLOADS`]; names, help and reference pages come from that table. Both
+//! ends run the same [`TrialSpec`]: one calls [`run_server`] on its [`DataPort`], the other [`run_client`]. Besides
+//! the data flows, each trial has one *signal flow*, on which the ends report their progress to each other. It is
+//! silent while the measured window is open.
 //!
-//! Traffic comes from pinned threads in blocking system calls. Their loops hold one call, one atomic
-//! load and one atomic store: no clock, no allocation, no lock.
+//! Pinned threads generate the traffic with blocking system calls. Their loops hold one call, one atomic load and one
+//! atomic store: no clock, no allocation, no lock.
 
 #![warn(missing_docs)]
 
@@ -52,7 +52,7 @@ pub use port::{ClientPlan, DataPort};
 pub use runner::{Needs, RoleSpec, Runner};
 pub use watch::{Unwatched, Watch, Watched};
 
-/// Every workload that there is.
+/// All workloads.
 pub static WORKLOADS: &[&dyn Runner] = &[
     &stream::Stream,
     &sweep::Sweep,
@@ -65,12 +65,11 @@ pub static WORKLOADS: &[&dyn Runner] = &[
 
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
 ///
-/// Blocks the calling thread, which coordinates; worker threads generate the traffic. Returns within
-/// one second of `cancel`. A silent path is waited for while its transport's timers run, and no longer than
-/// [`TrialSpec::patience`].
+/// Blocks the calling thread, which coordinates; worker threads generate the traffic. Returns within one second of
+/// `cancel`. Waits on a silent path while its transport's timers run, but no longer than [`TrialSpec::patience`].
 ///
 /// # Errors
-/// [`Error`] names what failed. All flows are closed and all threads ended by then.
+/// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended by then.
 pub fn run_client(
     spec: &TrialSpec,
     plan: &ClientPlan,
@@ -82,8 +81,8 @@ pub fn run_client(
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
-/// Runs the server's end of a trial: listens on `port` until the client's flows have come and proven
-/// the key, runs, closes them abruptly. Otherwise as [`run_client`].
+/// Runs the server's end of a trial: listens on `port` until the client's flows have arrived and proven the key, runs,
+/// closes them abruptly. It blocks and fails as [`run_client`] does.
 pub fn run_server(
     spec: &TrialSpec,
     port: &DataPort,
@@ -95,17 +94,17 @@ pub fn run_server(
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
-/// How long an end waits for the other.
+/// Returns how long an end waits for the other.
 fn patience<'a>(spec: &TrialSpec, cancel: &'a Cancel) -> Patience<'a> {
     Patience { until: Instant::now() + Duration::from(spec.patience()), cancel }
 }
 
-/// The workload called `name`: one of the table, or an application.
+/// Returns the workload with this name: one of the table, or an application.
 pub fn find(name: &str) -> Option<&'static dyn Runner> {
     WORKLOADS.iter().copied().find(|runner| runner.name() == name).or_else(|| application::find(name))
 }
 
-/// The workload with every parameter that is not given at its default over `transport`.
+/// Returns the workload with its unset parameters at their defaults over `transport`.
 pub fn with_defaults(
     workload: &landspeed_record::Workload,
     transport: &dyn landspeed_transport::Transport,
@@ -122,16 +121,16 @@ pub fn with_defaults(
     whole
 }
 
-/// The transports that the flows of a trial take.
+/// Returns the transports of a trial's flows.
 pub fn transports(spec: &TrialSpec) -> Vec<String> {
     let needs = find(&spec.workload.name).map(|runner| runner.needs(spec));
     needs.map_or_else(Vec::new, |needs| needs.transports().into_iter().map(str::to_owned).collect())
 }
 
-/// Whether so many hosts can take part in the workload called `name`, in the order of its roles.
+/// Checks that these numbers of hosts, in the order of its roles, can take part in the workload with this name.
 ///
 /// # Errors
-/// Why not, and how many can.
+/// Returns the role that has too many hosts, and how many it takes.
 pub fn check_hosts(name: &str, hosts: [usize; 2]) -> Result<(), String> {
     let roles = find(name).map_or(&[][..], Runner::roles);
     let surplus = roles.iter().zip(hosts).find(|(role, hosts)| *hosts > role.most);
@@ -140,15 +139,15 @@ pub fn check_hosts(name: &str, hosts: [usize; 2]) -> Result<(), String> {
     })
 }
 
-/// The longest that a trial of `workload` can take behind a warm-up, where there is such a workload.
+/// Returns the longest that a trial of `workload` can take after a warm-up; zero for an unknown workload.
 pub fn lasts(workload: &landspeed_record::Workload, warm_up: Nanos) -> Nanos {
     find(&workload.name).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
 }
 
-/// Whether the values of `spec` make sense together, wherever it is to run.
+/// Checks that the values of `spec` make sense together, on any host.
 ///
 /// # Errors
-/// Which value does not, and what it may be.
+/// Returns an error that names a wrong value, and what it may be.
 pub fn sane(spec: &TrialSpec) -> Result<(), Error> {
     let runner = known(spec)?;
     runner::table(runner).check_all(&spec.workload.parameters)?;
@@ -158,8 +157,8 @@ pub fn sane(spec: &TrialSpec) -> Result<(), Error> {
     check::budget(spec, &runner.needs(spec), runner.lasts(&spec.workload.parameters, spec.warm_up_ns))
 }
 
-/// The runner of `spec`, once its values are known to be sane, and that this host can make its flows: they come from the
-/// other host.
+/// Returns the runner of `spec` after checking its values, which come from the other host, and that this host can make
+/// its flows.
 fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     let runner = known(spec)?;
     sane(spec)?;

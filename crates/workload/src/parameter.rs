@@ -1,15 +1,15 @@
-//! What parameters of workloads have in common.
+//! Values that parameters of workloads have in common.
 
 use landspeed_factor::{Domain, Factor};
 use landspeed_units::Nanos;
 
-/// Shorter than this nothing can be measured.
+/// The shortest time that can be measured.
 pub(crate) const SHORTEST: Nanos = Nanos::millis(1);
-/// Any length of time in a specification.
+/// The longest time that a specification may contain.
 pub(crate) const LONGEST: Nanos = Nanos::secs(3600);
-/// Bytes of one buffer, of which every worker thread has one.
+/// Most bytes of one buffer; every worker thread has one.
 pub(crate) const MOST_BUFFER: u64 = 64 << 20;
-/// Sizes of one sweep or ping-pong.
+/// Most sizes of one sweep or ping-pong.
 pub(crate) const MOST_SIZES: usize = 1024;
 
 pub(crate) const DURATION: Factor = Factor {

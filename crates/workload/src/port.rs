@@ -1,4 +1,4 @@
-//! Where the two ends of a trial meet.
+//! The ports at which the two ends of a trial meet.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -13,8 +13,8 @@ use crate::application::Living;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
-/// How often a port is tried that both signals and data can have: a number that TCP has free is seldom
-/// taken elsewhere.
+/// Tries to find a port number that is free for both signals and data. One that is free for TCP is seldom taken for
+/// another protocol.
 const TRIES: usize = 16;
 
 pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
@@ -28,7 +28,7 @@ pub(crate) fn plain() -> Settings {
     single_messages(&with(&[(&TRANSPORT, SIGNALS)]))
 }
 
-/// `settings` for flows that carry one message at a time.
+/// Returns `settings` changed for flows that carry one message at a time.
 pub(crate) fn single_messages(settings: &Settings) -> Settings {
     let one =
         transport(TRANSPORT.of(settings)).map_or(&[][..], |transport| transport.about().single_messages);
@@ -37,8 +37,9 @@ pub(crate) fn single_messages(settings: &Settings) -> Settings {
     settings
 }
 
-/// Where the data flows of a session go whose signals go to `signals`: to the same port number in the space of the
-/// transport's own protocol. Transports of one protocol share its numbers: each follows those before it in the table.
+/// Returns the address of the data flows of a session whose signals go to `signals`: the same port number in the space
+/// of the transport's own protocol. Transports of one protocol share its numbers: each follows those before it in the
+/// table.
 fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
     let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
     let before = before.filter(|row| row.about().protocol == data.about().protocol).count();
@@ -47,7 +48,7 @@ fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr,
     Ok(with_port(signals, number))
 }
 
-/// The same address, its zone included, with another port.
+/// Returns the address, including its zone, with another port.
 fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address.set_port(port);
     address
@@ -55,11 +56,11 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
 
 type DataPorts = Vec<(&'static str, Box<dyn Port>)>;
 
-/// Ports for the trials of one session over some transports, and for their signals. Between trials they are held but
-/// not listened on.
+/// Ports for the trials of one session over some transports, and for their signals. Between trials the ports are held
+/// but do not listen.
 pub struct DataPort {
     signals: Box<dyn Port>,
-    /// Those of data by transport, but for the signals' transport.
+    /// Data ports by transport, except that of the signals' transport.
     data: DataPorts,
     key: Key,
     /// Services of a program that outlive a trial; they end with the port.
@@ -67,30 +68,30 @@ pub struct DataPort {
 }
 
 impl DataPort {
-    /// Takes free ports of `address` for flows of these transports that prove `key`. No other transport needs to work on
+    /// Takes free ports of `address` for flows of these transports that prove `key`. Other transports need not work on
     /// this host.
     ///
     /// # Errors
-    /// [`Error::Transport`] where a transport cannot have a port of that address, [`Error::Spec`] where
-    /// there is no such transport.
+    /// Returns [`Error::Transport`] if a transport cannot have a port of that address, and [`Error::Spec`] for an
+    /// unknown transport.
     pub fn open(address: IpAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
         Self::open_at(SocketAddr::new(address, 0), transports, key)
     }
 
-    /// As [`DataPort::open`], for an address that may have a zone, which a link-local one needs, and a port of the caller's choice; zero
-    /// leaves the choice to the kernel.
+    /// Does the same as [`DataPort::open`] at an address with a zone, which a link-local address needs, and with a
+    /// port that the caller chooses; zero leaves the choice to the kernel.
     ///
     /// # Errors
-    /// As [`DataPort::open`].
+    /// Returns the errors of [`DataPort::open`].
     pub fn open_at(at: SocketAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
         let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
         DataPort::hold(at, &transports?, key)
     }
 
-    /// The same port for other transports beside its own, in its place.
+    /// Opens the same port for its own transports and these, to replace this one.
     ///
     /// # Errors
-    /// As [`DataPort::open`], and [`Error::Spec`] for another key.
+    /// Returns the errors of [`DataPort::open`], and [`Error::Spec`] for another key.
     pub fn with(&self, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
         if self.key != key {
             let why = format!("{} serves other hosts already: choose another data port", self.port());
@@ -119,13 +120,13 @@ impl DataPort {
         Arc::clone(&self.living)
     }
 
-    /// Its number: where the signals go.
+    /// Returns its number, to which the signals go.
     pub fn port(&self) -> u16 {
         self.signals.address().port()
     }
 
-    /// Starts to listen for data flows with these settings. The signal flow comes along with those of its transport: see
-    /// [`DataPort::listen_for_signals`].
+    /// Starts to listen for data flows with these settings. If the transport is that of the signals, the signal flow
+    /// arrives here too; otherwise see [`DataPort::listen_for_signals`].
     pub(crate) fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
         let asked = TRANSPORT.of(settings);
         if asked == SIGNALS {
@@ -136,13 +137,13 @@ impl DataPort {
         Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 
-    /// Starts to listen for the signal flow alone.
+    /// Starts to listen for the signal flow only.
     pub(crate) fn listen_for_signals(&self) -> Result<Box<dyn Listener>, Error> {
         Ok(self.signals.listen(&plain(), &self.key)?)
     }
 }
 
-/// The data's ports beside that of the signals, which carries data of its own transport too.
+/// Reserves the data ports. The signals' port serves the data of its own transport too.
 fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<DataPorts, Error> {
     let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
     apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()
@@ -157,13 +158,13 @@ impl std::fmt::Debug for DataPort {
     }
 }
 
-/// Where a client finds its server.
+/// How a client reaches its server.
 #[derive(Clone)]
 pub struct ClientPlan {
-    /// The server's address: where the signals go.
+    /// The server's address, to which the signals go.
     pub server: SocketAddr,
-    /// First source port: flow n uses port + n, and the signal flow the one after the last. Zero lets
-    /// the kernel choose.
+    /// First source port: flow n uses port + n, and the signal flow the one after the last. Zero lets the kernel
+    /// choose.
     pub source_port: u16,
     /// The session's key.
     pub key: Key,
@@ -197,7 +198,7 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const KEY: Key = [1; 32];
 
-    /// A transport of which only ports matter.
+    /// A transport that only has ports.
     struct Fake {
         about: &'static About,
         binds: bool,
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_chosen_port_takes_up_further_transports_and_no_other_key() {
-        // Below the ports that the kernel hands out to other tests.
+        // These numbers are below the ports that the kernel hands out to other tests.
         let all = ["tcp", "udp", "mptcp", "udt"];
         let is_free = |at: &SocketAddr| DataPort::open_at(*at, &all, KEY).is_ok();
         let at = (0..1_000).map(|n| SocketAddr::new(HERE, 21_000 + 8 * n)).find(is_free).expect("free ports");

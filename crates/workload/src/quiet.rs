@@ -1,15 +1,15 @@
-//! Times in which nothing came.
+//! Times without arriving data.
 
 use std::time::{Duration, Instant};
 
 use landspeed_record::Silences;
 use landspeed_units::Nanos;
 
-/// Silences that are kept of one run.
+/// Most silences that are kept of one run.
 const MOST: usize = 4096;
 
-/// What a coordinator that looks now and then knows of pauses. A pause lasts from the look that found something new to
-/// the last one that did not: one that comes late makes no pause longer.
+/// The pauses that a coordinator detects by checking from time to time. A pause lasts from the check that found new
+/// data to the last one that found none, so a late check does not lengthen it.
 pub(crate) struct Quiet {
     came: u64,
     since: Instant,
@@ -23,12 +23,12 @@ impl Quiet {
         Quiet { came: 0, since: now, looked: now, silences: Silences::default() }
     }
 
-    /// Begins anew, with what had come at `now`.
+    /// Starts again, with what had arrived by `now`.
     pub(crate) fn begin(&mut self, now: Instant, came: u64) {
         *self = Quiet { came, since: now, looked: now, silences: Silences::default() };
     }
 
-    /// Looks at what has come by `now`.
+    /// Records what has arrived by `now`.
     pub(crate) fn look(&mut self, now: Instant, came: u64) {
         if came == self.came {
             self.looked = now;
@@ -38,17 +38,17 @@ impl Quiet {
         (self.came, self.since, self.looked) = (came, now, now);
     }
 
-    /// When something came last.
+    /// Returns when data last arrived.
     pub(crate) fn since(&self) -> Instant {
         self.since
     }
 
-    /// How long the pause lasts by now.
+    /// Returns the length of the present pause so far.
     pub(crate) fn lasts(&self) -> Duration {
         self.looked - self.since
     }
 
-    /// All pauses, the last one included.
+    /// Returns all pauses, including the last one.
     pub(crate) fn end(&mut self) -> Silences {
         self.note();
         std::mem::take(&mut self.silences)
@@ -76,7 +76,7 @@ mod tests {
             quiet.look(at(ms), came);
         }
         assert_eq!(quiet.lasts(), Duration::from_millis(100));
-        // Between 1 s and 9 s it did not look.
+        // It did not check between 1 s and 9 s.
         assert_eq!(quiet.end().each_ns, [Nanos::millis(900)]);
     }
 }

@@ -1,4 +1,4 @@
-//! docs/reference/workloads.md, written from the table of workloads.
+//! Writes docs/reference/workloads.md from the table of workloads.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ const HEAD: &str = "<!-- Written from the table of workloads by `make docs`. Edi
                     What `landspeed measure WORKLOAD` runs, with the parameters of each as its options. \
                     [Settings of the flow](flow.md) go with all of them, and so do [observers](observers.md).\n";
 
-/// The page as (path within the project, Markdown).
+/// Returns the page as (path within the project, Markdown).
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     for workload in WORKLOADS {

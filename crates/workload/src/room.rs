@@ -1,4 +1,4 @@
-//! Whether a host has what many flows take, asked before the first is opened: open files, local ports.
+//! Checks that a host has enough open files and local ports for many flows, before the first is opened.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,13 +8,13 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
 
-/// Files that a trial opens beside its flows: signals, listeners, counters of /proc.
+/// Files that a trial opens besides its flows: signals, listeners, counters of /proc.
 const BESIDE: u64 = 16;
 
-/// Whether this process may open a file for each of these flows.
+/// Checks that this process may open a file for each of these flows.
 ///
 /// # Errors
-/// [`Error::Files`] says how many it may have, and how many it has.
+/// Returns [`Error::Files`] with the limit, and how many are open.
 pub(crate) fn files(flows: u64) -> Result<(), Error> {
     let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -31,10 +31,11 @@ fn fits(flows: u64, (open, limit): (u64, u64)) -> Result<(), Error> {
     Err(Error::Files { wanted: counted(flows), needed, limit, open, remedy })
 }
 
-/// Whether the kernel has a local port for each of these flows to `server`. Flows with ports of their own need none.
+/// Checks that the kernel has a local port for each of these flows to `server`. Flows with chosen source ports need
+/// none.
 ///
 /// # Errors
-/// [`Error::Ports`] says how many there are, and how many are held.
+/// Returns [`Error::Ports`] with the number of ports, and how many are held.
 pub(crate) fn local_ports(flows: u64, server: SocketAddr) -> Result<(), Error> {
     let Some(range) = ports::local_range() else { return Ok(()) };
     let [first, last] = range.map(u64::from);

@@ -1,4 +1,4 @@
-//! Making the flows of a trial.
+//! Makes the flows of a trial.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::runner::Needs;
 use crate::signal::Signals;
 use crate::{ClientPlan, DataPort, Error, room};
 
-/// Flows that are opened at once: fewer than a listener has at their proof at a time.
+/// Most flows that are opened at a time: fewer than the unproven flows that a listener holds.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
 
@@ -21,17 +21,17 @@ pub(crate) struct Session {
     pub(crate) flows: Vec<Box<dyn Flow>>,
     pub(crate) signals: Signals,
     pub(crate) more: More,
-    /// Who came without the key, at the server's end.
+    /// Connections without the key, at the server's end.
     pub(crate) strangers: u64,
     /// Services of a program that outlive a trial.
     pub(crate) living: Arc<Living>,
 }
 
-/// How this end takes part in making more flows.
+/// How this end makes more flows.
 pub(crate) enum More {
-    /// It opens them.
+    /// This end opens them.
     Call(ClientPlan),
-    /// It accepts them, where the workload keeps the port open.
+    /// This end accepts them, if the workload keeps the port open.
     Accept(Option<Box<dyn Listener>>),
 }
 
@@ -44,8 +44,8 @@ impl Session {
     }
 }
 
-/// The client's part: the signal flow first, then the others many at once, so that a long path costs few
-/// round trips and not two for each flow.
+/// Opens the client's flows: the signal flow first, then the others in parallel, so that a long path costs few round
+/// trips and not two for each flow.
 pub(crate) fn call(needs: &Needs, plan: &ClientPlan, patience: &Patience<'_>) -> Result<Session, Error> {
     room::files(needs.flows.into())?;
     if plan.source_port == 0 {
@@ -80,7 +80,7 @@ fn open_all(
     })
 }
 
-/// All that was made, or of what went wrong the error that names most of the cause.
+/// Returns all results, or the error that names most of the cause.
 fn all_or_gravest<T>(results: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
     let (mut made, mut errors) = (Vec::new(), Vec::new());
     for result in results {
@@ -115,8 +115,8 @@ fn open(
     Ok(flow)
 }
 
-/// Refuses a flow that took another congestion control than the one asked for, as its socket tells: it would measure something
-/// else under that name.
+/// Refuses a flow whose socket reports another congestion control than requested, because the trial would measure
+/// another one under the requested name.
 fn has_control(flow: &dyn Flow) -> Result<(), Error> {
     const CONTROL: &str = "socket-congestion";
     const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -130,11 +130,12 @@ fn has_control(flow: &dyn Flow) -> Result<(), Error> {
     })
 }
 
-/// The server's part: takes flows in whatever order they come until all are there.
+/// Accepts the server's flows in any order until all have arrived.
 pub(crate) fn answer(needs: &Needs, port: &DataPort, patience: &Patience<'_>) -> Result<Session, Error> {
     room::files(needs.flows.into())?;
     let mut places = Places { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
-    // Where the signals' port is open, the data's are.
+    // The data ports listen before the signals' port does, so that a client that reaches the latter also reaches the
+    // former.
     let transports = needs.transports();
     let mut data: Vec<_> =
         transports.iter().map(|name| port.listen(&needs.answering(name))).collect::<Result<_, _>>()?;
@@ -157,7 +158,7 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, patience: &Patience<'_>) ->
     Ok(Session { flows, signals, more, strangers, living: port.living() })
 }
 
-/// Accepts over all transports at once: a client opens its flows in an order of its own.
+/// Accepts over all transports at the same time, because the client chooses the order of its flows.
 fn accept_all(
     data: &mut [Box<dyn Listener>],
     transports: &BTreeSet<&str>,
@@ -192,7 +193,7 @@ struct Places {
 }
 
 impl Places {
-    /// A number that is not of this trial, or came already, is a leftover: it is dropped.
+    /// Stores a flow. One whose number is unknown or has already arrived is a leftover, and is dropped.
     fn take(&mut self, mut flow: Box<dyn Flow>, needs: &Needs) {
         if let Some(own) = needs.own.get(flow.number() as usize) {
             flow.adopt(own);
@@ -206,7 +207,7 @@ impl Places {
         }
     }
 
-    /// Whether all flows of a transport have come, and the signal flow where it goes over that one.
+    /// Returns true if all flows of a transport have arrived, and the signal flow too if it uses that transport.
     fn have_all(&self, needs: &Needs, transport: &str) -> bool {
         let has_come = |(number, place): (u32, &Option<_>)| {
             place.is_some() || TRANSPORT.of(needs.calling(number)) != transport

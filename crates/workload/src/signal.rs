@@ -1,4 +1,4 @@
-//! The signal flow: where the ends of a trial tell each other where they stand.
+//! The signal flow, on which the ends of a trial report their progress to each other.
 
 use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
@@ -12,21 +12,21 @@ use crate::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// My window is closed: data is not needed any more, and will not be waited for.
+    /// The sender's window is closed: it needs no more data, and waits for none.
     Closed,
-    /// I am ready for this part of the trial (size number, or size in bytes).
+    /// The sender is ready for this part of the trial (number of the size, or size in bytes).
     Ready(u64),
-    /// Stop this part: it took too long.
+    /// The receiver must stop this part, because it took too long.
     Cut,
-    /// I have sent this many bytes in all, and send no more in this part.
+    /// The sender has sent this many bytes in total, and sends no more in this part.
     Sent(u64),
     /// The next messages have this size in bytes.
     Size(u64),
-    /// One of the numbers that the peer waits for, in an order that both know.
+    /// One of the numbers that the peer waits for, in an order that both ends know.
     Count(u64),
 }
 
-/// Bytes of a signal: kind, then value, big endian.
+/// Length of a signal in bytes: kind, then value, big endian.
 const LEN: usize = 9;
 
 impl Signal {
@@ -59,19 +59,19 @@ impl Signal {
     }
 }
 
-/// The signal flow, with what was read of the next signal.
+/// The signal flow, and the part of the next signal that has been read.
 pub(crate) struct Signals {
     flow: Box<dyn Flow>,
     bytes: [u8; LEN],
     got: usize,
 }
 
-/// Signals go over plain TCP, the flows of which have one socket.
+/// Returns the only socket of a signal flow, which is plain TCP.
 fn socket(flow: &dyn Flow) -> BorrowedFd<'_> {
     flow.sockets()[0]
 }
 
-/// What is said when the flow has ended; the caller knows the phase.
+/// The error if the flow has ended; the caller knows the phase.
 const GONE: Error = Error::PeerGone { phase: "while it was signalled to" };
 
 impl Signals {
@@ -83,7 +83,7 @@ impl Signals {
         socket(self.flow.as_ref())
     }
 
-    /// Says something; never waits long, for the flow carries next to nothing.
+    /// Sends a signal. It never waits long, because the flow carries next to nothing.
     pub(crate) fn send(&self, signal: Signal) -> Result<(), Error> {
         match send(self.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
             Ok(LEN) => Ok(()),
@@ -91,7 +91,7 @@ impl Signals {
         }
     }
 
-    /// The peer's next signal, if it comes within `wait`.
+    /// Returns the peer's next signal, if it arrives within `wait`.
     pub(crate) fn receive(&mut self, wait: Duration) -> Result<Option<Signal>, Error> {
         let time = Timespec::try_from(wait).expect("waits are short");
         let mut ready = [PollFd::from_borrowed_fd(self.socket(), PollFlags::IN)];
@@ -103,7 +103,7 @@ impl Signals {
         self.take()
     }
 
-    /// Takes what is there, without waiting.
+    /// Reads what has arrived, without waiting.
     fn take(&mut self) -> Result<Option<Signal>, Error> {
         match recv(socket(self.flow.as_ref()), &mut self.bytes[self.got..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(GONE),
@@ -115,7 +115,7 @@ impl Signals {
             return Ok(None);
         }
         self.got = 0;
-        // A peer that holds the key but says nonsense is of another version.
+        // A peer that holds the key but sends an unknown signal has another version.
         Signal::decode(self.bytes).map(Some).ok_or(GONE)
     }
 }

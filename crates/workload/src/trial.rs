@@ -1,4 +1,4 @@
-//! The coordinator of one end: it waits, watches and measures while the workers work.
+//! The coordinator of one end: it waits, watches and measures while the workers run.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -14,17 +14,17 @@ use crate::signal::{Signal, Signals};
 use crate::workers::Workers;
 use crate::{Error, Watch, Watched};
 
-/// A window in which nothing came says that the path is broken if it is this long; in a shorter one a process may only have waited
+/// Least length of a window without data that shows a broken path: in a shorter one, a process may only have waited
 /// for its core.
 const TELLING: Nanos = Nanos::millis(500);
-/// The longest that the coordinator sleeps without looking whether something is amiss.
+/// The longest that the coordinator sleeps between checks.
 const TICK: Duration = Duration::from_millis(50);
-/// How often it looks for the first data.
+/// Interval at which it checks for the first data.
 const FIRST_TICK: Duration = Duration::from_micros(500);
-/// How long the workers of a peer that ends may take to leave; longer than their grace.
+/// Time limit for the workers of an ending peer to leave, longer than their `GRACE`.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// One end of a trial as its coordinator sees it.
+/// One end of a trial, for its coordinator.
 pub(crate) struct Trial<'c, 'p> {
     pub(crate) workers: &'c Workers<'c>,
     pub(crate) spec: &'p TrialSpec,
@@ -33,25 +33,25 @@ pub(crate) struct Trial<'c, 'p> {
     feedback: Feedback,
     quiet: Quiet,
     peer_closed: bool,
-    /// How many tasks, the first ones, receive payload; `None` where nothing is told while the trial goes on.
+    /// How many tasks, the first ones, receive payload; `None` if no progress is reported.
     receiving: Option<usize>,
     told: Option<Told>,
 }
 
-/// What is told while the window is open: sums since it did.
+/// The progress reports of an open window: sums since it opened.
 struct Told {
     opened: Instant,
     next: Instant,
-    /// What had been received by then.
+    /// Bytes received before the window opened.
     before: u64,
 }
 
-/// When things happened, and happen next.
+/// Times of past and coming events.
 #[derive(Default)]
 struct Clock {
     first: Option<Instant>,
     next_sample: Option<Instant>,
-    /// Samples so far, of all flows.
+    /// Samples of all flows so far.
     samples: u64,
 }
 
@@ -62,25 +62,25 @@ pub(crate) struct Mark {
 }
 
 pub(crate) struct Measured {
-    /// Its length by this end's clock.
+    /// Length of the window by this end's clock.
     pub(crate) window: Nanos,
-    /// What each task counted in it.
+    /// What each task counted in the window.
     pub(crate) counts: Vec<u64>,
-    /// Its datagrams, by flow; empty where there are none.
+    /// Datagrams in the window, by flow; empty if there are none.
     pub(crate) datagrams: Vec<DatagramCounts>,
-    /// Who came to the port without the key.
+    /// Connections to the port without the key.
     pub(crate) strangers: u64,
-    /// What only the flows' transport knows of them.
+    /// Details that only the flows' transport knows.
     pub(crate) details: Details,
-    /// What was watched.
+    /// What the watch observed.
     pub(crate) observed: Observations,
-    /// Times without payload, at an end that receives.
+    /// Times without payload, at a receiving end.
     pub(crate) silences: Option<Silences>,
-    /// Why the run ended before its time, where it did.
+    /// The reason why the run ended early, if it did.
     pub(crate) broken: Option<Broken>,
 }
 
-/// What an end of a trial is made of, beside the workers.
+/// The parts of one end of a trial, without the workers.
 pub(crate) struct Parts<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) flows: &'a [Box<dyn Flow>],
@@ -91,7 +91,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The trial that these workers run.
+    /// Makes the trial that these workers run.
     pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> Trial<'c, 'a> {
         let feedback = Feedback::new(self.spec.patience().into());
         Trial {
@@ -109,12 +109,12 @@ impl<'a> Parts<'a> {
 }
 
 impl Trial<'_, '_> {
-    /// Tells how far it is where that is asked for: the first `receiving` tasks receive payload.
+    /// Enables progress reports, if the specification requests them: the first `receiving` tasks receive payload.
     pub(crate) fn telling(self, receiving: usize) -> Self {
         Trial { receiving: Some(receiving), ..self }
     }
 
-    /// Sleeps at most so long (and a tick), looks whether all is well, and hands out what the peer said.
+    /// Sleeps for at most `at_most` or a tick, checks that all is well, and returns the peer's signal, if any.
     pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<Signal>, Error> {
         if self.parts.cancel.is_cancelled() {
             return Err(Error::Cancelled);
@@ -135,7 +135,7 @@ impl Trial<'_, '_> {
         Ok(said)
     }
 
-    /// Notes whether payload came, where this end receives.
+    /// Notes whether payload arrived, at a receiving end.
     fn listen(&mut self, now: Instant) -> Result<(), Error> {
         if self.receiving.is_none_or(|tasks| tasks == 0) || !self.started() {
             return Ok(());
@@ -157,8 +157,8 @@ impl Trial<'_, '_> {
         self.peer_closed
     }
 
-    /// A worker failed: for want of a peer, or by itself? A peer that ends closes its data flows first, and its signal
-    /// flow when its workers have left.
+    /// Returns why a worker failed: because the peer has gone, or by itself. A peer that ends closes its data flows
+    /// first, and its signal flow when its workers have left.
     fn failure(&mut self) -> Error {
         let deadline = Instant::now() + LEAVING;
         while Instant::now() < deadline {
@@ -172,7 +172,8 @@ impl Trial<'_, '_> {
         Error::Worker
     }
 
-    /// At the looks that are taken anyway: a word comes up to a tick late, with the time at which it was true.
+    /// Reports progress if it is due. It runs at each tick, so a report is up to a tick late; it has the time at which
+    /// it was true.
     fn tell_if_due(&mut self, now: Instant) {
         if self.told.as_ref().is_none_or(|told| told.next > now) {
             return;
@@ -196,7 +197,7 @@ impl Trial<'_, '_> {
         }
         let since = self.clock.first.map_or(Duration::ZERO, |first| now - first);
         self.parts.watch.sample(since.into());
-        // A coordinator that comes late skips samples; it does not crowd them.
+        // A late coordinator skips samples instead of crowding them.
         let interval = Duration::from(self.spec.interval_ns);
         self.clock.next_sample = Some((due + interval).max(now));
         self.clock.samples += self.sampled();
@@ -206,12 +207,12 @@ impl Trial<'_, '_> {
         interval
     }
 
-    /// Samples that are taken at once.
+    /// Returns how many samples are taken each time.
     fn sampled(&self) -> u64 {
         self.parts.flows.len().max(1) as u64
     }
 
-    /// Whether the outcome has no room for more samples: a workload may take as long as it needs.
+    /// Returns true if the outcome has no room for more samples: a workload may take as long as it needs.
     fn is_full(&self) -> bool {
         self.clock.samples + self.sampled() > MOST_SAMPLES
     }
@@ -222,7 +223,8 @@ impl Trial<'_, '_> {
         self.first()?.ok_or(Error::silent("while the first data was awaited", patience))
     }
 
-    /// The same; `None` where none came before the peer's window was closed, or for as long as a path is waited for.
+    /// Waits for the first data of any flow. Returns `None` if none arrived before the peer closed its window, or
+    /// within [`Trial::patience`].
     pub(crate) fn first(&mut self) -> Result<Option<Instant>, Error> {
         let deadline = Instant::now() + self.patience();
         while !self.started() && !self.peer_closed && Instant::now() <= deadline {
@@ -231,7 +233,7 @@ impl Trial<'_, '_> {
         Ok(self.clock.first)
     }
 
-    /// How long it waits for a silent path or peer at most.
+    /// Returns how long it waits for a silent path or peer.
     pub(crate) fn patience(&self) -> Duration {
         self.spec.patience().into()
     }
@@ -250,7 +252,7 @@ impl Trial<'_, '_> {
         self.parts.signals.send(signal)
     }
 
-    /// Waits for the peer to say what `pick` takes; anything else is of an earlier part and let go.
+    /// Waits for a signal that `pick` accepts; others belong to an earlier part and are dropped.
     pub(crate) fn expect<T>(
         &mut self,
         phase: &'static str,
@@ -285,27 +287,27 @@ impl Trial<'_, '_> {
         Mark { at, counts, datagrams }
     }
 
-    /// Opens the window now, and lets it hold what came just before: the whole of a run without a warm-up.
+    /// Opens the window now, with the counts so far included: for a whole run without a warm-up.
     pub(crate) fn open_from_start(&mut self) -> Mark {
         let mark = self.open();
         Mark { counts: vec![0; mark.counts.len()], ..mark }
     }
 
-    /// Opens the window where it should have been open since `since`: a run that never came so far.
+    /// Opens the window as of `since`, for a run that never reached it.
     pub(crate) fn open_late(&mut self, since: Instant) -> Mark {
         let mark = self.open_from_start();
         self.quiet.begin(since, 0);
         Mark { at: since, datagrams: vec![Datagrams::default(); mark.datagrams.len()], ..mark }
     }
 
-    /// Closes the window now, and stays until the peer's is closed too: until then each end keeps
-    /// sending and taking, so that both windows are full to their ends. A path that breaks after its window costs
-    /// no figures.
+    /// Closes the window now, and waits until the peer's is closed too. Until then each end keeps sending and
+    /// receiving, so that both windows are full to their ends. If the path breaks after the window, the figures are
+    /// kept.
     pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
         self.close_then(mark, |_| Ok(()))
     }
 
-    /// The same, where this end does more before it lets the peer go.
+    /// Closes the window like [`Trial::close`], and runs `then` before it lets the peer leave.
     pub(crate) fn close_then(
         &mut self,
         mark: &Mark,
@@ -319,10 +321,10 @@ impl Trial<'_, '_> {
         Ok(measured)
     }
 
-    /// Closes the window before its time, with what was measured until now.
+    /// Closes the window early, with what was measured until now.
     pub(crate) fn break_off(&mut self, mark: &Mark, broken: Broken) -> Measured {
         let measured = self.measured(mark);
-        // The peer may hear it, over a path that is broken one way.
+        // The peer may receive it, if the path is broken in one direction only.
         let _ = self.say(Signal::Closed);
         Measured { broken: Some(broken), ..measured }
     }
@@ -359,13 +361,14 @@ impl Trial<'_, '_> {
         self.parts.flows.iter().filter_map(|flow| flow.datagrams()).collect()
     }
 
-    /// Tells the peer that this end has what it wants, and hears the same. A peer that has closed all
-    /// its flows has closed its window before, and needs not say so; nor does one whose word is stuck on the way.
+    /// Signals to the peer that this end is done, and waits for the same signal. A peer that has closed all its flows
+    /// has closed its window before, and need not signal; nor is one whose signal is stuck on the way waited for
+    /// beyond the limit.
     fn part(&mut self) -> Result<(), Error> {
         if self.say(Signal::Closed).is_err() {
             return Ok(());
         }
-        // What comes now is not measured; a silence that lasts already counts as waiting.
+        // Data that arrives from here on is not measured; an ongoing silence already counts as waiting.
         let receives = self.receiving.take().is_some_and(|tasks| tasks > 0);
         let since = if receives { self.quiet.since() } else { Instant::now() };
         let deadline = since + self.patience();

@@ -1,4 +1,4 @@
-//! What watches while the window is open.
+//! Watches a trial while the window is open.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,32 +8,32 @@ use landspeed_units::Nanos;
 /// What can be watched at one end.
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<'a> {
-    /// Kernel thread ids of the worker threads, which live from before `open` until after `close`.
+    /// Kernel thread IDs of the worker threads, which live from before `open` until after `close`.
     pub threads: &'a [i32],
-    /// Sockets of the data flows, each with its flow's number, in the order of these: a flow may have several, and one may be
-    /// several flows'.
+    /// Sockets of the data flows with the flows' numbers, in that order. A flow may have several sockets, and several
+    /// flows may share one.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
-    /// Whether what is watched are programs that this process has started.
+    /// True if programs that this process started are watched.
     pub programs: bool,
 }
 
-/// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None is
-/// called where the trial fails before its window opens; `close` is left out where it fails inside.
+/// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None of them is called
+/// if the trial fails before its window opens; `close` is not called if it fails within the window.
 pub trait Watch: Send {
-    /// The window opens. Read processor clocks last: bytes are counted from the return on.
+    /// Called when the window opens. Read processor clocks last: bytes are counted from the return on.
     fn open(&mut self, ends: &Watched<'_>);
 
-    /// One interval has passed; `at` is the time since the flows' first data.
+    /// Called after each interval; `at` is the time since the flows' first data.
     fn sample(&mut self, at: Nanos);
 
-    /// How far this end has come, where [`landspeed_record::TrialSpec::progress_ns`] asks for that.
+    /// Called with the progress of this end, if [`landspeed_record::TrialSpec::progress_ns`] requests it.
     fn progress(&mut self, _so_far: Progress) {}
 
-    /// The window closes. Read processor clocks first: bytes are counted up to the call.
+    /// Called when the window closes. Read processor clocks first: bytes are counted up to the call.
     fn close(&mut self) -> Observations;
 }
 
-/// Watches nothing.
+/// A watch that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 

@@ -10,11 +10,11 @@ use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
 use crate::Error;
 
-/// How long workers may take to leave their last call once a trial is over, before their flows are
-/// torn from under them. A sender that is blocked leaves when its peer closes.
+/// How long workers may take to leave their last call once a trial is over, before their flows are aborted. A blocked
+/// sender leaves when its peer closes.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What a worker counts, alone on its cache lines: it writes, the coordinator reads now and then.
+/// A worker's count, alone on its cache lines: the worker writes it, and the coordinator reads it from time to time.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Tally(AtomicU64);
@@ -29,7 +29,7 @@ impl Tally {
     }
 }
 
-/// What a worker does; `T` is what it leaves behind, also when it fails.
+/// The work of one worker; `T` is its result, which is kept even if it fails.
 pub(crate) type Task<'a, T> = Box<dyn FnOnce(&Station<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
 
 pub(crate) struct Station<'a> {
@@ -39,16 +39,16 @@ pub(crate) struct Station<'a> {
 }
 
 impl Station<'_> {
-    /// Says that everything is prepared, and waits for the start; false when there will be none.
+    /// Reports that everything is prepared, and waits for the start. Returns false if there will be none.
     pub(crate) fn begin(&self) -> bool {
-        // The coordinator outlives its workers; if it did not, there would be no start.
+        // The coordinator outlives its workers, so the report cannot fail.
         let _ = self.report.send(Some(gettid().as_raw_nonzero().get()));
         let gate = lock(&self.shared.gate);
         let wait = self.shared.opened.wait_while(gate, |gate| *gate == Gate::Shut);
         *wait.unwrap_or_else(PoisonError::into_inner) == Gate::Open
     }
 
-    /// Sleeps until `deadline`; false when the worker shall leave now.
+    /// Sleeps until `deadline`. Returns false if the worker must leave now.
     pub(crate) fn sleep_until(&self, deadline: Instant) -> bool {
         let gate = lock(&self.shared.gate);
         let left = deadline.saturating_duration_since(Instant::now());
@@ -56,25 +56,25 @@ impl Station<'_> {
         *wait.unwrap_or_else(PoisonError::into_inner).0 == Gate::Open
     }
 
-    /// Sleeps until the worker shall leave: one that is done early stays, because threads are watched until the window
+    /// Sleeps until the worker must leave: one that is done early stays, because threads are watched until the window
     /// is closed.
     pub(crate) fn rest(&self) {
         let wait = self.shared.opened.wait_while(lock(&self.shared.gate), |gate| *gate == Gate::Open);
         drop(wait.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether the worker shall leave. One load of a flag that nobody writes meanwhile.
+    /// Returns true if the worker must leave. It is one load of a flag that is not written during the run.
     pub(crate) fn stopped(&self) -> bool {
         self.shared.stop.is_cancelled()
     }
 
-    /// The flag behind `stopped`, for waits that look at it themselves.
+    /// Returns the flag behind `stopped`, for waits that check it themselves.
     pub(crate) fn stop(&self) -> &Cancel {
         &self.shared.stop
     }
 
-    /// What a failed call means: nothing when it was only interrupted, or the worker was to leave. A flow that the other
-    /// end has closed may be told of before the session's own word that it is gone.
+    /// Judges a failed call: it is no error if it was only interrupted, or if the worker was to leave. A flow that the
+    /// other end has closed may be reported before the signal flow shows that the peer has gone.
     pub(crate) fn judge(&self, operation: &'static str, error: std::io::Error) -> Result<(), Error> {
         match error.kind() {
             ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(()),
@@ -102,11 +102,11 @@ struct Shared {
     failed: AtomicBool,
 }
 
-/// The workers as the coordinator sees them.
+/// The workers, for the coordinator.
 pub(crate) struct Workers<'a> {
-    /// Kernel thread ids, in the order in which the workers came to their places.
+    /// Kernel thread IDs, in the order in which the workers reported.
     pub(crate) threads: Vec<i32>,
-    /// What each has counted, in the order of the tasks.
+    /// The count of each worker, in the order of the tasks.
     pub(crate) tallies: &'a [Tally],
     shared: &'a Shared,
 }
@@ -121,7 +121,7 @@ impl Workers<'_> {
     }
 }
 
-/// Says on every way out of a worker, panics included, that it is out.
+/// Reports, when dropped, that a worker has ended, even by a panic.
 struct Leaving<'a> {
     shared: &'a Shared,
     report: mpsc::Sender<Option<i32>>,
@@ -137,8 +137,8 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Runs `tasks`, each in a thread pinned to the next of `cores`, while `lead` coordinates them in this
-/// one; returns what lead and tasks made. All threads have ended when it returns.
+/// Runs `tasks`, each in a thread pinned to the next of `cores`, while `lead` coordinates them in this thread. Returns
+/// the results of `lead` and of the tasks. All threads have ended when it returns.
 pub(crate) fn run<T: Default + Send, R>(
     cores: &[u32],
     flows: &[Box<dyn Flow>],
@@ -170,7 +170,7 @@ pub(crate) fn run<T: Default + Send, R>(
     })
 }
 
-/// Lets the workers go where their coordinator panics: the scope waits for them.
+/// Dismisses the workers if their coordinator panics, because the scope waits for them.
 struct DismissAfterPanic<'a> {
     shared: &'a Shared,
     flows: &'a [Box<dyn Flow>],
@@ -204,7 +204,7 @@ fn pin(core: u32) -> Result<(), Error> {
     sched_setaffinity(None, &set).map_err(|error| refused(error.into()))
 }
 
-/// Waits until every worker is prepared; their thread ids, in the order in which they reported.
+/// Waits until every worker is prepared. Returns their thread IDs, in the order in which they reported.
 fn gather(count: usize, reports: &mpsc::Receiver<Option<i32>>) -> Result<Vec<i32>, Error> {
     let mut threads = Vec::with_capacity(count);
     while threads.len() < count {
@@ -213,7 +213,7 @@ fn gather(count: usize, reports: &mpsc::Receiver<Option<i32>>) -> Result<Vec<i32
     Ok(threads)
 }
 
-/// Gets every worker out of its loop: gently after a trial that went well, at once after a failure.
+/// Gets every worker out of its loop: gently after a successful trial, immediately after a failure.
 fn dismiss(shared: &Shared, flows: &[Box<dyn Flow>], gently: bool) {
     shared.stop.cancel();
     set_gate(shared, Gate::Off);
@@ -227,7 +227,8 @@ fn dismiss(shared: &Shared, flows: &[Box<dyn Flow>], gently: bool) {
     }
 }
 
-/// A worker's own error says more than that it failed; after a success it came too late to matter.
+/// Returns the result. A worker's own error says more than [`Error::Worker`]; after a success it came too late to
+/// matter.
 fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> Result<(R, Vec<T>), Error> {
     let (left, results): (Vec<T>, Vec<_>) = ended.into_iter().unzip();
     match led {

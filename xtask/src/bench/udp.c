@@ -1,4 +1,5 @@
-// What `make bench-udp` holds landspeed against where no tool sends so: the plainest loops that send and receive datagrams.
+// The plainest loops that send and receive datagrams. `make bench-udp` compares landspeed with them where no tool
+// sends in the same way.
 //
 //   udp send    plain|batch|gso ADDRESS PORT SECONDS   prints "sent N in S"
 //   udp receive plain|batch|gro ADDRESS PORT           prints "received N"
@@ -22,9 +23,9 @@
 
 enum {
 	SIZE = 1472,
-	BATCH = 32,            // of a sendmmsg or recvmmsg, as landspeed's
-	SEGMENTS = 65507 / SIZE, // of a send with UDP_SEGMENT: what one IPv4 packet can hold
-	CALLS = 32,            // between two looks at the clock
+	BATCH = 32,            // datagrams of a sendmmsg or recvmmsg, as in landspeed
+	SEGMENTS = 65507 / SIZE, // datagrams of a send with UDP_SEGMENT: as many as one IPv4 packet can hold
+	CALLS = 32,            // calls between two reads of the clock
 	LIMIT_S = 30,
 };
 
@@ -32,7 +33,7 @@ static char buffer[1 << 16];
 static struct iovec part[BATCH];
 static struct mmsghdr batch[BATCH];
 
-// Datagrams that a call moved; -1 where it failed.
+// Returns the datagrams that a call moved, or -1 if it failed.
 static long send_some(int fd, char way)
 {
 	size_t length = way == 'g' ? SEGMENTS * SIZE : SIZE;
@@ -75,7 +76,7 @@ static void sender(int fd, char way, double seconds)
 	printf("sent %ld in %.6f\n", sent, took);
 }
 
-// Until nothing has come for 300 ms after the first.
+// Receives until no datagram has arrived for 300 ms after the first one.
 static void receiver(int fd, char way)
 {
 	struct timeval silence = { .tv_usec = 300000 };

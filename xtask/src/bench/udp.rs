@@ -1,11 +1,11 @@
-//! `make bench-udp`: datagrams of 1472 B by landspeed, by the tools that people use today and by plain loops in C
-//! (`udp.c`), all between the same two namespaces, in rounds of random order. Prints a table with intervals; judges nothing,
-//! so it is no timed test.
+//! `make bench-udp`: measures datagrams of 1472 B by landspeed, by established tools and by plain loops in C
+//! (`udp.c`), all between the same two namespaces, in rounds of random order. It prints a table with intervals and
+//! judges nothing, so it is not a timed test.
 //!
-//! Everyone sends as fast as it can, from the first core to the first of the upper half. What counts is what the receiving
-//! program took, over the time for which the sender sent. landspeed and the loops count it themselves. For the tools the kernel
-//! does, Udp of /proc/net/snmp in both namespaces, because sockperf's receiver tells nothing; it would count datagrams that
-//! UDP_SEGMENT or UDP_GRO joined as one.
+//! All programs send as fast as they can, from the first core to the first of the upper half. The result is what the
+//! receiving program took, over the time for which the sender sent. landspeed and the loops count this themselves. For
+//! the tools the kernel does, by Udp of /proc/net/snmp in both namespaces, because sockperf's receiver reports
+//! nothing; the kernel would count datagrams that UDP_SEGMENT or UDP_GRO joined as one.
 
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
@@ -24,27 +24,28 @@ use serde_json::Value;
 
 use super::{Bench, CONFIDENCE, LIMIT, SERVER, last_number, number, text};
 
-/// Payload of a datagram: with the headers of UDP and IPv4 the MTU of Ethernet.
+/// Payload of a datagram in bytes: with the headers of UDP and IPv4, the MTU of Ethernet.
 const SIZE: f64 = 1472.0;
 const SIZE_TEXT: &str = "1472";
 
-/// Who sends, and which of landspeed's ways does the same.
+/// A sender, and the way of landspeed to compare it with.
 struct Subject {
     name: &'static str,
-    /// Of [`SUBJECTS`]; its own place for landspeed.
+    /// Index in [`SUBJECTS`] of landspeed's same way; for landspeed, its own index.
     ours: usize,
     run: fn(&Lab) -> Result<Run>,
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     arrived: f64,
     sent: f64,
     seconds: f64,
-    /// Of both ends while they sent and received; of the tools and loops from start to end, which is little more.
+    /// Processor time of both ends while they sent and received; for the tools and loops, from start to end, which is
+    /// little more.
     cpu_s: f64,
-    /// Of every program that the run started, from start to end.
+    /// Processor time of every program that the run started, from start to end.
     programs_s: f64,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// Measures all rounds and prints the table.
+/// Measures all rounds, and prints the table.
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.rounds > 1, "--rounds is below 2: there is no interval of one");
     let lab = Lab::new(options.seconds)?;
@@ -170,15 +171,15 @@ struct Lab {
     seconds: u32,
 }
 
-/// The two ends of a tool.
+/// The commands of a tool's two ends.
 struct Ends<'a> {
     server: &'a [&'a str],
     client: &'a [&'a str],
-    /// The server ends by itself, once its client has.
+    /// True if the server ends by itself after its client.
     server_ends: bool,
 }
 
-/// What both ends printed, and the processor time of both.
+/// The output of both ends, and their processor time in total.
 struct Said {
     client: String,
     server: String,
@@ -187,7 +188,7 @@ struct Said {
 
 impl Lab {
     fn new(seconds: u32) -> Result<Lab> {
-        // No data goes by TCP here: any congestion control does.
+        // No data is sent over TCP here, so any congestion control will do.
         let bench = Bench::new("reno")?;
         let loops = bench.landspeed.with_file_name("bench-udp-loops");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/udp.c");
@@ -195,7 +196,7 @@ impl Lab {
         Ok(Lab { bench, loops, seconds })
     }
 
-    /// No warm-up, so that all that arrives counts, as of the others.
+    /// Measures without warm-up, so that all that arrives counts, as for the others.
     fn landspeed(&self, send: &str, receive: &str) -> Result<Run> {
         let set = format!(
             "placement=neighbours,write-size={SIZE_TEXT},read-size=65536,datagram-send={send},datagram-receive={receive}"
@@ -211,7 +212,7 @@ impl Lab {
             notes.iter().filter_map(|note| lost_of(note.as_str()?)).next().context("no loss")?;
         Ok(Run {
             arrived: at("/streams/0/received_bytes")? / SIZE,
-            // By the receiver: of each datagram it knows the number.
+            // From the receiver's counts: it knows the number of each datagram.
             sent: at("/streams/0/received_bytes")? / SIZE * expected / (expected - lost),
             seconds: at("/streams/0/window_ns")? / 1e9,
             cpu_s: (at("/cpu/0/workload_ns")? + at("/cpu/1/workload_ns")?) / 1e9,
@@ -242,7 +243,7 @@ impl Lab {
         self.tool(
             &Ends {
                 server: &["nuttcp", "-1", "--nofork"],
-                // Without -R0 it sends 1 Mb/s.
+                // Without -R0, nuttcp sends 1 Mb/s.
                 client: &["nuttcp", "-u", "-R0", "-fparse", &length, &time, SERVER],
                 server_ends: true,
             },
@@ -284,7 +285,7 @@ impl Lab {
         })
     }
 
-    /// Runs a tool; `seconds` finds in what the client printed how long it sent.
+    /// Runs a tool. `seconds` finds in the client's output how long it sent.
     fn tool(&self, ends: &Ends<'_>, seconds: fn(&str) -> Option<f64>) -> Result<Run> {
         let count = || -> Result<[f64; 2]> {
             Ok([
@@ -317,14 +318,15 @@ impl Lab {
         })
     }
 
-    /// On one core, for a bounded time. `timeout` waits for the program, so its processor time is among our children's.
+    /// Returns a command that runs on one core for a bounded time. `timeout` waits for the program, so its processor
+    /// time is included in that of this process's children.
     fn pinned(&self, namespace: &str, core: &str, program: &[&str]) -> Command {
         let mut command = self.bench.inside(namespace, "timeout");
         command.args([LIMIT, "taskset", "-c", core]).args(program);
         command
     }
 
-    /// Of the namespace's UDP.
+    /// Returns a UDP counter of the namespace.
     fn counter(&self, namespace: &str, name: &str) -> Result<f64> {
         let all = text(self.bench.inside(namespace, "cat").arg("/proc/net/snmp"))?;
         let [names, values] = {
@@ -336,32 +338,34 @@ impl Lab {
     }
 }
 
-/// Where landspeed's `placement=neighbours` puts the receiver of a lab: the first of the upper half.
+/// Returns the core on which landspeed's `placement=neighbours` runs the receiver of a lab: the first of the upper
+/// half.
 fn second_core() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (cores / 2).to_string()
 }
 
-/// Asks `timeout` to end what it runs.
+/// Ends the program that `timeout` runs.
 fn end(child: &Child) -> Result<()> {
     kill_process(Pid::from_child(child), Signal::TERM).context("cannot end the server")
 }
 
-/// "B: 250 of 1000 datagrams were lost (25.00 %) ...": 250 and 1000.
+/// Parses "B: 250 of 1000 datagrams were lost (25.00 %) ..." into 250 and 1000.
 fn lost_of(note: &str) -> Option<(f64, f64)> {
     let (counts, _) = note.split_once(" datagrams were lost")?;
     let (lost, expected) = counts.rsplit_once(": ")?.1.split_once(" of ")?;
     Some((lost.parse().ok()?, expected.parse().ok()?))
 }
 
-/// User and system time of all that this process has started and waited for, and of what those waited for.
+/// Returns the user and system time of all processes that this one has started and waited for, and of those that they
+/// waited for.
 fn children_ran_s() -> Result<f64> {
     ran_s(libc::RUSAGE_CHILDREN)
 }
 
-/// User and system time of `whom`, as of getrusage(2).
+/// Returns the user and system time of `whom`, as in getrusage(2).
 pub(crate) fn ran_s(whom: i32) -> Result<f64> {
-    // SAFETY: an rusage is valid as zeros.
+    // SAFETY: zeros are a valid rusage.
     let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
     // SAFETY: `usage` is a valid rusage for the kernel to fill.
     let refused = unsafe { libc::getrusage(whom, &raw mut usage) } != 0;

@@ -1,7 +1,7 @@
-//! `make false-keeps`: how often is something useless kept, how often is something useful found, and what do guards let
-//! through? Prints the tables of docs/results/decisions.md, and fails where a promise is broken.
+//! `make false-keeps`: simulates how often something useless is kept, how often something useful is found, and what
+//! guards let through. It prints the tables of docs/results/decisions.md, and fails if a promise is broken.
 //!
-//! The real [`Ladder`] decides; only the measuring is replaced.
+//! The real [`Ladder`] decides; only the measurements are simulated.
 
 mod noise;
 
@@ -19,18 +19,18 @@ use noise::{KINDS, Kind, Noise};
 
 /// Deviation of a block's log ratio in whole runs.
 const DEVIATION: f64 = 0.05;
-/// Whole runs that keep and confirm anything useless at most, and the most that the interval's end may be.
+/// Largest share of whole runs that keep and confirm anything useless, and the largest upper end of its interval.
 const FALSE: (f64, f64) = (0.05, 0.06);
-/// Effect, deviation, and the share found at least.
+/// Effect, deviation, and the least share that must be found.
 const EFFECTS: [(f64, f64, f64); 2] = [(1.1, 0.05, 0.85), (1.3, 0.15, 0.80)];
-/// The same where a tenth of the processor time is stolen, or less.
+/// Effect, deviation and least share if a tenth of the processor time or less is stolen.
 const STOLEN: (f64, f64, f64) = (1.3, 0.05, 0.85);
-/// Mishaps kept at most.
+/// Largest share of candidates with mishaps that may be kept.
 const MISHAPS: f64 = 0.10;
-/// Share of a candidate's trials with a mishap, where it has any.
+/// Share of a candidate's trials with a mishap, if it has any.
 const RARE: f64 = 0.06;
 const CANDIDATES: u32 = 30;
-/// What the lab's start after SC'03 has to offer, by hand measurements: factors, and places in the order of trying.
+/// Gains that the lab's start after SC'03 offers, by hand measurements: factors, and positions in the order of trying.
 const USEFUL: [(&str, f64, u32); 6] = [
     ("checksum", 1.4, 0),
     ("segmentation", 2.8, 2),
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What a candidate does to rate, bytes per CPU-second and idle round trip of its trials.
+/// The factors of a candidate on rate, bytes per CPU-second and idle round trip of its trials.
 #[derive(Debug, Clone, Copy)]
 struct Worth {
     factors: [f64; 3],
@@ -72,7 +72,7 @@ struct Worth {
 }
 
 impl Worth {
-    /// A factor on the rate, and on the bytes that a second of processor time carries.
+    /// Makes a factor on both the rate and the bytes per CPU-second.
     fn of(factor: f64) -> Self {
         Worth { factors: [factor, factor, 1.0], mishap: None }
     }
@@ -83,15 +83,15 @@ struct Scene {
     kind: Kind,
     /// Deviation of the log ratio of a block's rate.
     deviation: f64,
-    /// By knob; those not named are worth nothing.
+    /// Worths by knob; missing knobs have no effect.
     worths: BTreeMap<String, Worth>,
     candidates: Vec<Candidate>,
     rules: Rules,
 }
 
 impl Scene {
-    /// Whole runs of thirty candidates that are worth `effect` each (1 is nothing, 1.0199 just not useful), and two
-    /// placebos.
+    /// Returns whole runs of thirty candidates with the effect `effect` each (1 is none, 1.0199 is just not useful),
+    /// and two placebos.
     fn useless(kind: Kind, deviation: f64, effect: f64) -> Scene {
         let knob = |i: u32| format!("useless-{i:02}");
         Scene {
@@ -103,7 +103,7 @@ impl Scene {
         }
     }
 
-    /// One candidate in a step with the share of the error and the blocks of one of twelve tests.
+    /// Returns one candidate in a step with the blocks and the share of the error of one of twelve tests.
     fn single(kind: Kind, deviation: f64, worth: Worth) -> Scene {
         Scene {
             kind,
@@ -114,7 +114,7 @@ impl Scene {
         }
     }
 
-    /// Whole runs of [`USEFUL`] and useless candidates, thirty in all.
+    /// Returns whole runs of [`USEFUL`] and useless candidates, thirty in total.
     fn poor_start(kind: Kind, deviation: f64, budget: Nanos) -> Scene {
         let useful = USEFUL.iter().map(|(knob, _, place)| candidate(knob, 10 * place));
         let others = 0..CANDIDATES - USEFUL.len() as u32;
@@ -128,7 +128,7 @@ impl Scene {
         }
     }
 
-    /// Runs it; `seed` draws the noise and the orders.
+    /// Runs the scene; `seed` draws the noise and the orders.
     fn run(&self, seed: u64) -> Findings {
         let rules = Rules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
         let took = rules.block_time;
@@ -148,7 +148,7 @@ impl Scene {
         }
     }
 
-    /// The trials of a pair.
+    /// Simulates the trials of a pair.
     fn measure(&self, pair: &Pair, noise: &mut Noise) -> Vec<Figures> {
         let arms = pair.arms();
         let truth = |arm: Arm| {
@@ -188,7 +188,7 @@ fn multiply(figures: &mut Figures, [rate, cost, latency]: [f64; 3]) {
     figures.latency_ns = Nanos((figures.latency_ns.0 as f64 * latency).round() as u64);
 }
 
-/// A candidate that sets the flow's `knob` to "on".
+/// Returns a candidate that sets the flow's `knob` to "on".
 fn candidate(knob: &str, rank: u32) -> Candidate {
     let flow = Settings::from([(knob.to_owned(), "on".to_owned())]);
     let change = Cell { flow, ..Cell::default() };
@@ -206,7 +206,7 @@ fn placebos() -> Vec<Candidate> {
     ["placebo-early", "placebo-late"].map(|name| candidate(name, 0)).into()
 }
 
-/// What `count` gives, summed over runs of the seeds from 0, on all processors.
+/// Sums `count` over runs with seeds from 0, on all processors.
 fn tally<const N: usize>(scene: &Scene, runs: u32, count: impl Fn(&Findings) -> [u32; N] + Sync) -> [u32; N] {
     let next = AtomicU32::new(0);
     let add = |sum: [u32; N], part: [u32; N]| std::array::from_fn(|i| sum[i] + part[i]);
@@ -223,8 +223,8 @@ fn is_confirmed(step: &StepSummary) -> bool {
     step.kept && step.confirmed == Some(true)
 }
 
-/// Whether a run kept anything but a placebo, dropped in the end or not; whether it kept and confirmed any; whether a
-/// kept placebo voids it; whether it casts doubt on its own trials.
+/// Returns whether a run kept anything but a placebo, even if dropped in the end; whether it kept and confirmed any;
+/// whether a kept placebo voids it; and whether it doubts its own trials.
 fn verdicts(findings: &Findings) -> [u32; 4] {
     let steps = || findings.steps.iter().filter(|step| !step.placebo);
     let kept = steps().any(|step| step.answer == Answer::Helps);
@@ -232,8 +232,8 @@ fn verdicts(findings: &Findings) -> [u32; 4] {
     [kept, confirmed, findings.void.is_some(), !findings.doubts.is_empty()].map(u32::from)
 }
 
-/// Whether the one candidate was kept, and confirmed; stayed undecided; was called harmful. How many blocks its step discarded
-/// and counted.
+/// Returns whether the only candidate was kept; was confirmed; stayed undecided; was called harmful. The last two
+/// numbers are the blocks that its step discarded and counted.
 fn answers(findings: &Findings) -> [u32; 6] {
     let [kept, confirmed, ..] = verdicts(findings);
     let said = |answer| u32::from(findings.steps.iter().any(|step| step.answer == answer));
@@ -242,8 +242,8 @@ fn answers(findings: &Findings) -> [u32; 6] {
     [kept, confirmed, said(Answer::Undecided), said(Answer::Harms), discarded, blocks]
 }
 
-/// Steps that a run kept in the end, those of them that are confirmed, useful candidates in its final settings, and
-/// steps that it measured.
+/// Returns the number of steps that a run kept in the end, those of them that are confirmed, useful candidates in its
+/// final settings, and steps that it measured.
 fn found(findings: &Findings) -> [u32; 4] {
     let count = |which: &dyn Fn(&StepSummary) -> bool| findings.steps.iter().filter(|s| which(s)).count();
     let is_final = |(knob, ..): &&(&str, f64, u32)| findings.final_cell.flow.contains_key(*knob);
@@ -259,7 +259,7 @@ fn percent(hits: u32, of: u32) -> String {
     format!("{:.1} %", 100.0 * share(hits, of))
 }
 
-/// The 95 % interval of a share.
+/// Returns the 95 % interval of a share.
 pub(crate) fn interval(hits: u32, of: u32) -> String {
     let (low, high) = proportion_interval(hits.into(), of.into());
     format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
@@ -267,9 +267,9 @@ pub(crate) fn interval(hits: u32, of: u32) -> String {
 
 struct Tables {
     kinds: Vec<&'static Kind>,
-    /// Of each row.
+    /// Number of runs of each row.
     runs: u32,
-    /// Promises broken so far.
+    /// Number of promises broken so far.
     broken: u32,
 }
 
@@ -283,7 +283,7 @@ impl Tables {
         }
     }
 
-    /// Whole runs of useless candidates.
+    /// Prints whole runs of useless candidates.
     fn keeps(&mut self) {
         let runs = self.runs;
         println!("### False keeps in whole runs: 30 useless candidates, 2 placebos, {runs} runs a row\n");
@@ -310,7 +310,7 @@ impl Tables {
         }
     }
 
-    /// Single steps that help.
+    /// Prints single steps that help.
     fn power(&mut self) {
         let runs = self.runs;
         println!(
@@ -338,7 +338,7 @@ impl Tables {
         }
     }
 
-    /// Single steps that help, where processor time is stolen.
+    /// Prints single steps that help, with stolen processor time.
     fn stolen(&mut self) {
         let (runs, (effect, deviation, least)) = (self.runs, STOLEN);
         println!("\n### Stolen time: one candidate, effect 30 %, noise 5 %, {runs} steps a row\n");
@@ -366,7 +366,7 @@ impl Tables {
         }
     }
 
-    /// Candidates with rare mishaps, and harmless ones.
+    /// Prints candidates with rare mishaps, and harmless ones.
     fn guards(&mut self) {
         let runs = self.runs;
         println!("\n### Guards: a candidate that is 30 % faster, noise 5 %, {runs} steps a row\n");
@@ -396,7 +396,7 @@ impl Tables {
         }
     }
 
-    /// Whole runs with six useful candidates of thirty.
+    /// Prints whole runs with six useful candidates of thirty.
     fn starts(&self) {
         let runs = self.runs / 10;
         println!("\n### From a poor start: six useful candidates among thirty, {runs} runs a row\n");
@@ -422,7 +422,7 @@ impl Tables {
     }
 }
 
-/// The share of harmless candidates that are kept at least; `None` where nothing is promised.
+/// Returns the least share of harmless candidates that must be kept; `None` if nothing is promised.
 fn harmless(kind: &Kind) -> Option<f64> {
     match kind.name {
         "normal" => Some(0.95),
@@ -431,7 +431,7 @@ fn harmless(kind: &Kind) -> Option<f64> {
     }
 }
 
-/// Few runs of each kind. Bounds leave room for Monte Carlo error.
+/// Tests with few runs of each kind. Their bounds leave room for Monte Carlo error.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,11 +450,11 @@ mod tests {
         let bounded: Vec<&Kind> = KINDS.iter().filter(|kind| kind.bounded).collect();
         let confirmed = |kind: &&Kind| tally(&Scene::useless(**kind, 0.05, 1.0199), RUNS, verdicts)[1];
         let confirmed: u32 = bounded.iter().map(confirmed).sum();
-        // 5 % of 76 is 3.8; ten or more have 0.6 % where the share is 5 %.
+        // 5 % of 76 is 3.8; ten or more have a probability of 0.6 % if the share is 5 %.
         assert!(confirmed < 10, "{confirmed} of {} runs", bounded.len() as u32 * RUNS);
     }
 
-    /// So many are at least seen where the share is `least`, but for 0.1 %.
+    /// Returns the least number of hits if the share is `least`, with an error of 0.1 %.
     fn low(least: f64) -> u32 {
         let steps = f64::from(STEPS);
         (steps * least - 3.1 * (steps * least * (1.0 - least)).sqrt()) as u32

@@ -1,37 +1,37 @@
-//! Kinds of noise, a row each.
+//! Kinds of noise, one row each.
 
 use landspeed_record::{Arm, Figures};
 use landspeed_stats::Random;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-/// A kind of noise: what trials of equal settings look like.
+/// A kind of noise: the distribution of trials with equal settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// Trials of a block: eight, or four.
+    /// Trials of a block: eight or four.
     pub(super) trials: usize,
-    /// Whether the method promises to bound false keeps under it.
+    /// True if the method promises to bound false keeps under this noise.
     pub(super) bounded: bool,
-    /// Whether the method promises power under it.
+    /// True if the method promises power under this noise.
     pub(super) powered: bool,
     source: Source,
 }
 
-/// What draws a block's trials.
+/// Draws a block's trials.
 type Source = fn(&mut State, &[Arm], &mut Dice) -> Vec<Trial>;
 
 /// A trial's deviations from its cell's figures.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trial {
-    /// Of ln(rate), ln(bytes per CPU-second) and ln(round trip), in units of the noise's deviation.
+    /// Deviations of ln(rate), ln(bytes per CPU-second) and ln(round trip), in units of the noise's deviation.
     units: [f64; 3],
-    /// The same whatever the deviation asked for.
+    /// Deviations that do not depend on the noise's deviation.
     fixed: [f64; 3],
-    /// Share of processor time stolen.
+    /// Share of processor time that is stolen.
     steal: f64,
 }
 
-/// What a source remembers from block to block.
+/// The state of a source from block to block.
 #[derive(Debug, Default)]
 struct State {
     level: [f64; 3],
@@ -101,15 +101,15 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// Noise in which the log ratio of a block's rate varies by `deviation`.
+    /// Makes noise in which the log ratio of a block's rate varies by `deviation`.
     pub(super) fn new(kind: Kind, deviation: f64, seed: u64) -> Self {
         let trials = (kind.trials / 2) as f64;
-        // Of independent trials of deviation 1 the block's log ratio has deviation sqrt(2 / trials of an arm).
+        // With independent trials of deviation 1, the block's log ratio has deviation sqrt(2 / trials of an arm).
         let deviation = deviation / (2.0 / trials).sqrt();
         Noise { kind, deviation, state: State::default(), dice: Dice::new(seed) }
     }
 
-    /// The next block's trials of cells with the figures that `truth` tells.
+    /// Returns the next block's trials of cells whose true figures `truth` returns.
     pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> Figures) -> Vec<Figures> {
         let trials = (self.kind.source)(&mut self.state, arms, &mut self.dice);
         self.state.last = arms.last().copied();
@@ -128,16 +128,16 @@ impl Noise {
         arms.iter().zip(trials).map(figures).collect()
     }
 
-    /// For what the trials do beside their noise.
+    /// Draws an event with this probability, for what the trials do besides their noise.
     pub(super) fn happens(&mut self, share: f64) -> bool {
         self.dice.happens(share)
     }
 }
 
-/// The round trip varies by a third of what the rate does.
+/// Relative deviations: the round trip varies by a third as much as the rate.
 const SPREADS: [f64; 3] = [1.0, 1.0, 1.0 / 3.0];
 
-/// Trials whose three deviations come from `draw`, each by itself.
+/// Makes trials whose three deviations come from separate calls of `draw`.
 fn each(arms: &[Arm], mut draw: impl FnMut(Arm, usize) -> f64) -> Vec<Trial> {
     let mut units = |arm| std::array::from_fn(|i| SPREADS[i] * draw(arm, i));
     arms.iter().map(|arm| Trial { units: units(*arm), ..Trial::default() }).collect()
@@ -155,7 +155,7 @@ fn heavy(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     each(arms, |_, _| dice.heavy())
 }
 
-/// Autoregressive from trial to trial, with what is drawn anew beside it.
+/// Autoregressive noise from trial to trial, plus independent noise.
 fn drift(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     const STAYS: f64 = 0.9;
     each(arms, |_, i| {
@@ -165,7 +165,7 @@ fn drift(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     })
 }
 
-/// A connection is fast or slow, whichever arm it belongs to (the processor that its queue came to).
+/// Each connection is fast or slow, independent of its arm (as by the processor of its queue).
 fn two_rates(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     each(arms, |_, _| 0.995 * dice.coin() + 0.1 * dice.normal())
 }
@@ -173,7 +173,7 @@ fn two_rates(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 /// All connections of an arm in a block are fast or slow.
 fn two_rates_an_arm(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let [own, other] = [(); 2].map(|()| [(); 3].map(|()| dice.coin()));
-    // Alike within the arm, so each draw counts for all its trials.
+    // Trials of an arm are alike, so each draw counts for all of them.
     let scale = (2.0 / arms.len() as f64).sqrt();
     each(arms, |arm, i| {
         let draws = if arm == Arm::Candidate { own } else { other };
@@ -187,8 +187,8 @@ fn unequal(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     each(arms, |arm, _| of(arm) * dice.normal())
 }
 
-/// The first trial after a change of the arm is slow. Blocks of eight ask for their idle round trips first, so the first
-/// stream follows a change as well; it finds the path idle besides.
+/// The first trial after a change of the arm is slow. Blocks of eight measure their idle round trips first, so that
+/// their first stream also follows a change, and in addition finds the path idle.
 fn cold_start(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let mut trials = normal(state, arms, dice);
     let mut last = if arms.len() == 8 { None } else { state.last };
@@ -208,15 +208,15 @@ fn trend(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
         state.time += 0.005;
-        // Back to the start before the figures leave what a host can do.
+        // Starts again before the figures exceed what a host can do.
         state.time %= 4.0;
         trial.fixed = [state.time, state.time, -state.time];
     }
     trials
 }
 
-/// How deep the burst is that a trial lies in, if any: one begins in `share` of the trials outside and lasts for `least`
-/// trials and up to `more`.
+/// Returns the depth of the burst that a trial is in, if any. A burst begins in `share` of the trials outside one, and
+/// lasts for at least `least` trials, plus up to `more`.
 fn burst(
     state: &mut State,
     dice: &mut Dice,
@@ -231,7 +231,7 @@ fn burst(
     Some(state.depth)
 }
 
-/// Neighbours take a tenth to a half of the processors, for a quarter of a block to several.
+/// Neighbours take a tenth to a half of the processors, for a quarter of a block to several blocks.
 fn stolen(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
@@ -244,10 +244,10 @@ fn stolen(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     trials
 }
 
-/// How many times the rate suffers what is stolen from the processors: more than its share, for a flow waits for the one that
-/// is gone.
+/// How much more the rate loses than the stolen share of the processors, because a flow waits for the one that is
+/// missing.
 const SENSITIVITY: f64 = 1.5;
-/// The least depth of a burst, and the most.
+/// The least and the largest depth of a burst.
 const DEPTHS: [f64; 2] = [0.1, 0.5];
 
 /// Takes `depth` of a trial's processor time away.
@@ -257,8 +257,8 @@ fn steal(trial: &mut Trial, depth: f64) {
     trial.fixed = [SENSITIVITY * lost, 0.3 * lost, -lost];
 }
 
-/// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; `share` of all time on average.
-/// The candidate's trials lose `times` as much, and are worth so much more that nothing is left of it in the mean.
+/// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; they take `share` of all time
+/// on average. The candidate's trials lose `times` as much, and gain as much in the mean, so that its effect is zero.
 fn stolen_in_bursts(
     state: &mut State,
     arms: &[Arm],
@@ -270,7 +270,7 @@ fn stolen_in_bursts(
     let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
     let within = share / depth;
     let length = f64::from(LEAST) + (MOST_MORE - 1.0) / 2.0;
-    // So that bursts of this length cover this part of the time.
+    // Probability of a burst's beginning with which bursts of this length cover this part of the time.
     let begins = within / (within + length * (1.0 - within));
     let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
     let mut trials = normal(state, arms, dice);
@@ -284,14 +284,14 @@ fn stolen_in_bursts(
     trials
 }
 
-/// The mean of -ln(1 - x) over bursts that are `times` as deep.
+/// Returns the mean of -ln(1 - x) over bursts that are `times` as deep.
 fn mean_loss(times: f64) -> f64 {
     let [most, least] = DEPTHS.map(|depth| 1.0 - times * depth);
     let integral = |left: f64| left - left * left.ln();
     (integral(most) - integral(least)) / (most - least)
 }
 
-/// The candidate's trials lose half as much as the others, which is all that it is worth.
+/// The candidate's trials lose half as much as the others, which is its only effect.
 fn spared(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let mut trials = stolen_in_bursts(state, arms, dice, (0.133, 1.0));
     for trial in of_candidate(arms, &mut trials) {
@@ -312,8 +312,8 @@ fn bursts(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     trials
 }
 
-/// What the candidate's trials have in common changes from block to block and lasts for `memory` blocks; `size` times as
-/// large as the noise of a whole block.
+/// The candidate's trials share a deviation that changes from block to block and lasts for `memory` blocks. It is
+/// `size` times as large as the noise of a whole block.
 fn favoured(state: &mut State, arms: &[Arm], dice: &mut Dice, (memory, size): (f64, f64)) -> Vec<Trial> {
     let stays = (-1.0 / memory).exp();
     if state.time == 0.0 {
@@ -332,7 +332,8 @@ fn favoured(state: &mut State, arms: &[Arm], dice: &mut Dice, (memory, size): (f
     trials
 }
 
-/// The effect on the mean is taken out: what is left is the mishaps' rareness.
+/// The candidate halves some of its trials. The effect on the mean is removed, so that only the rarity of mishaps
+/// remains.
 fn mishaps(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     const SHARE: f64 = 0.04;
     let mut trials = normal(state, arms, dice);
@@ -343,7 +344,7 @@ fn mishaps(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     trials
 }
 
-/// A fifth of the candidate's trials lose three tenths to the hypervisor, which the others gain in the mean.
+/// A fifth of the candidate's trials lose three tenths to the hypervisor; the others gain as much in the mean.
 fn drawn_steal(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     const SHARE: f64 = 0.2;
     let mut trials = normal(state, arms, dice);
@@ -356,11 +357,11 @@ fn drawn_steal(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     trials
 }
 
-/// Chance for simulated trials: the same from the same seed, everywhere.
+/// Random draws for simulated trials: the same from the same seed, on every machine.
 #[derive(Debug)]
 struct Dice {
     random: Random,
-    /// The second of the two values that Box and Muller's method gives.
+    /// The second of the two values of a draw by Box and Muller's method.
     spare: Option<f64>,
 }
 
@@ -369,7 +370,7 @@ impl Dice {
         Dice { random: Random::new(seed), spare: None }
     }
 
-    /// Uniform from 0 to 1, never 0.
+    /// Draws a uniform value from 0 to 1, never 0.
     fn uniform(&mut self) -> f64 {
         const STEPS: f64 = 9_007_199_254_740_992.0;
         ((self.random.draw() >> 11) as f64 + 1.0) / STEPS
@@ -379,7 +380,7 @@ impl Dice {
         self.random.happens(share)
     }
 
-    /// Normal, deviation 1 (Box & Muller 1958).
+    /// Draws a normal value with deviation 1 (Box & Muller 1958).
     fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -390,13 +391,13 @@ impl Dice {
         radius * cosine
     }
 
-    /// Student's with three degrees of freedom, scaled to deviation 1.
+    /// Draws from Student's distribution with three degrees of freedom, scaled to deviation 1.
     fn heavy(&mut self) -> f64 {
         let square: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
         self.normal() / square.sqrt()
     }
 
-    /// One of two values, deviation 1.
+    /// Draws one of two values, with deviation 1.
     fn coin(&mut self) -> f64 {
         if self.happens(0.5) { 1.0 } else { -1.0 }
     }

@@ -1,4 +1,4 @@
-//! Paths on which nothing is wrong, each limited by something else.
+//! Healthy paths, each limited by something else.
 
 use landspeed_faults::Scenario;
 

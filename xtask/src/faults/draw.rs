@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) type Made = (&'static Fault, f64);
 
-/// Two faults that one flow can have at once, whichever they are, each pair as likely as any other.
+/// Draws two faults that can be combined on one flow, each such pair equally likely.
 pub(super) fn pair(dice: &mut ChaCha8Rng) -> [Made; 2] {
     loop {
         let mut one = || (&FAULTS[dice.random_range(0..FAULTS.len())], dice.random_range(0.0..1.0));

@@ -1,8 +1,8 @@
-//! `make faults`: does `landspeed explain` name what was done to a path? Every fault at two strengths and at a random one,
-//! random pairs of faults, and four kinds of paths on which nothing is wrong.
+//! `make faults`: checks that `landspeed explain` names what was done to a path. It runs every fault at two strengths
+//! and at a random one, random pairs of faults, and four kinds of paths without faults.
 //!
-//! `explain` is run as a user runs it, told nothing but the two hosts and the flow's address. What it does not say is
-//! wrong, and what it says beside is counted.
+//! `explain` is run as a user runs it, and gets only the two hosts and the flow's address. A fault that it does not
+//! name is an error; a fault that it names in addition is counted.
 
 mod clean;
 mod draw;
@@ -44,14 +44,14 @@ pub(crate) struct Options {
     short: bool,
 }
 
-/// Runs the study and prints its tables.
+/// Runs the study, and prints its tables.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = landspeed()?;
     let cases = cases(options);
     let mut judged = Vec::new();
     let stop = stop::on(&[SIGINT, SIGTERM])?;
     for (number, case) in cases.into_iter().enumerate() {
-        // The case at hand takes its stage down before this ends.
+        // The present case removes its stage before this ends.
         ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} cases");
         let found = judge(&landspeed, case);
         eprintln!("{} {}", number + 1, found.line());

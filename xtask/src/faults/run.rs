@@ -1,4 +1,4 @@
-//! One case: a stage is set, `explain` looks at it, and its words are held against what was done.
+//! Runs one case: a stage is set up, `explain` examines it, and its findings are compared with the faults.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,26 +11,26 @@ use landspeed_record::{Cause, ExplainReport, Finding};
 use super::clean::Clean;
 use super::draw::Made;
 
-/// Time that the traffic has to reach its rate before `explain` looks.
+/// Time for the traffic to reach its rate before `explain` starts.
 const START_UP: Duration = Duration::from_millis(1500);
-/// How long `explain` watches one fault, and two at once, of which the lesser shows more seldom. (Its default
-/// is ten seconds.)
+/// How long `explain` watches one fault. (Its default is ten seconds.)
 const WATCH: &str = "4s";
+/// How long `explain` watches two faults, of which the lesser shows less often.
 const WATCH_TWO: &str = "8s";
 
 pub(super) struct Case {
     name: String,
     causes: Vec<Cause>,
-    /// The faults by name, each at its strength, or the path without any.
+    /// The faults by name, each at its strength; or the path without faults.
     scenario: Result<Scenario, landspeed_faults::Error>,
 }
 
 pub(super) struct Judged {
     pub(super) name: String,
     pub(super) causes: Vec<Cause>,
-    /// What was named, first one first; nothing where the case could not be decided.
+    /// Findings, in order; empty if the case could not be decided.
     pub(super) found: Vec<Finding>,
-    /// Why it could not.
+    /// The reason why the case could not be decided.
     pub(super) undecided: Option<String>,
     pub(super) took: Duration,
 }
@@ -50,12 +50,12 @@ impl Case {
 }
 
 impl Judged {
-    /// Faults that were named: those that cost something now, and those that would bind next.
+    /// Returns the faults that were named: those that cost something now, and those that would limit next.
     pub(super) fn named(&self) -> impl Iterator<Item = Cause> + '_ {
         self.found.iter().map(|finding| finding.cause).filter(|cause| !cause.is_limit())
     }
 
-    /// What was named, first one first.
+    /// Returns all findings, in order.
     pub(super) fn said(&self) -> String {
         if let Some(why) = &self.undecided {
             return format!("undecided: {why}");
@@ -73,7 +73,7 @@ impl Judged {
     }
 }
 
-/// Sets the case up and has it explained. A case that does not get so far is undecided.
+/// Sets the case up and has it explained. A case that cannot be set up or explained is undecided.
 pub(super) fn judge(landspeed: &Path, case: Case) -> Judged {
     let began = Instant::now();
     let Case { name, causes, scenario } = case;
@@ -96,7 +96,7 @@ fn explained(landspeed: &Path, name: &str, scenario: &Scenario) -> Result<Explai
     let output = command.stdin(Stdio::null()).output().context("run landspeed explain")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "landspeed explain failed: {}", said.trim());
-    // For a reader who wants to know why.
+    // For readers who want to know the reasons.
     let folder = landspeed.with_file_name("faults");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(format!("{name}.json")), &output.stdout)?;

@@ -1,13 +1,13 @@
-//! What is right, and how much of it there must be.
+//! Judges findings, and how many of them must be right.
 //!
-//! Targets were set before the first run that is held against them, from what the study of before reached: every single
-//! fault named (66 of 66), 4 of 16 random pairs named whole, and one cause in five that was named and not made.
+//! Targets were set before the first run that is judged by them, from what the previous study reached: every single
+//! fault named (66 of 66), 4 of 16 random pairs named completely, and one in five named causes that was not made.
 
 use super::run::Judged;
 
 impl Judged {
-    /// Whether the one fault is named first, both of a pair are named, or a clean path has a limit and no fault. What
-    /// could not be decided is wrong.
+    /// Returns true if the only fault is named first, both of a pair are named, or a healthy path has a limit and no
+    /// fault. An undecided case is wrong.
     pub(super) fn is_right(&self) -> bool {
         match self.causes.as_slice() {
             [] => !self.found.is_empty() && self.named().next().is_none(),
@@ -16,13 +16,13 @@ impl Judged {
         }
     }
 
-    /// Whether what is named first was done.
+    /// Returns true if the first finding is one of the faults.
     fn begins_right(&self) -> bool {
         self.found.first().is_some_and(|first| self.causes.contains(&first.cause))
     }
 }
 
-/// A share of something, and the least that it must be.
+/// A share, and the least that it must reach.
 pub(super) struct Target {
     pub(super) what: &'static str,
     pub(super) reached: usize,
@@ -41,7 +41,7 @@ impl Target {
         Target { what, reached, of, least }
     }
 
-    /// Nothing to count breaks nothing.
+    /// Returns true if the target is met, or if there is nothing to count.
     fn is_met(&self) -> bool {
         self.reached as f64 >= self.least * self.of as f64
     }
@@ -63,19 +63,19 @@ pub(super) fn targets(judged: &[Judged]) -> [Target; 6] {
     ]
 }
 
-/// Of the causes that were made, how many are named.
+/// Returns how many of the faults are named, and the number of faults.
 fn recalled(case: &Judged) -> (usize, usize) {
     let named = case.causes.iter().filter(|cause| case.named().any(|named| named == **cause));
     (named.count(), case.causes.len())
 }
 
-/// Of the causes that are named, how many were made. What follows from a fault (no segmentation offload behind checksums
-/// in software) was not made.
+/// Returns how many of the named causes are faults, and the number of named causes. A consequence of a fault (no
+/// segmentation offload after checksums in software) does not count as one.
 fn precise(case: &Judged) -> (usize, usize) {
     (case.named().filter(|cause| case.causes.contains(cause)).count(), case.named().count())
 }
 
-/// Targets that are not met, one line each.
+/// Returns the targets that are not met, one line each.
 pub(super) fn broken(judged: &[Judged]) -> Vec<String> {
     let short = |target: Target| {
         (!target.is_met()).then(|| format!("{}: {} of {}", target.what, target.reached, target.of))

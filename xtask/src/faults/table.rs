@@ -1,4 +1,4 @@
-//! The tables of the study, as docs/results/faults.md has them.
+//! Makes the tables of docs/results/faults.md.
 
 use super::run::Judged;
 use super::score;

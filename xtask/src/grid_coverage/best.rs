@@ -1,4 +1,5 @@
-//! The best possible intervals: those of least squares with the true variances, as wide as the normal law asks.
+//! Computes the best possible intervals: those of least squares with the true variances, as wide as the normal
+//! distribution requires.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::scene::Scene;
 
 const DRAWS: usize = 20_000;
 
-/// The widths that intervals of the scene's family had, were all variances known.
+/// Returns the widths of the intervals of the scene's family if all variances were known.
 pub(super) fn best_widths(scene: &Scene, trials: &[Trial], confidence: f64) -> Vec<f64> {
     let covariance = covariance(scene, trials);
     let deviations = covariance.diagonal().map(f64::sqrt);
@@ -18,7 +19,7 @@ pub(super) fn best_widths(scene: &Scene, trials: &[Trial], confidence: f64) -> V
     deviations.iter().map(|deviation| 2.0 * bound * deviation).collect()
 }
 
-/// Of the family's estimates.
+/// Returns the covariance of the family's estimates.
 fn covariance(scene: &Scene, trials: &[Trial]) -> DMatrix<f64> {
     let shared = |a: &Trial, b: &Trial| match scene.plots {
         Some(deviation) if a.block == b.block && a.plot == b.plot => deviation * deviation,
@@ -49,7 +50,7 @@ fn covariance(scene: &Scene, trials: &[Trial]) -> DMatrix<f64> {
     &rows * inverse * rows.transpose()
 }
 
-/// What the largest of Gaussian variables stays below.
+/// Returns the bound below which the largest of the Gaussian variables stays with this confidence.
 fn bound(covariance: &DMatrix<f64>, deviations: &DVector<f64>, confidence: f64) -> f64 {
     let eigen = covariance.clone().symmetric_eigen();
     let root =

@@ -1,7 +1,7 @@
-//! `make grid-coverage`: how often do the intervals of a grid hold the truth, and how wide are they? Prints the table of
-//! docs/results/grid-coverage.md, and fails where a promise is broken.
+//! `make grid-coverage`: simulates how often the intervals of a grid contain the truth, and how wide they are. It
+//! prints the table of docs/results/grid-coverage.md, and fails if a promise is broken.
 //!
-//! The real [`Grid`] is fitted; only the measuring is replaced.
+//! The real [`Grid`] is fitted; only the measurements are simulated.
 
 mod best;
 mod scene;
@@ -17,13 +17,13 @@ use best::best_widths;
 use scene::{SCENES, Scene};
 
 const CONFIDENCE: f64 = 0.95;
-/// The share of grids in which all intervals of the family hold the truth, at least.
+/// Least share of grids in which all intervals of the family contain the truth.
 const TOGETHER: f64 = 0.94;
-/// The share in which the interval of one contrast holds it.
+/// Range of the share in which the interval of one contrast contains it.
 const ALONE: (f64, f64) = (0.94, 0.96);
-/// Mean width over that of the best possible intervals, at most.
+/// Largest ratio of the mean width to that of the best possible intervals.
 const WIDTH: f64 = 1.3;
-/// Grids of which the best possible widths are taken.
+/// Number of grids for which the best possible widths are computed.
 const BEST: u32 = 20;
 
 #[derive(Debug, Args)]
@@ -52,24 +52,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What some grids of a scene came to.
+/// The results of some grids of a scene.
 #[derive(Debug, Clone, Default)]
 struct Tally {
     grids: u32,
-    /// Grids whose intervals all hold the truth.
+    /// Grids whose intervals all contain the truth.
     together: u32,
-    /// Grids in which the interval of one contrast between plots holds it, and of one within plots.
+    /// Grids in which the interval of one contrast contains it: between plots, and within plots.
     alone: [u32; 2],
     /// Grids whose cells were taken to differ in noise.
     own: u32,
-    /// Sums over the grids of each contrast's width.
+    /// Sums of each contrast's width, over the grids.
     widths: Vec<f64>,
-    /// Sums over the first grids of the best possible widths.
+    /// Sums of the best possible widths, over the first grids.
     best: Vec<f64>,
 }
 
 impl Tally {
-    /// The grid of `seed`.
+    /// Returns the results of the grid of `seed`.
     fn of(scene: &Scene, seed: u32) -> Tally {
         let trials = scene.trials(seed.into());
         let family = scene.contrasts();
@@ -111,7 +111,7 @@ impl Tally {
         f64::from(hits) / f64::from(self.grids.max(1))
     }
 
-    /// Widths over the best possible ones: in the mean over the contrasts, and of the contrast with the largest.
+    /// Returns the ratios of widths to the best possible ones: their mean over the contrasts, and the largest.
     fn width(&self) -> (f64, f64) {
         let scale = f64::from(self.grids.min(BEST)) / f64::from(self.grids);
         let ratios: Vec<f64> =
@@ -152,7 +152,7 @@ fn width(one: &Compared) -> f64 {
     one.together.1 - one.together.0
 }
 
-/// Grids of the seeds from 0, on all processors.
+/// Simulates grids with seeds from 0, on all processors.
 fn tally(scene: &Scene, grids: u32) -> Tally {
     let next = AtomicU32::new(0);
     let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < grids);

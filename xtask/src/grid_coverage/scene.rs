@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use landspeed_stats::Random;
 use landspeed_stats::grid::{Contrast, Layout, Trial};
 
-/// Which trials of a block are measured.
+/// The trials of a block that are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Measured {
     All,
-    /// Each is missing with probability 0.1.
+    /// Each trial is missing with probability 0.1.
     NineTenths,
-    /// The reference and half of the other cells, the other half in the next block.
+    /// The reference and half of the other cells; the other half is in the next block.
     Half,
 }
 
@@ -19,18 +19,18 @@ pub(super) enum Measured {
 pub(super) enum Family {
     Reference,
     Neighbours,
-    /// Main effects, interactions of two, effects alone and after all others.
+    /// Main effects, interactions of two, and the effects of each factor alone and after all others.
     Factorial,
 }
 
-/// A kind of grid. Trials vary by 1.
+/// A kind of grid. Its trials have deviation 1.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) name: &'static str,
-    /// The first factor is slow, the last has two levels.
+    /// Numbers of levels. The first factor is slow, and the last has two levels.
     levels: &'static [u32],
     blocks: u32,
-    /// The plots' deviation; `None` where a block is one plot.
+    /// Deviation of the plots; `None` if a block is one plot.
     pub(super) plots: Option<f64>,
     /// A cell that is three times as noisy.
     pub(super) loud: Option<u32>,
@@ -38,7 +38,7 @@ pub(super) struct Scene {
     family: Family,
 }
 
-/// Eight blocks of two plots of eight cells, all compared with the reference.
+/// Eight blocks of two plots with eight cells each, all compared with the reference.
 const PLAIN: Scene = Scene {
     name: "",
     levels: &[2, 4, 2],
@@ -83,7 +83,7 @@ impl Scene {
         Layout { levels: self.levels.to_vec() }
     }
 
-    /// The family whose intervals must hold together.
+    /// Returns the family whose intervals must hold together.
     pub(super) fn contrasts(&self) -> Vec<Contrast> {
         let layout = self.layout();
         let factors = || 0..self.levels.len();
@@ -103,7 +103,7 @@ impl Scene {
         }
     }
 
-    /// One contrast between plots and one within.
+    /// Returns one contrast between plots and one within plots.
     pub(super) fn strata(&self) -> [Contrast; 2] {
         [0, self.levels.len() - 1].map(|factor| self.layout().main(factor))
     }
@@ -112,7 +112,7 @@ impl Scene {
         contrast.weights.iter().map(|(cell, weight)| weight * effect(*cell)).sum()
     }
 
-    /// How much a cell's trials vary.
+    /// Returns the deviation of a cell's trials.
     pub(super) fn deviation(&self, cell: u32) -> f64 {
         if self.loud == Some(cell) { 3.0 } else { 1.0 }
     }
@@ -146,7 +146,7 @@ impl Scene {
     }
 }
 
-/// What a cell is worth.
+/// Returns the true effect of a cell.
 fn effect(cell: u32) -> f64 {
     f64::from(cell * cell % 7)
 }

@@ -1,4 +1,5 @@
-//! One flow over loopback, both ends in this process: landspeed's own commands take two hosts, and loopback joins none.
+//! Runs one flow over loopback, with both ends in this process: landspeed's own commands take two hosts, and loopback
+//! joins none.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,14 +14,14 @@ use landspeed_transport::{Call, Cancel, Flow, Patience, find};
 use super::Run;
 use crate::bench::udp::ran_s;
 
-/// As a flow's default writes and reads are.
+/// Size of writes and reads in bytes, as a flow's defaults are.
 const BUFFER: usize = 128 << 10;
-/// Longer than a set-up takes.
+/// Time limit of a set-up.
 const LONG: Duration = Duration::from_secs(10);
-/// How long a sender waits for room before it looks whether the run is over.
+/// How long a sender waits for room before it checks whether the run is over.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a flow carries in the window after the warm-up.
+/// Measures what a flow carries in the window after the warm-up.
 pub(super) fn run(settings: &Settings, warm_up: Duration, window: Duration) -> Result<Run> {
     let (there, here) = pair(settings)?;
     let (over, received) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -55,7 +56,7 @@ fn pair(settings: &Settings) -> Result<(Box<dyn Flow>, Box<dyn Flow>)> {
         let calling = scope.spawn(|| transport.connect(&call, &patience));
         let here = listener.accept(&patience)?;
         while !calling.is_finished() {
-            // A look sends lost parts of the proof again.
+            // Reading the progress sends lost parts of the proof again.
             here.progress()?;
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -1,8 +1,8 @@
-//! `make transports`: one flow of each transport over loopback, a lab, and a long path that loses, and beside one flow of CUBIC. Prints
-//! the tables of docs/results/transports.md.
+//! `make transports`: measures one flow of each transport over loopback, a lab, and a long path with losses, alone and
+//! beside one flow of CUBIC. It prints the tables of docs/results/transports.md.
 //!
-//! A round takes every transport over every path once, in an order drawn anew; ratios are to CUBIC of the same round. Processor time is
-//! that of the threads of both programs, libudt's own among them.
+//! A round measures every transport over every path once, in a newly drawn order; ratios are to CUBIC of the same
+//! round. Processor time is that of the threads of both programs, including libudt's own.
 
 mod loopback;
 
@@ -27,12 +27,12 @@ use crate::bench::{cores, json, libudt_program, number, text, three};
 use crate::{applications, built, stop};
 
 const CONFIDENCE: f64 = 0.95;
-/// `timeout` ends a program after this many seconds.
+/// Seconds after which `timeout` ends a program.
 const LIMIT: &str = "200";
-/// Where libudt's ends meet over loopback.
+/// Address and port at which libudt's ends meet over loopback.
 const AT: [&str; 2] = ["127.0.0.1", "5404"];
 
-/// What the rest is compared with, and what each flow has beside it.
+/// The flow that the others are compared with, and that runs beside each of them.
 const CUBIC: &[(&str, &str)] = &[("transport", "tcp"), ("socket-congestion", "cubic")];
 
 const CONTESTANTS: [(&str, How); 6] = [
@@ -50,7 +50,7 @@ enum How {
     Libudt,
 }
 
-/// Where a flow goes: `None` is loopback.
+/// The path of a flow; `lab` is `None` for loopback.
 struct Place {
     name: &'static str,
     lab: Option<&'static str>,
@@ -76,7 +76,7 @@ const PLACES: [Place; 5] = [
     },
 ];
 
-/// How long a flow runs beside another.
+/// How long a flow runs beside another, in seconds.
 const BESIDE_S: u32 = 15;
 
 #[derive(Debug, Args)]
@@ -92,12 +92,12 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// What a flow did in its window.
+/// The result of a flow in its window.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     seconds: f64,
     bytes: f64,
-    /// Processor time for each second, of both ends.
+    /// Processor time per second, of both ends.
     cores: f64,
 }
 
@@ -116,11 +116,11 @@ impl Run {
     }
 }
 
-/// All runs of a transport over a path, a round each; `None` is one that failed.
+/// All runs of a transport over a path, one per round; `None` for one that failed.
 #[derive(Debug, Default)]
 struct Runs {
     alone: Vec<Option<Run>>,
-    /// The flow's share of what it and a CUBIC flow carried together.
+    /// The flow's share of what it and a CUBIC flow carried in total.
     shares: Vec<Option<f64>>,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What failed is told, and is no figure.
+/// Returns the result; prints the error of a failed run, which has no figure.
 fn told<T>(run: Result<T>) -> Option<T> {
     run.inspect_err(|error| eprintln!("failed: {error:#}")).ok()
 }
@@ -191,7 +191,7 @@ fn ratio((runs, cubic): (&Runs, &Runs), figure: fn(&Run) -> f64) -> Option<Strin
     Some(format!("{:.2} [{:.2}, {:.2}]", found.ratio, found.low, found.high))
 }
 
-/// "940 (931 to 944)".
+/// Returns "940 (931 to 944)".
 fn spread(values: &[f64], digits: usize) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -247,7 +247,7 @@ impl Bench {
         })
     }
 
-    /// The share of a flow that enters with one of CUBIC, of what both carry.
+    /// Returns the share of a flow, of what it and a CUBIC flow that enters with it carry.
     fn beside(&self, how: How, lab: &str) -> Result<f64> {
         let How::Flow(set) = how else {
             let (run, beside) = self.libudt(&self.files.beside, lab, (0, BESIDE_S))?;
@@ -265,7 +265,7 @@ impl Bench {
         Ok(own / (own + cubic))
     }
 
-    /// libudt as an application of landspeed's: what it did, and the rate of the flow beside it.
+    /// Runs libudt as an application of landspeed; returns its result, and the rate of the flow beside it.
     fn libudt(
         &self,
         file: &Path,
@@ -318,7 +318,7 @@ fn libudt_over_loopback(place: &Place) -> Result<Run> {
     Ok(Run { seconds: took / 1e9, bytes, cores: sender_ran / sender_took + ran / took })
 }
 
-/// libudt's applications, written beside landspeed: alone, and beside a CUBIC flow.
+/// The application files of libudt, written beside landspeed: alone, and beside a CUBIC flow.
 struct Files {
     alone: PathBuf,
     beside: PathBuf,

@@ -1,15 +1,15 @@
-//! What a program prints, as much of it as is kept.
+//! Captures a program's output, up to a limit.
 
 use std::io::Read;
 
-/// Output of a program that is read for its figures: more is an error.
+/// Most bytes of an output that is read for its figures; more is an error.
 const MOST: usize = 4 << 20;
-/// What is kept of any other output: its end.
+/// Bytes kept of any other output: its end.
 const TAIL: usize = 64 << 10;
-/// Read at once.
+/// Bytes that one read takes.
 const PIECE: usize = 64 << 10;
 
-/// An output and what was kept of it.
+/// An output pipe, and what is kept of its data.
 pub(super) struct Capture<R> {
     pub(super) pipe: Option<R>,
     kept: Vec<u8>,
@@ -18,17 +18,17 @@ pub(super) struct Capture<R> {
 }
 
 impl<R: Read> Capture<R> {
-    /// Keeps all of it, up to a limit.
+    /// Keeps all of the output, up to a limit.
     pub(super) fn whole(pipe: R) -> Self {
         Capture { pipe: Some(pipe), kept: Vec::new(), whole: true, overflowed: false }
     }
 
-    /// Keeps its end.
+    /// Keeps the end of the output.
     pub(super) fn end(pipe: R) -> Self {
         Capture { whole: false, ..Capture::whole(pipe) }
     }
 
-    /// Reads what is there; the pipe does not block. What came, for those who wait for a line.
+    /// Reads what has arrived; the pipe does not block. Returns it, for callers that wait for a line.
     pub(super) fn read(&mut self) -> Vec<u8> {
         let mut piece = vec![0; PIECE];
         let Some(pipe) = &mut self.pipe else { return Vec::new() };

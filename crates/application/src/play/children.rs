@@ -1,4 +1,4 @@
-//! The programs that an init starts, and those that they leave behind.
+//! Starts the programs of an init, and reaps them and what they leave behind.
 
 use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,20 +14,20 @@ use crate::fill::DIR;
 use crate::play::capture::Capture;
 use crate::play::user::User;
 
-/// Where programs are looked for.
+/// The PATH of programs.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A program that runs.
+/// A running program.
 pub(super) struct Program {
     pub(super) pid: i32,
     pub(super) began: Instant,
-    /// Readable once it has ended.
+    /// A pidfd, readable once the program has ended.
     pub(super) ended: OwnedFd,
     pub(super) output: Capture<ChildStdout>,
     pub(super) errors: Capture<ChildStderr>,
 }
 
-/// Starts a program as the role's user, in the role's directory.
+/// Starts a program as the role's user, in the role's directory. `whole` keeps its complete output.
 pub(super) fn start(words: &[String], order: &Order, user: &User, whole: bool) -> Result<Program, String> {
     let mut command = prepared(words, order, user);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,7 +43,7 @@ pub(super) fn start(words: &[String], order: &Order, user: &User, whole: bool) -
     Ok(Program { pid, began, ended, output, errors: Capture::end(errors) })
 }
 
-/// Runs a probe to its end without its output; whether it ended with 0. Something must reap it.
+/// Starts a probe without its output, and returns its process ID. The caller must reap it.
 pub(super) fn probe(words: &[String], order: &Order, user: &User) -> Result<i32, String> {
     let mut command = prepared(words, order, user);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -58,7 +58,7 @@ fn prepared(words: &[String], order: &Order, user: &User) -> Command {
         .env("USER", user.name());
     command.envs(order.env.iter().map(|(name, value)| (name, value)));
     let (user, cores) = (user.clone(), order.cores.clone());
-    // SAFETY: between fork and exec only system calls are made; what they need was allocated before.
+    // SAFETY: between fork and exec only system calls are made; their memory was allocated before.
     unsafe {
         command.pre_exec(move || {
             libc::setsid();
@@ -82,12 +82,12 @@ fn pin(cores: &[u32]) -> Result<(), Error> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// No core files, and no more processes than a program needs.
+/// Disables core files, and limits the number of processes.
 fn limit(user: &User) {
     const PROCESSES: u64 = 4096;
     let set = |what, most: u64| {
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: `limit` is a valid rlimit. A limit that is lower already stays.
+        // SAFETY: `limit` is a valid rlimit. A call that fails leaves the limit as it is.
         unsafe { libc::setrlimit(what, &raw const limit) };
     };
     set(libc::RLIMIT_CORE, 0);
@@ -100,7 +100,8 @@ fn unblock(pipe: &impl AsFd) -> rustix::io::Result<()> {
     fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
 }
 
-/// Reaps every child that has ended: (process id, wait status). The init's namespace has no other parent.
+/// Reaps every child that has ended, and returns (process ID, wait status). Orphans of the namespace are children of
+/// its init.
 pub(super) fn reap() -> Vec<(i32, i32)> {
     let mut reaped = Vec::new();
     loop {
@@ -114,7 +115,7 @@ pub(super) fn reap() -> Vec<(i32, i32)> {
     }
 }
 
-/// What was wrong with how a program ended; empty where it ended with 0.
+/// Returns what was wrong with a program's end; empty if it exited with 0.
 pub(super) fn wrong(status: i32) -> String {
     if libc::WIFSIGNALED(status) {
         return format!("it was killed by signal {}", libc::WTERMSIG(status));

@@ -1,4 +1,4 @@
-//! The directory of a role, and what else it sees of the host's files.
+//! Makes the directory of a role, and the rest of its view of the host's files.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{BufWriter, Write};
@@ -16,14 +16,14 @@ use crate::fill::{DIR, OWN, mentions};
 use crate::play::user::User;
 use crate::{Content, Fixture, Order};
 
-/// Where the file system is mounted that holds the role's directory: it is on every Linux, and no program lies there.
+/// Mount point of the file system that holds the role's directory: every Linux has it, and no programs are kept there.
 const ROOM: &str = "/dev/shm";
-/// Beside what the file asks for, and beside this program, where the role needs it.
+/// Capacity beyond what the file requests, and beyond a copy of this program if the role needs one.
 const BESIDE: Bytes = Bytes::mib(16);
 
-/// Mounts what the role sees, and fills its directory.
+/// Mounts the role's file systems, and fills its directory.
 pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
-    // What is mounted here is seen by this role alone.
+    // Mounts made here are visible to this role only.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private).map_err(|error| format!("cannot keep mounts private: {error}"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -49,15 +49,16 @@ pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
     order.files.iter().try_for_each(|file| write(file, user))
 }
 
-/// Ends the file systems of programs below the role's directory. A thread of such a program may wait for an answer of its own
-/// program, and no signal ends that wait (fuse(4), "Interrupting filesystem operations"): with the program the namespace would stay.
+/// Ends FUSE file systems below the role's directory. A thread of a program may wait for an answer of that same
+/// program, and no signal ends this wait (fuse(4), "Interrupting filesystem operations"): the program and its
+/// namespace would then stay.
 pub(super) fn abort_fuse() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let below = format!("{DIR}/");
     let is_fuse = |line: &&str| line.split(" - ").nth(1).is_some_and(|rest| rest.starts_with("fuse"));
     for at in mounts.lines().filter(is_fuse).filter_map(|line| line.split(' ').nth(4)) {
         if at.starts_with(&below) {
-            // It may be gone already.
+            // It may already be unmounted.
             let _ = unmount(at, UnmountFlags::FORCE | UnmountFlags::DETACH);
         }
     }
@@ -69,14 +70,14 @@ fn tmpfs(at: &str, flags: MountFlags, options: &str) -> Result<(), String> {
         .map_err(|error| format!("cannot mount a directory of the role's own at {at}: {error}"))
 }
 
-/// Whether the role runs this program.
+/// Returns true if the role runs this program.
 fn needs_own(order: &Order) -> bool {
     let words = order.before.iter().flatten().chain(&order.command);
     let texts = words.chain(order.env.iter().map(|(_, value)| value));
     texts.into_iter().any(|text| text.contains(OWN) || mentions(text, "landspeed"))
 }
 
-/// A copy of this program: it may have no name on this host, and no right to be read there.
+/// Copies this program: it may have no name on this host, and the role's user may not be allowed to read it.
 fn bring_own() -> std::io::Result<()> {
     fs::copy("/proc/self/exe", OWN)?;
     fs::set_permissions(OWN, fs::Permissions::from_mode(0o755))
@@ -107,7 +108,7 @@ fn write(file: &Fixture, user: &User) -> Result<(), String> {
     .map_err(failed)
 }
 
-/// The same bytes for the same seed, on every host.
+/// Writes bytes that are the same for the same seed, on every host.
 fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> {
     let mut source = ChaCha8Rng::seed_from_u64(seed);
     let mut piece = vec![0; 1 << 16];

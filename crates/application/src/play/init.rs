@@ -1,4 +1,4 @@
-//! The init of a role's namespace: prepares, runs, reaps, says how it went.
+//! The init of a role's namespace: prepares the role, runs it, reaps its processes and reports the result.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,18 +15,18 @@ use crate::play::directory::{self, furnish};
 use crate::play::user::User;
 use crate::{Order, Ready};
 
-/// How often orphans are reaped and a service is asked whether it is ready.
+/// Interval at which orphans are reaped and a service's readiness is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// Between two probes by a command.
+/// Pause between two probes by a command.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How long a probe of a port may take.
+/// Time limit of a probe of a port.
 const PROBE: Duration = Duration::from_millis(200);
-/// How long output is awaited once a program has ended: what it started may hold the pipe.
+/// How long to wait for the rest of the output once a program has ended: its children may hold the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// The longest line that readiness is looked for in.
+/// The longest line that is matched for readiness, in bytes.
 const LINE: usize = 64 << 10;
 
-/// Runs a role to its end. Returning ends the namespace.
+/// Runs a role to its end. The namespace ends after it returns.
 pub(super) fn run(order: &Order) {
     if let Err(why) = Init::prepared(order).and_then(Init::play) {
         Said::Failed { why }.say();
@@ -39,15 +39,15 @@ struct Init<'a> {
     user: User,
 }
 
-/// What the agent wants.
+/// An order of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Nothing,
     Go,
     Stop,
-    /// To hear what was printed.
+    /// Report what was printed.
     Printed,
-    /// It has gone.
+    /// The agent has gone.
     Gone,
 }
 
@@ -88,7 +88,8 @@ impl<'a> Init<'a> {
         }
     }
 
-    /// Waits for a program; `None` where the agent ended it. One that must succeed is an error where it does not.
+    /// Waits for a program to end; returns `None` if the agent ended it. With `must_succeed`, a failed program is an
+    /// error.
     fn to_the_end(&self, mut program: Program, must_succeed: bool) -> Result<Option<Said>, String> {
         loop {
             match hear(Some(&mut program)).asked {
@@ -112,7 +113,7 @@ impl<'a> Init<'a> {
         }
     }
 
-    /// Runs a service until it is told to end.
+    /// Runs a service until the agent ends it.
     fn serve(&self, mut program: Program, ready: &Ready) -> Result<(), String> {
         let mut wait = Wait::new(ready)?;
         let mut is_ready = false;
@@ -146,7 +147,7 @@ impl<'a> Init<'a> {
         }
     }
 
-    /// Asks a service to end, and waits as long as its file says. What is left dies with the namespace.
+    /// Ends a service by its signal, and waits as long as its file says. Remaining processes end with the namespace.
     fn end(&self, mut program: Program) -> Result<(), String> {
         let until = Instant::now() + Duration::from(self.order.end.within_ns);
         let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
@@ -162,17 +163,17 @@ impl<'a> Init<'a> {
     }
 }
 
-/// The wait status of a program that has ended; orphans are reaped beside.
+/// Returns the wait status of a program if it has ended. It also reaps orphans.
 fn status_of(pid: i32) -> Option<i32> {
     children::reap().into_iter().find(|(reaped, _)| *reaped == pid).map(|(_, status)| status)
 }
 
-/// Says what a program has printed so far.
+/// Reports what a program has printed so far.
 fn tell(program: &Program) {
     Said::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
 
-/// What the program printed last.
+/// Reads the last output of a program.
 fn last_words(program: &mut Program) {
     let until = Instant::now() + LAST_WORDS;
     while (program.output.pipe.is_some() || program.errors.pipe.is_some()) && Instant::now() < until {
@@ -183,14 +184,14 @@ fn last_words(program: &mut Program) {
     }
 }
 
-/// What came while the init waited.
+/// What the init received while it waited.
 struct Heard {
     asked: Asked,
-    /// By the program, on either output.
+    /// Output of the program, from both pipes.
     printed: Vec<u8>,
 }
 
-/// Waits a little for the agent, or for a program to print or to end.
+/// Waits for up to [`LOOK`] for the agent, or for a program to print or to end.
 fn hear(program: Option<&mut Program>) -> Heard {
     let input = std::io::stdin();
     let is_there = {
@@ -213,7 +214,7 @@ fn hear(program: Option<&mut Program>) -> Heard {
     Heard { asked, printed }
 }
 
-/// The agent's next order; this does not wait, because something is there.
+/// Reads the agent's next order. It does not wait, because the input is readable.
 fn order_of(input: &std::io::Stdin) -> Asked {
     let mut byte = [0];
     match rustix::io::read(input, &mut byte) {
@@ -225,7 +226,7 @@ fn order_of(input: &std::io::Stdin) -> Asked {
     }
 }
 
-/// Waiting for a service to be ready.
+/// The state of waiting for a service to be ready.
 enum Wait<'a> {
     Port(SocketAddr),
     Line { expression: Regex, line: Vec<u8> },
@@ -246,7 +247,7 @@ impl<'a> Wait<'a> {
         })
     }
 
-    /// A process has ended: it may be the probe.
+    /// Handles the end of a process, which may be the probe.
     fn ended(&mut self, pid: i32, status: i32) {
         if let Wait::Command { running, succeeded, next, .. } = self
             && *running == Some(pid)
@@ -255,7 +256,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Whether the service is ready, given what it printed since the last time.
+    /// Returns true if the service is ready. `new` is the output since the last call.
     fn is_over(&mut self, new: &[u8], init: &Init<'_>) -> Result<bool, String> {
         match self {
             Wait::Port(at) => Ok(TcpStream::connect_timeout(at, PROBE).is_ok()),
@@ -265,7 +266,7 @@ impl<'a> Wait<'a> {
                 if text.lines().any(|line| expression.is_match(line)) {
                     return Ok(true);
                 }
-                // A line that has ended did not match; one that goes on for ever is not waited for.
+                // A complete line did not match; a line without an end is cut at `LINE`.
                 let rest = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                 line.drain(..rest);
                 line.truncate(LINE);

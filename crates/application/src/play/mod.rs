@@ -1,13 +1,13 @@
 //! The process that runs a role: `landspeed play-role`, started by the agent.
 //!
-//! It makes namespaces of its own for processes, mounts, System V objects and the host's name, and starts an *init* in
-//! them. The init prepares the role's directory, runs the role's commands and reaps what they leave. When the init ends, the
-//! kernel kills every process of its namespace (pid_namespaces(7)), and the mounts go with the last of them: a program that
-//! forks away or ignores signals stays no longer, and no file of it. The init ends when its standard input does, so that it
-//! does not outlive the agent, however the agent ends.
+//! It makes its own namespaces for processes, mounts, System V objects and the host's name, and starts an *init* in
+//! them. The init prepares the role's directory, runs the role's commands and reaps their processes. When the init
+//! ends, the kernel kills every process of its namespace (pid_namespaces(7)), and the mounts are removed with the last
+//! of them. So no program that forks away or ignores signals survives, and none of its files. The init ends when its
+//! standard input does, so that it does not outlive the agent, however the agent ends.
 //!
-//! The agent sends the [`Order`](crate::Order) with its length before it (four bytes, big endian), then single bytes:
-//! 'g' to run the command once the init has said `prepared`, 'w' to hear what it printed, 's' to end a service.
+//! The agent sends the [`Order`](crate::Order) after its length (four bytes, big endian), then single bytes: 'g' to
+//! run the command after the init has sent `prepared`, 'w' to request the output so far, 's' to end a service.
 
 mod capture;
 mod children;
@@ -26,42 +26,42 @@ pub use user::runs_as_root;
 
 use crate::{Order, framed};
 
-/// The longest order that is read.
+/// The longest order that is read, in bytes.
 const MOST_ORDER: u32 = 64 << 20;
 
-/// What the init says on its standard output, a line of JSON each.
+/// A message of the init on its standard output: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "kebab-case")]
 pub(crate) enum Said {
-    /// Directory and earlier commands are done; the command waits for its 'g'.
+    /// The directory is ready and the earlier commands have run; the command waits for 'g'.
     Prepared {},
-    /// A service is ready.
+    /// The service is ready.
     Ready {},
     /// The command ended.
     Ended {
-        /// How it ended: "exit status 1"; empty where it ended with 0.
+        /// What was wrong, such as "exit status 1"; empty if it exited with 0.
         wrong: String,
-        /// How long it ran.
+        /// Running time of the command.
         took_ns: Nanos,
         /// Its standard output.
         output: String,
         /// The end of its standard error.
         errors: String,
     },
-    /// What the command printed last, where the agent asked.
+    /// The last output of the command, at the agent's request.
     Printed {
         /// The end of both outputs.
         text: String,
     },
-    /// It could not be done.
+    /// The role failed.
     Failed {
-        /// What, and why.
+        /// What failed, and why.
         why: String,
     },
 }
 
 impl Said {
-    /// Says it. Where the agent has gone there is nothing left to do.
+    /// Prints the message. A failure is ignored, because then the agent has gone.
     fn say(&self) {
         if let Ok(mut line) = serde_json::to_vec(self) {
             line.push(b'\n');
@@ -71,7 +71,7 @@ impl Said {
     }
 }
 
-/// Runs a role to its end: what `landspeed play-role` does.
+/// Runs a role to its end, as `landspeed play-role`.
 pub fn main() -> ExitCode {
     match begin() {
         Ok(code) => code,
@@ -89,13 +89,15 @@ fn begin() -> Result<ExitCode, String> {
     namespace::in_child(|| init::run(&order))
 }
 
-/// Closes all but standard input, output and error: a role has nothing of what the agent, or the shell that started it, had open.
+/// Closes all descriptors above standard error: a role must not inherit what the agent, or the shell that started it,
+/// had open.
 fn close_inherited() -> std::io::Result<()> {
     let names = std::fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
     let names = names.collect::<std::io::Result<Vec<_>>>()?;
     let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
     for descriptor in open.filter(|descriptor| *descriptor > 2) {
-        // SAFETY: nothing in this process owns a descriptor yet; that of the folder is closed already, which is an error that is ignored.
+        // SAFETY: nothing in this process owns a descriptor yet. That of the folder is already closed, and its error
+        // is ignored.
         unsafe { libc::close(descriptor) };
     }
     Ok(())

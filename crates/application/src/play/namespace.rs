@@ -1,10 +1,11 @@
-//! Namespaces of a role's own.
+//! The namespaces of a role.
 
 use std::fs;
 use std::io::Error;
 use std::process::ExitCode;
 
-/// Enters new namespaces; the next child is the init of the one for processes. Without root, they are a user namespace's.
+/// Enters new namespaces. The next child is the init of the PID namespace. Without root, the namespaces belong to a
+/// new user namespace.
 pub(super) fn enter() -> Result<(), String> {
     const OWN: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if rustix::process::geteuid().is_root() {
@@ -33,14 +34,14 @@ fn unshare(flags: libc::c_int) -> Result<(), Error> {
 
 /// Runs `work` in a child that dies with this process, and waits for it.
 pub(super) fn in_child(work: impl FnOnce()) -> Result<ExitCode, String> {
-    // SAFETY: this process has one thread, so that the child may do whatever it likes.
+    // SAFETY: this process has one thread, so the child may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(format!("cannot start the program's init: {}", Error::last_os_error())),
         0 => {
             // SAFETY: PR_SET_PDEATHSIG takes a signal's number.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             work();
-            // No destructors of the parent's run in the child.
+            // The child must not run the parent's destructors.
             // SAFETY: _exit(2) ends this process.
             unsafe { libc::_exit(0) }
         }
@@ -56,7 +57,7 @@ pub(super) fn in_child(work: impl FnOnce()) -> Result<ExitCode, String> {
     }
 }
 
-/// Orders are for the init: the parent must not read one.
+/// Redirects standard input: orders are for the init, and the parent must not read one.
 fn close_input() {
     if let Ok(null) = fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);

@@ -5,20 +5,21 @@ use std::io::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum User {
-    /// The agent's own.
+    /// The agent's own user.
     Own,
-    /// Another one, of /etc/passwd.
+    /// Another user, from /etc/passwd.
     Other { name: String, uid: u32, gid: u32 },
 }
 
-/// Whether a role whose user is called `name` runs as root here.
+/// Returns true if a role whose user is called `name` runs as root here.
 pub fn runs_as_root(name: &str) -> bool {
     let is_root =
         ["", "root"].contains(&name) || ids(name).is_ok_and(|ids| ids.is_some_and(|(uid, _)| uid == 0));
     is_root && rustix::process::geteuid().is_root()
 }
 
-/// The numbers of a user and of its group. /etc/passwd is read here, because a static program cannot ask the host's name service.
+/// Returns the IDs of a user and of its group. It reads /etc/passwd, because a static program cannot ask the host's
+/// name service.
 fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
     let all =
         fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
@@ -30,7 +31,7 @@ fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
 }
 
 impl User {
-    /// The user called `name`, where this process is root and may become one.
+    /// Returns the user called `name` if this process is root and can become that user; otherwise its own.
     pub(super) fn find(name: &str) -> Result<User, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
             return Ok(User::Own);
@@ -40,7 +41,7 @@ impl User {
         Ok(User::Other { name: name.to_owned(), uid, gid })
     }
 
-    /// Its name, for USER.
+    /// Returns its name, for USER.
     pub(super) fn name(&self) -> &str {
         match self {
             User::Own => "root",
@@ -48,7 +49,7 @@ impl User {
         }
     }
 
-    /// Becomes this user, for good. Safe between fork and exec: three system calls.
+    /// Becomes this user, for good. Safe between fork and exec: it makes three system calls.
     pub(super) fn become_it(&self) -> Result<(), Error> {
         let User::Other { uid, gid, .. } = *self else { return Ok(()) };
         let done = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(Error::last_os_error()) };

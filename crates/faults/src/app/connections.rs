@@ -1,4 +1,4 @@
-//! Connections that are opened faster than they are accepted.
+//! Opens connections faster than they are accepted.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use super::{ready, rest};
 use crate::Error;
 use crate::error::During;
 
-/// Opens connections from `clients` threads at once, each the next as soon as the last was closed.
+/// Opens connections from `clients` threads in parallel. Each opens the next once the last was closed.
 pub(crate) fn knock(to: SocketAddr, clients: u32, until: Instant) -> Result<(), Error> {
     ready();
     std::thread::scope(|scope| {
@@ -29,7 +29,7 @@ pub(crate) fn knock(to: SocketAddr, clients: u32, until: Instant) -> Result<(), 
     Ok(())
 }
 
-/// Accepts one at a time, spends `service` on it, and closes it.
+/// Accepts one connection at a time, spends `service` on it, and closes it.
 pub(crate) fn open(at: SocketAddr, backlog: u32, service: Nanos, until: Instant) -> Result<(), Error> {
     let named = || format!("listen on {at}");
     let socket = socket(at)?;

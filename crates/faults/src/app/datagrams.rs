@@ -1,4 +1,4 @@
-//! Datagrams, sent and received as well or as badly as told.
+//! Sends and receives datagrams, as well or as badly as the part requires.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(crate) struct Catching {
     pub(crate) reads_between: u32,
 }
 
-/// Sends at an even rate, in steps of a millisecond; without one as fast as it goes.
+/// Sends at an even rate, in steps of a millisecond; without a rate, as fast as possible.
 pub(crate) fn shoot(shooting: &Shooting, until: Instant) -> Result<(), Error> {
     let named = || format!("send datagrams to {}", shooting.to);
     let any: SocketAddr = if shooting.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0; 8], 0).into() };
@@ -44,7 +44,7 @@ pub(crate) fn shoot(shooting: &Shooting, until: Instant) -> Result<(), Error> {
             rest(Nanos::millis(1));
             continue;
         }
-        // A refused datagram (nobody there yet, a full queue) is one that was lost.
+        // A refused datagram (no receiver yet, a full queue) counts as lost.
         let _ = socket.send(&payload);
         sent += shooting.size;
     }

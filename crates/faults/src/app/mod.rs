@@ -1,5 +1,5 @@
-//! The programs of a scenario: each a process of its own, in a host's network namespace, as in real
-//! life. What they do badly, they do on purpose.
+//! The programs of a scenario. Each is a separate process in a host's network namespace, as on a real host, and
+//! performs badly on purpose.
 
 mod connections;
 pub(crate) mod datagrams;
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::During;
 use crate::{Error, Shaper};
 
-/// A program of a scenario, as it is told what to do.
+/// The order for one program of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct App {
-    /// Network namespace to live in.
+    /// The network namespace to run in.
     pub(crate) netns: String,
     pub(crate) core: Option<u32>,
     pub(crate) most_ns: Nanos,
@@ -42,25 +42,25 @@ pub(crate) enum Part {
     },
     Write(stream::Writing),
     Read(stream::Reading),
-    /// Asks, in two writes.
+    /// Sends requests, each in two writes.
     Ask {
         to: SocketAddr,
         part: u64,
         rest_every: u32,
     },
-    /// Answers each request of this many bytes with one.
+    /// Answers each request of this many bytes with one byte.
     Answer {
         at: SocketAddr,
         request: u64,
     },
     Shoot(datagrams::Shooting),
     Catch(datagrams::Catching),
-    /// Opens connections, many at once.
+    /// Opens connections from many threads.
     Knock {
         to: SocketAddr,
         clients: u32,
     },
-    /// Accepts them slowly.
+    /// Accepts connections slowly.
     Open {
         at: SocketAddr,
         backlog: u32,
@@ -87,10 +87,10 @@ impl Part {
     }
 }
 
-/// Plays the part that standard input names, until its time is over, standard input ends (so does
-/// whoever started this), or there is nothing left to do. Says "ready" once it stands.
+/// Plays the part on standard input, until its time is over, standard input ends (as it does when the starting process
+/// ends), or nothing is left to do. Prints "ready" once the part is set up.
 ///
-/// To be called before the process has a second thread: it moves into a network namespace.
+/// Call it before the process has a second thread, because it moves into a network namespace.
 pub fn play() -> Result<(), Error> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;
@@ -125,10 +125,10 @@ pub fn play() -> Result<(), Error> {
     }
 }
 
-/// Says that the part is being played.
+/// Reports that the part is set up.
 pub(crate) fn ready() {
     let mut out = std::io::stdout();
-    // Whoever waited for it may be gone: then this process ends by its standard input.
+    // The starting process may have ended; then standard input ends this one.
     let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
 }
 

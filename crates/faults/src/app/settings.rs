@@ -1,4 +1,5 @@
-//! Settings of a host of the lab. No journal: the lab ends with the scenario, and its settings with it.
+//! Changes settings of a host of the lab. It keeps no journal, because the settings are removed with the lab after the
+//! scenario.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! A TCP stream, written and read as well or as badly as told.
+//! Writes and reads a TCP stream, as well or as badly as the part requires.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,7 +21,7 @@ pub(crate) struct Writing {
     pub(crate) writes_between: u32,
     pub(crate) buffer: Option<u64>,
     pub(crate) nodelay: bool,
-    /// Whether a connection comes and goes before, so that TCP remembers the route's metrics.
+    /// True if a connection is made and closed before, so that TCP remembers the route's metrics.
     pub(crate) rehearsed: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Reading {
     pub(crate) buffer: Option<u64>,
 }
 
-/// Time after which a call is looked at again, so that the part ends in time.
+/// Time limit of a call, so that the part ends in time.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
@@ -43,7 +43,7 @@ pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
     }
     let socket = socket(writing.to)?;
     let named = || format!("connect to {}", writing.to);
-    // As on most hosts: BBR, which some kernels have for their default, hardly heeds losses.
+    // CUBIC, as on most hosts: BBR, the default of some kernels, hardly reacts to losses.
     socket.set_tcp_congestion(b"cubic").during(|| "choose CUBIC".into())?;
     if let Some(size) = writing.buffer {
         socket.set_send_buffer_size(size as usize).during(|| "set SO_SNDBUF".into())?;
@@ -59,7 +59,7 @@ pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
         match stream.write(&payload) {
             Ok(_) => {}
             Err(e) if is_patience(&e) => continue,
-            // The reader has left: so the play is over.
+            // The reader has left, which ends the part.
             Err(_) => return Ok(()),
         }
         written += 1;
@@ -70,7 +70,7 @@ pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
     Ok(())
 }
 
-/// A connection that is opened, used and closed in order.
+/// Opens a connection, uses it, and closes it in order.
 fn rehearse(to: SocketAddr) -> std::io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(10))?;
     stream.write_all(&[0; 4096])?;

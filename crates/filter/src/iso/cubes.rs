@@ -8,23 +8,24 @@ use crate::Error;
 /// Three corners, in samples from the field's origin.
 pub(super) type Triangle = [[f32; 3]; 3];
 
-/// The two corners of each edge of a cell. Bits 0, 1 and 2 of a corner's number are its x, y and z; the lower
-/// one is first, so that both cells at an edge compute the same point.
+/// The two corners of each edge of a cell. Bits 0, 1 and 2 of a corner's number are its x, y and z. The lower corner
+/// is first, so that all cells at an edge compute the same point.
 const EDGES: [[u8; 2]; 12] =
     [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
 
-/// The corners of each face, counterclockwise as seen from outside.
+/// The corners of each face, counterclockwise from outside.
 const FACES: [[u8; 4]; 6] =
     [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
 
-/// For each set of corners inside the surface, the edges that its triangles join.
+/// For each set of corners inside the surface, the triangles as triples of edges.
 static CASES: LazyLock<Vec<Vec<[u8; 3]>>> = LazyLock::new(|| (0..=255).map(triangles).collect());
 
-/// The 256 cases follow from one rule: on each face every run of corners inside is cut off from the others.
-/// Two cells see the same corners on the face between them, so that the surface has no cracks there.
+/// Returns the triangles of one of the 256 cases. They follow from one rule: on each face, every run of inside corners
+/// is cut off from the others. Two cells have the same corners on the face between them, so the surface has no cracks
+/// there.
 fn triangles(inside: u8) -> Vec<[u8; 3]> {
     let is_in = |corner: u8| inside >> corner & 1 == 1;
-    // On a face the surface leads from where a run of corners inside begins to where it ends.
+    // On a face, the surface leads from the beginning of a run of inside corners to its end.
     let mut next = [None; 12];
     for face in FACES {
         for begins in (0..4).filter(|n| !is_in(face[*n]) && is_in(face[(n + 1) % 4])) {
@@ -51,7 +52,7 @@ fn edge(a: u8, b: u8) -> usize {
         .expect("two corners of a face in turn have an edge")
 }
 
-/// Gives each triangle of the block's surface to `each`, in an order that depends on the block alone.
+/// Passes each triangle of the block's surface to `each`, in an order that depends only on the block.
 pub(super) fn surface(
     block: &Block,
     samples: &[f32],
@@ -75,7 +76,7 @@ pub(super) fn surface(
     Ok(())
 }
 
-/// Where the surface crosses an edge of the cell at `at`.
+/// Returns the point where the surface crosses an edge of the cell at `at`.
 fn crossing(at: [usize; 3], values: &[f32; 8], [low, high]: [u8; 2]) -> [f32; 3] {
     let (a, b) = (values[usize::from(low)], values[usize::from(high)]);
     let part = (LEVEL - a) / (b - a);
@@ -106,7 +107,7 @@ mod tests {
         assert!(most <= Some(5), "{most:?}");
     }
 
-    /// A closed surface passes each of its edges once in each direction.
+    /// In a closed surface, each edge is passed once in each direction.
     #[test]
     fn the_surface_has_no_cracks() {
         let block = Block::whole(24);

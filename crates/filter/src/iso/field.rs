@@ -2,10 +2,10 @@
 
 use crate::words::mixed;
 
-/// How many blobs a field has.
+/// Number of blobs in a field.
 const BLOBS: u64 = 24;
 
-/// The surface is where the field has this value.
+/// The value of the field on the surface.
 pub(super) const LEVEL: f32 = 0.5;
 
 /// A field of size x size x size samples.
@@ -21,7 +21,7 @@ struct Blob {
     radius: f32,
 }
 
-/// A box of cells; a cell is between eight samples.
+/// A box of cells; a cell lies between eight samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) origin: [usize; 3],
@@ -29,7 +29,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Samples along each axis.
+    /// Returns the number of samples along each axis.
     pub(super) fn samples(&self) -> [usize; 3] {
         self.cells.map(|cells| cells + 1)
     }
@@ -38,12 +38,12 @@ impl Block {
         self.samples().iter().product()
     }
 
-    /// The whole field of `size` samples along each axis.
+    /// Returns the whole field of `size` samples along each axis.
     pub(super) fn whole(size: usize) -> Self {
         Block { origin: [0; 3], cells: [size - 1; 3] }
     }
 
-    /// Block `n` of those of at most `edge` cells along each axis; `None` after the last.
+    /// Returns block `n` of those with at most `edge` cells along each axis; `None` after the last.
     pub(super) fn nth(size: usize, edge: usize, n: usize) -> Option<Self> {
         let along = (size - 1).div_ceil(edge);
         let origin = [n % along, n / along % along, n / along / along].map(|place| place * edge);
@@ -54,7 +54,7 @@ impl Block {
 
 impl Field {
     pub(super) fn new(size: usize, seed: u64) -> Self {
-        // Multiples of 1/1024 are exact, so that no rounding depends on how they are made.
+        // Multiples of 1/1024 are exact, so that no rounding depends on the computation.
         let part = |n: u64| (mixed(seed ^ mixed(n)) % 1024) as f32 / 1024.0;
         let edge = size as f32;
         let blob = |n: u64| Blob {
@@ -64,7 +64,7 @@ impl Field {
         Field { size, blobs: (0..BLOBS).map(blob).collect() }
     }
 
-    /// The samples of a block, x first. Each sample adds the blobs in their order, so that it is the same in
+    /// Returns the samples of a block, x first. Each sample adds the blobs in their order, so that it is the same in
     /// any block.
     pub(super) fn samples(&self, block: &Block) -> Vec<f32> {
         let mut samples = vec![0.0; block.len()];
@@ -74,7 +74,7 @@ impl Field {
 }
 
 impl Blob {
-    /// Adds (1 - (d/r)^2)^2 within the radius r.
+    /// Adds (1 - (d/r)^2)^2 to each sample within the radius r, where d is its distance from the center.
     fn add(&self, block: &Block, samples: &mut [f32]) {
         let [nx, ny, nz] = block.samples();
         let reach = |axis: usize, count: usize| {

@@ -1,5 +1,5 @@
-//! Iso-Surface: a scalar field in blocks, its surface by marching cubes, and a picture of it from another
-//! side in each unit of work. read -> extract -> raster -> merge.
+//! Iso-Surface: a scalar field in blocks, its surface by marching cubes, and in each unit of work a picture of it from
+//! another direction. The chain is read -> extract -> raster -> merge.
 
 mod cubes;
 mod field;
@@ -13,16 +13,16 @@ use crate::application::{Application, Filter, Place, Stage};
 use crate::words::{floats, word};
 use crate::{Error, Input, Output};
 
-/// Bytes of one triangle in a buffer.
+/// Size of a triangle in a buffer, in bytes.
 const TRIANGLE: usize = 36;
 
-/// Triangles in one buffer, at most: 64 KiB.
+/// Most triangles in one buffer: 64 KiB.
 const BATCH: usize = (64 << 10) / TRIANGLE;
 
-/// Pixels in one buffer, at most.
+/// Most pixels in one buffer.
 const BAND: usize = 16 << 10;
 
-/// The application, with its parameters.
+/// The application Iso-Surface, with its parameters.
 #[derive(Debug)]
 pub struct Iso {
     field: Field,
@@ -32,10 +32,10 @@ pub struct Iso {
 }
 
 impl Iso {
-    /// A field of `size` samples along each axis, from `seed`, in blocks of `block` cells along each axis.
+    /// Makes a field of `size` samples along each axis, from `seed`, in blocks of `block` cells along each axis.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where one is out of its range.
+    /// Returns [`Error::Parameter`] if a parameter is out of its range.
     pub fn new(size: u32, block: u32, seed: u64) -> Result<Self, Error> {
         if !(4..=512).contains(&size) {
             return Err(Error::Parameter(format!("a field of {size} samples along an axis: give 4 to 512")));
@@ -54,7 +54,7 @@ impl Iso {
         Ok(Iso { field: Field::new(size, seed), block, stages })
     }
 
-    /// Of the pictures, in pixels.
+    /// Returns the edge of the pictures in pixels.
     pub(crate) fn edge(&self) -> usize {
         self.field.size * 2
     }
@@ -98,13 +98,13 @@ impl Application for Iso {
     }
 }
 
-/// Keeps its blocks, as a disk would.
+/// The first filter. It keeps its blocks in memory, as a disk would.
 struct Read {
     blocks: Vec<Vec<u8>>,
 }
 
 impl Read {
-    /// Copy c of n has every n-th block, from block c.
+    /// Makes copy c of n, which has every n-th block, beginning with block c.
     fn new(iso: &Iso, place: Place) -> Self {
         let blocks = (place.copy..).step_by(place.copies).map_while(|n| {
             let samples = iso.field.samples(&iso.nth(n)?);

@@ -1,21 +1,21 @@
-//! Pictures of triangles by a depth buffer. A picture of a set of triangles is the same in any order: each
-//! pixel keeps the least of all depths, and of equal depths the darkest shade.
+//! Draws pictures of triangles by a depth buffer. The order of the triangles does not matter: each pixel keeps the
+//! least depth, and of equal depths the darkest shade.
 
 use super::cubes::Triangle;
 
-/// What a pixel has where no triangle is.
+/// A pixel without a triangle.
 pub(super) const EMPTY: u32 = u32::MAX;
 
-/// Farthest depth; depths are below it.
+/// Upper bound of depths.
 const DEPTHS: f32 = (1 << 24) as f32;
 
-/// Parts of a pixel in which corners are placed.
+/// Subdivisions of a pixel in which corners are placed.
 const PARTS: f32 = 256.0;
 
-/// From where a unit of work looks at the field, without perspective.
+/// The direction from which a unit of work shows the field, without perspective.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View {
-    /// Of the picture, in pixels.
+    /// Edge of the picture in pixels.
     edge: usize,
     size: f32,
     cosine: f32,
@@ -23,8 +23,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Each unit looks from another side: 8 steps to a quarter turn. Cosine and sine are rational, and need
-    /// no library.
+    /// Makes the view of a unit: each has another direction, in 8 steps per quarter turn. Cosine and sine are
+    /// rational, and need no library.
     pub(super) fn new(unit: u32, size: usize, edge: usize) -> Self {
         let t = (unit % 8) as f32 / 8.0;
         let (c, s) = ((1.0 - t * t) / (1.0 + t * t), 2.0 * t / (1.0 + t * t));
@@ -37,15 +37,16 @@ impl View {
         View { edge, size: size as f32, cosine, sine }
     }
 
-    /// Right, down and away from the eye, in parts of the field's diagonal from the middle.
+    /// Returns a corner's place to the right, down and away from the viewer: in parts of the field's diagonal, from
+    /// its middle.
     fn seen(&self, corner: [f32; 3]) -> [f32; 3] {
         let [x, y, z] = corner.map(|at| (at - (self.size - 1.0) / 2.0) / (self.size * 1.75));
         let (right, away) = (self.cosine * x - self.sine * y, self.sine * x + self.cosine * y);
-        // From a little above: 3, 4 and 5 are a right triangle.
+        // From slightly above, with 0.6 and 0.8 as sine and cosine: 3, 4 and 5 are a right triangle.
         [right, -(0.8 * z + 0.6 * away), 0.8 * away - 0.6 * z]
     }
 
-    /// Draws a triangle into `pixels`, edge x edge of depth (24 bits) and shade (8 bits).
+    /// Draws a triangle into `pixels`, edge x edge values of depth (24 bits) and shade (8 bits).
     pub(super) fn draw(&self, pixels: &mut [u32], triangle: &Triangle) {
         let seen = triangle.map(|corner| self.seen(corner));
         let edge = self.edge as f32;
@@ -74,7 +75,7 @@ struct Corner {
     depth: f64,
 }
 
-/// Twice the signed area.
+/// Returns twice the signed area of a triangle.
 fn doubled(a: Corner, b: Corner, c: Corner) -> i64 {
     (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
 }
@@ -102,7 +103,7 @@ fn fill(pixels: &mut [u32], edge: usize, corners: [Corner; 3], area: i64, shade:
     }
 }
 
-/// The more a triangle faces the eye the brighter it is: 55 to 255.
+/// Returns the shade of a triangle, 55 to 255: the more it faces the viewer, the brighter.
 fn shade(seen: &Triangle) -> u32 {
     let [a, b, c] = seen;
     let (u, v) = ([0, 1, 2].map(|n| b[n] - a[n]), [0, 1, 2].map(|n| c[n] - a[n]));
@@ -117,7 +118,7 @@ pub(super) fn merge(pixels: &mut [u32], others: impl Iterator<Item = u32>) {
     pixels.iter_mut().zip(others).for_each(|(pixel, other)| *pixel = (*pixel).min(other));
 }
 
-/// The shades alone, black where nothing is.
+/// Returns the shades, black where there is no triangle.
 pub(super) fn shades(pixels: &[u32]) -> Vec<u8> {
     pixels.iter().map(|pixel| if *pixel == EMPTY { 0 } else { *pixel as u8 }).collect()
 }

@@ -1,5 +1,5 @@
-//! Virtual Microscope: a slide in compressed chunks, of which each unit of work shows a window on a coarser grid.
-//! read -> decompress -> clip -> subsample -> view.
+//! Virtual Microscope: a slide in compressed chunks; each unit of work shows a window of it on a coarser grid. The
+//! chain is read -> decompress -> clip -> subsample -> view.
 
 mod slide;
 
@@ -9,13 +9,13 @@ use crate::application::{Application, Filter, Place, Stage};
 use crate::words::{mixed, word};
 use crate::{Error, Input, Output, Update};
 
-/// Bytes before a buffer's pixels: the area.
+/// Length of the area before a buffer's pixels, in bytes.
 const HEADER: usize = 16;
 
-/// The slide's edge is so many times that of a view.
+/// Ratio of the slide's edge to that of a view.
 const ZOOM: u32 = 8;
 
-/// The application, with its parameters.
+/// The application Virtual Microscope, with its parameters.
 #[derive(Debug)]
 pub struct Vm {
     size: u32,
@@ -26,10 +26,10 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// A slide of `size` x `size` grey pixels from `seed`, in chunks of `chunk` x `chunk`.
+    /// Makes a slide of `size` x `size` grey pixels from `seed`, in chunks of `chunk` x `chunk`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where one is out of its range.
+    /// Returns [`Error::Parameter`] if a parameter is out of its range.
     pub fn new(size: u32, chunk: u32, seed: u64, update: Update) -> Result<Self, Error> {
         if !(64..=16384).contains(&size) || !size.is_multiple_of(ZOOM) {
             return Err(Error::Parameter(format!(
@@ -45,7 +45,7 @@ impl Vm {
             Stage { name: "read", is_varied: false, largest: 4 + most(most_pixels) },
             Stage { name: "decompress", is_varied: true, largest: raw },
             Stage { name: "clip", is_varied: false, largest: raw },
-            // A chunk may touch a grid point more along each axis than it has room for.
+            // Along each axis, a chunk may touch one grid point more than it covers.
             Stage {
                 name: "subsample",
                 is_varied: false,
@@ -56,13 +56,13 @@ impl Vm {
         Ok(Vm { size, chunk, seed, update, stages })
     }
 
-    /// Of the pictures, in pixels.
+    /// Returns the edge of the pictures in pixels.
     pub(crate) fn edge(&self) -> usize {
         (self.size / ZOOM) as usize
     }
 
-    /// What a unit shows, and how many pixels along each axis are one grid point. A partial update's window,
-    /// a quarter of the slide's edge, is anywhere.
+    /// Returns the window of a unit, and how many pixels along each axis make one grid point. The window of a partial
+    /// update, a quarter of the slide's edge, may be anywhere.
     fn window(&self, unit: u32) -> (Area, u32) {
         let (wide, factor) = match self.update {
             Update::Complete => (self.size, ZOOM),
@@ -74,7 +74,7 @@ impl Vm {
         (Area { x: place(0), y: place(1), wide, high: wide }, factor)
     }
 
-    /// Of a buffer: its area and what follows; `None` where the area is not on the slide, or too large.
+    /// Splits a buffer into its area and the rest; returns `None` if the area is not on the slide, or too large.
     fn opened<'b>(&self, buffer: &'b [u8]) -> Option<(Area, &'b [u8])> {
         let area =
             Area { x: word(buffer, 0), y: word(buffer, 1), wide: word(buffer, 2), high: word(buffer, 3) };
@@ -84,7 +84,7 @@ impl Vm {
         (fits(area.x, area.wide) && fits(area.y, area.high)).then_some((area, buffer.get(HEADER..)?))
     }
 
-    /// The same, with a pixel for each byte.
+    /// Splits a buffer into its area and its pixels; returns an error unless there is one byte for each pixel.
     fn pixels<'b>(&self, filter: &'static str, buffer: &'b [u8]) -> Result<(Area, &'b [u8]), Error> {
         let opened = self.opened(buffer).filter(|(area, pixels)| pixels.len() == area.pixels());
         opened.ok_or(Error::Buffer { filter, why: "no part of the slide has such pixels" })
@@ -126,14 +126,14 @@ impl Application for Vm {
     }
 }
 
-/// Keeps its compressed chunks, as a disk would.
+/// The first filter. It keeps its compressed chunks in memory, as a disk would.
 struct Read<'a> {
     vm: &'a Vm,
     chunks: Vec<(Area, Vec<u8>)>,
 }
 
 impl<'a> Read<'a> {
-    /// Copy c of n has every n-th chunk, from chunk c.
+    /// Makes copy c of n, which has every n-th chunk, beginning with chunk c.
     fn new(vm: &'a Vm, place: Place) -> Self {
         let numbers = (place.copy as u32..).step_by(place.copies);
         let chunks = numbers.map_while(|n| {
@@ -190,8 +190,8 @@ impl Filter for Clip<'_> {
     }
 }
 
-/// Adds the pixels that fall on one grid point. A point may have pixels of several chunks, so that only the
-/// view can divide.
+/// The filter that adds the pixels of each grid point. A point may have pixels of several chunks, so only the view can
+/// divide.
 struct Subsample<'a> {
     vm: &'a Vm,
 }
@@ -212,7 +212,7 @@ impl Filter for Subsample<'_> {
             let mut sums = vec![0_u16; grid.pixels()];
             for ((px, py), grey) in area.places().zip(grey) {
                 let (px, py) = point(px, py);
-                // At most 64 pixels of 255.
+                // A sum has at most 64 pixels of 255.
                 sums[((py - y) * grid.wide + px - x) as usize] += u16::from(*grey);
             }
             output.send(closed(grid, sums.into_iter().flat_map(u16::to_le_bytes)))?;

@@ -1,4 +1,4 @@
-//! The slide: a picture of grey tissue with cells in it, made from a seed with integers alone.
+//! The slide: a picture of grey tissue with cells, made from a seed by integer arithmetic.
 
 use std::io::{Read, Write};
 
@@ -8,13 +8,13 @@ use flate2::write::ZlibEncoder;
 
 use crate::words::mixed;
 
-/// Pixels between the corners of the tissue's pattern.
+/// Distance between the corners of the tissue's pattern, in pixels.
 const LATTICE: u32 = 64;
 
-/// Pixels along an edge of the square that has one cell.
+/// Edge of the square around one cell, in pixels.
 const CELL: u32 = 48;
 
-/// A square of the slide's pixels, or the part of one.
+/// A rectangle of the slide's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Area {
     pub(super) x: u32,
@@ -28,7 +28,7 @@ impl Area {
         self.wide as usize * self.high as usize
     }
 
-    /// What both have, or nothing.
+    /// Returns the intersection of both, if any.
     pub(super) fn common(&self, other: &Area) -> Option<Area> {
         let (x, y) = (self.x.max(other.x), self.y.max(other.y));
         let right = (self.x + self.wide).min(other.x + other.wide);
@@ -36,25 +36,25 @@ impl Area {
         (right > x && bottom > y).then(|| Area { x, y, wide: right - x, high: bottom - y })
     }
 
-    /// Chunk `n` of a slide of `size` x `size` pixels; `None` after the last.
+    /// Returns chunk `n` of a slide of `size` x `size` pixels; `None` after the last.
     pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<Area> {
         let along = size.div_ceil(edge);
-        // A peer may name any number.
+        // A peer may send any number.
         let (x, y) = (n % along * edge, (n / along).checked_mul(edge)?);
         (y < size).then(|| Area { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
     }
 
-    /// Where each of its pixels is on the slide, row by row.
+    /// Returns the places of its pixels on the slide, row by row.
     pub(super) fn places(self) -> impl Iterator<Item = (u32, u32)> {
         (self.y..self.y + self.high).flat_map(move |y| (self.x..self.x + self.wide).map(move |x| (x, y)))
     }
 }
 
-/// The grey of one pixel.
+/// Returns the grey value of one pixel.
 fn grey(seed: u64, x: u32, y: u32) -> u8 {
     let random =
         |kind: u64, x: u32, y: u32| mixed(seed ^ mixed(kind << 60 | u64::from(x) << 30 | u64::from(y)));
-    // Tissue: between the four corners around.
+    // Tissue, interpolated between the four surrounding corners.
     let (column, row, dx, dy) = (x / LATTICE, y / LATTICE, x % LATTICE, y % LATTICE);
     let corner = |x: u32, y: u32| 120 + (random(1, x, y) % 100) as u32;
     let along = |y: u32| corner(column, y) * (LATTICE - dx) + corner(column + 1, y) * dx;
@@ -64,18 +64,18 @@ fn grey(seed: u64, x: u32, y: u32) -> u8 {
     let (cx, cy, radius) = (16 + cell % 16, 16 + (cell >> 8) % 16, 6 + (cell >> 16) % 10);
     let far = u64::from(x % CELL).abs_diff(cx).pow(2) + u64::from(y % CELL).abs_diff(cy).pow(2);
     let shadow = if far < radius * radius { 90 } else { 0 };
-    // The camera's noise, so that it compresses as photographs do.
+    // Noise as of a camera, so that it compresses as photographs do.
     let noise = (random(3, x, y) % 8) as u32;
     (tissue - shadow + noise) as u8
 }
 
-/// The pixels of an area, row by row.
+/// Returns the pixels of an area, row by row.
 pub(super) fn pixels(seed: u64, area: Area) -> Vec<u8> {
     area.places().map(|(x, y)| grey(seed, x, y)).collect()
 }
 
-/// Most bytes that [`compress`] makes of `pixels` bytes (RFC 1950 and 1951: stored blocks have at most 5
-/// bytes in 16 KiB more).
+/// Returns the most bytes that [`compress`] makes of `pixels` bytes (RFC 1950 and 1951: stored blocks add at most 5
+/// bytes per 16 KiB).
 pub(super) fn most(pixels: usize) -> usize {
     pixels + pixels / 1024 + 64
 }
@@ -85,8 +85,8 @@ pub(super) fn compress(pixels: &[u8]) -> Vec<u8> {
     encoder.write_all(pixels).and_then(|()| encoder.finish()).expect("a vector takes every write")
 }
 
-/// The `pixels` bytes that were compressed; `None` where it is any other number, or no such stream. Reads no
-/// more than that.
+/// Decompresses exactly `pixels` bytes; returns `None` for any other number, or for an invalid stream. It decompresses
+/// at most one byte more.
 pub(super) fn decompress(bytes: &[u8], pixels: usize) -> Option<Vec<u8>> {
     let mut found = Vec::with_capacity(pixels);
     ZlibDecoder::new(bytes).take(pixels as u64 + 1).read_to_end(&mut found).ok()?;

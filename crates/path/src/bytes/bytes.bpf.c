@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * How many bytes go through the sockets that a path carries. User space marks a socket; what a socket is not marked for costs
- * the look at a pointer that is null.
+ * Counts the bytes that pass through the sockets of a path. User space marks these sockets; for any other socket the
+ * cost is one test of a null pointer.
  */
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
@@ -31,7 +31,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 struct sock;
 
-/* The mark goes with its socket. */
+/* The mark is removed with its socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -51,7 +51,7 @@ static __always_inline int add(struct sock *sk, int length, __u32 direction)
 	if (length <= 0 || !bpf_sk_storage_get(&marked, sk, 0, 0))
 		return 0;
 	__u64 *sum = bpf_map_lookup_elem(&bytes, &direction);
-	/* Another task of this processor may come in between. */
+	/* Another task on this processor may interrupt this one. */
 	if (sum)
 		__sync_fetch_and_add(sum, length);
 	return 0;

@@ -1,5 +1,5 @@
-//! How many bytes go through carried sockets, counted in the kernel: a descriptor that is kept here to ask a socket when it closes would keep it
-//! open.
+//! Counts the bytes of carried sockets in the kernel: asking a socket for its counters when it closes would take a
+//! descriptor, which would keep it open.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -8,14 +8,14 @@ use rustix::thread::CapabilitySet;
 
 use crate::Bytes;
 
-/// Made by build.rs from bytes.bpf.c.
+/// The object file that build.rs makes from bytes.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bytes.bpf.o"));
 
-/// Numbers of the sums there.
+/// Index of each sum in the map `bytes`.
 const SENT: u32 = 0;
 const RECEIVED: u32 = 1;
 
-/// Programs that count, as long as this lives.
+/// The loaded counting programs; they count for as long as this value lives.
 pub(crate) struct Counter {
     marked: MapHandle,
     bytes: MapHandle,
@@ -23,8 +23,10 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
+    /// Loads the programs.
+    ///
     /// # Errors
-    /// Why bytes cannot be counted on this host, with the remedy.
+    /// Returns the reason why bytes cannot be counted on this host, with the remedy.
     pub(crate) fn new() -> Result<Self, String> {
         landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
         landspeed_bpf::listen();
@@ -36,7 +38,7 @@ impl Counter {
     }
 
     fn loaded() -> libbpf_rs::Result<Self> {
-        // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+        // Copied to the heap: libelf needs an aligned image, and bytes within the binary may not be aligned.
         let image = CODE.to_vec();
         let object = ObjectBuilder::default().name("bytes")?.open_memory(&image)?.load()?;
         let links = object.progs_mut().map(|program| program.attach()).collect::<Result<Vec<_>, _>>()?;
@@ -49,18 +51,18 @@ impl Counter {
         Ok(Counter { marked, bytes, _programs: (object, links) })
     }
 
-    /// Counts the bytes of a socket from now on. One that the kernel does not let mark is not counted.
+    /// Counts the bytes of a socket from now on. A socket that the kernel refuses to mark is not counted.
     pub(crate) fn mark(&self, fd: impl AsFd) {
         let key = fd.as_fd().as_raw_fd().to_ne_bytes();
         let _ = self.marked.update(&key, &1_u32.to_ne_bytes(), MapFlags::ANY);
     }
 
-    /// Counts them no more.
+    /// Stops counting the bytes of a socket.
     pub(crate) fn clear(&self, fd: impl AsFd) {
         let _ = self.marked.delete(&fd.as_fd().as_raw_fd().to_ne_bytes());
     }
 
-    /// What all of them have sent and received.
+    /// Returns the bytes that all marked sockets have sent and received.
     pub(crate) fn so_far(&self) -> Bytes {
         let sum = |of: u32| -> u64 {
             let sums = self.bytes.lookup_percpu(&of.to_ne_bytes(), MapFlags::ANY).ok().flatten();
@@ -91,7 +93,7 @@ mod tests {
         ours.write_all(&[7; 1000]).unwrap();
         theirs.read_exact(&mut [0; 1000]).unwrap();
         theirs.write_all(&[7; 30]).unwrap();
-        // What is only looked at comes again.
+        // Peeked bytes are received again, and counted once.
         recv(&ours, &mut [0; 30], RecvFlags::PEEK).unwrap();
         ours.read_exact(&mut [0; 30]).unwrap();
         assert_eq!(counter.so_far(), Bytes { bytes_sent: 1000, bytes_received: 30 });

@@ -1,11 +1,11 @@
-//! TCP as it is.
+//! The path that leaves programs on the kernel's TCP.
 
 use std::sync::Arc;
 
 use crate::notify::{Answer, Call, Rule};
 use crate::{Carrier, Counts, Error, Options, Path, Shared, Why};
 
-/// The plain path.
+/// The path that changes nothing.
 pub(crate) struct Kernel;
 
 impl Path for Kernel {

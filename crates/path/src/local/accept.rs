@@ -1,4 +1,4 @@
-//! accept(2) and accept4(2).
+//! Answers accept(2) and accept4(2).
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -43,16 +43,17 @@ impl Carried {
         self.accepts.next(listener, call, hears.as_ref().map(|hears| (hears.as_fd(), &read as &dyn Fn())))
     }
 
-    /// The program's end of a connection: of a pair, or of TCP.
+    /// Returns the program's end of a connection: one of a pair, or TCP.
     fn end_of(&self, rendezvous: &Rendezvous, call: &Call<'_>, tcp: OwnedFd, names: Names) -> OwnedFd {
         let (at, from) = names;
         let offer = rendezvous.offered(&tcp, names);
         if !self.only.admits(from, at) {
-            // The other program goes on at once.
+            // The other program then continues without waiting.
             offer.map(|offer| offer.word.withdraw());
             return tcp;
         }
-        // For a keeper: once the offer is taken, the other end may have reset TCP, which then tells no address any more.
+        // For a keeper: once the offer is taken, the other end may have reset TCP, and TCP then has no addresses any
+        // more.
         offer.iter().for_each(|offer| self.keep_names(&offer.pair, at, from));
         call.holds(of_accepted(&tcp, offer.as_ref()));
         match offer {
@@ -71,13 +72,13 @@ impl Carried {
         tcp
     }
 
-    /// The end of a pair that both sides use from now on.
+    /// Returns this end of a pair that both sides use from now on.
     pub(super) fn taken(&self, call: &Call<'_>, tcp: OwnedFd, pair: OwnedFd, (at, from): Names) -> OwnedFd {
         late();
         self.mirror(&tcp, &pair);
         self.keep_names(&pair, at, from);
         self.count.carried(&pair);
-        // What is parked may soon be closed, and its number be another's.
+        // A parked socket may soon be closed, and its number be reused, so the note must no longer name it.
         call.holds(of_given(&pair));
         if let Some(parked) = &self.parked {
             parked.park(tcp);

@@ -1,4 +1,4 @@
-//! connect(2).
+//! Answers connect(2).
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -20,16 +20,17 @@ use crate::late::late;
 use crate::notify::{Answer, Call};
 use crate::socket::{Kind, cookie, from_bytes, kind, option, own, plain, wait_soon};
 
-/// How long a program that does not wait for its connection is held, until there is one.
+/// How long connect(2) on a non-blocking socket is held until TCP is connected.
 const CONNECTS: Duration = Duration::from_millis(20);
-/// How long a program is held once it has its connection, until the other end has accepted.
+/// How long a program is held after TCP is connected, until the other end has accepted.
 const ACCEPTS: Duration = Duration::from_millis(50);
-/// Sockets that are remembered as connected.
+/// Most sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
-/// Where `struct tcp_info` has the bytes that are to be sent, and those that were (linux/tcp.h, Linux 4.19).
+/// Offset in `struct tcp_info` of the bytes not yet sent, `tcpi_notsent_bytes` (linux/tcp.h, Linux 4.19).
 const UNSENT: usize = 144;
+/// Offset in `struct tcp_info` of the bytes sent, `tcpi_bytes_sent`.
 const BYTES_SENT: usize = 200;
-/// The state of a new socket there.
+/// The state of a new socket in `struct tcp_info`.
 const TCP_CLOSE: u8 = 7;
 
 impl Carried {
@@ -54,7 +55,7 @@ impl Carried {
         })
     }
 
-    /// Connects, and puts a local socket in the place of the connection. `Err` where nothing has happened yet.
+    /// Connects, and puts a local socket in place of the connection. Returns `Err` if nothing has been done yet.
     fn try_local(
         &self,
         rendezvous: &Rendezvous,
@@ -66,7 +67,7 @@ impl Carried {
             let is_refused = to.ip().is_loopback() && !listens(call.thread, to.port());
             return if is_refused && peers.is_empty() { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
         }
-        // One that is connected, or about to be, may have bytes in it.
+        // A socket that is connected, or about to be, may hold bytes.
         if !is_fresh(tcp) {
             return Ok(Answer::Continue);
         }
@@ -77,7 +78,7 @@ impl Carried {
         if let Err(errno) = connected(tcp, to)
             && made.offered.0.withdraw().is_none()
         {
-            // One that failed is no connection.
+            // A failed connection is not counted.
             if errno == Errno::INPROGRESS {
                 self.count.left(Why::NotConnected);
             }
@@ -92,7 +93,7 @@ impl Carried {
         }))
     }
 
-    /// Offers the connection before it is made: the offer is there when it is accepted.
+    /// Offers the connection before TCP connects, so that the offer is there when the connection is accepted.
     fn offered(
         &self,
         rendezvous: &Rendezvous,
@@ -114,7 +115,8 @@ impl Carried {
         })
     }
 
-    /// Puts a local socket in the place of the connection, if the other supervisor takes it. `Err` where TCP stays.
+    /// Puts a local socket in place of the connection if the other supervisor takes the offer. Returns `Err` if TCP
+    /// stays.
     fn exchanged(
         &self,
         call: &Call<'_>,
@@ -122,28 +124,29 @@ impl Carried {
         mut made: Made,
     ) -> Result<Answer, Why> {
         let until = Instant::now() + ACCEPTS;
-        // While the other supervisor works.
+        // Runs in parallel with the other supervisor.
         self.dress((tcp, Some(to)), &made.ends);
         let closes = entangled::closes(call.thread, call.int(0));
         made.offered.0.wait(until);
         let which = made.offered.0.withdraw().ok_or(Why::NotAccepted)?;
-        // Both ends use the pair from here on, whatever happens.
+        // From here on both ends use the pair, whatever happens.
         let pair = made.ends.swap_remove(which.min(made.ends.len() - 1));
         if call.replace(&pair, call.int(0), closes).is_err() {
-            // A signal has ended the call just now, or its process has. Made again, it makes another connection.
+            // A signal has ended the call just now, or its process has ended. A repeated call makes another
+            // connection.
             let _ = connect_unspec(tcp);
             return Ok(Answer::Errno(libc::ECONNRESET));
         }
         self.count.carried(&pair);
         self.end(tcp, &pair);
-        // The program goes on meanwhile.
+        // The program runs again from here on.
         self.note_made(&pair);
         self.returns(call, &pair, waits(tcp));
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(Answer::Gone)
     }
 
-    /// Gives ends of pairs what the TCP socket has, and its names.
+    /// Gives ends of pairs the options, the flags and the addresses of the TCP socket.
     pub(super) fn dress<'a>(
         &self,
         (tcp, to): (&OwnedFd, Option<SocketAddr>),
@@ -159,8 +162,8 @@ impl Carried {
         }
     }
 
-    /// Ends the TCP connection, with a reset: neither end keeps TIME-WAIT. What another thread has sent through it meanwhile is lost, so the
-    /// pair ends too.
+    /// Ends the TCP connection with a reset, so that neither end keeps TIME-WAIT. If another thread has sent bytes
+    /// through it, they are lost, so the pair is ended too.
     pub(super) fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
         let _ = shutdown(tcp, Shutdown::Write);
         let info = info(tcp);
@@ -171,7 +174,8 @@ impl Carried {
     }
 }
 
-/// Sockets that are connected, and whose program may ask again: connect(2) returned EINPROGRESS, or a signal ended it.
+/// Sockets that are connected, and whose program may call connect(2) again, because it returned EINPROGRESS or a
+/// signal ended it.
 impl Carried {
     fn made(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
@@ -189,7 +193,7 @@ impl Carried {
         cookie(fd).is_some_and(|cookie| self.made().remove(&cookie))
     }
 
-    /// The call returns what TCP's would: its socket is now `fd`.
+    /// Returns from the call as TCP would. Its socket is now `fd`.
     fn returns(&self, call: &Call<'_>, fd: &OwnedFd, waits: bool) -> Answer {
         let answer = if waits { Answer::Return(0) } else { Answer::Errno(libc::EINPROGRESS) };
         if call.answer(answer) && waits {
@@ -199,7 +203,7 @@ impl Carried {
     }
 }
 
-/// Where to, if that is an address of IP.
+/// Returns the destination of connect(2), if it is an IP address.
 pub(super) fn destination(call: &Call<'_>) -> Option<SocketAddr> {
     let mut bytes = [0; 28];
     let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
@@ -207,19 +211,20 @@ pub(super) fn destination(call: &Call<'_>) -> Option<SocketAddr> {
     from_bytes(&bytes[..length])
 }
 
-/// A process of one thread does not accept while it connects.
+/// Returns true if the peer is the calling process itself and has one thread: it cannot accept while it connects.
 fn would_wait_for_itself(peer: &Peer, call: &Call<'_>) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{}/task", call.thread)).map_or(1, Iterator::count);
     peer.is_ours && peer.process == call.process() && threads() < 2
 }
 
-/// Whether a socket listens at a port of the thread's network namespace: where none does, there is no connection to count.
+/// Returns true if a socket listens at this port in the thread's network namespace: if none does, there is no
+/// connection to count.
 fn listens(thread: i32, port: u16) -> bool {
     let of = |file: &str| std::fs::read_to_string(format!("/proc/{thread}/net/{file}")).unwrap_or_default();
     ["tcp", "tcp6"].into_iter().any(|file| lists(&of(file), port))
 }
 
-/// proc_net_tcp.rst: "   0: 0100007F:1770 00000000:0000 0A ...", where 0A is TCP_LISTEN.
+/// Parses a table of proc_net_tcp.rst: "   0: 0100007F:1770 00000000:0000 0A ...", where 0A is TCP_LISTEN.
 fn lists(table: &str, port: u16) -> bool {
     let end = format!(":{port:04X}");
     table.lines().any(|line| {
@@ -228,12 +233,13 @@ fn lists(table: &str, port: u16) -> bool {
     })
 }
 
-/// Connects over TCP as the program would. One that does not wait does so for a bounded time: within a host there is little to wait for.
+/// Connects over TCP as the program would. A non-blocking connect waits up to `CONNECTS`: within a host it takes
+/// little time.
 fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
         Err(Errno::INPROGRESS) => {
             let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
-            // Of an error the socket itself tells, as SO_ERROR.
+            // The socket itself reports an error, as SO_ERROR.
             let is_made = ready.contains(PollFlags::OUT) && !ready.contains(PollFlags::ERR);
             if is_made { Ok(()) } else { Err(Errno::INPROGRESS) }
         }
@@ -241,7 +247,7 @@ fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     }
 }
 
-/// `struct tcp_info`, with zeros where the kernel's is shorter.
+/// Reads `struct tcp_info`, with zeros where the kernel's is shorter.
 fn info(tcp: &OwnedFd) -> [u8; 256] {
     let mut info = [0; 256];
     let _ = option(tcp, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info);
@@ -252,7 +258,7 @@ fn is_fresh(tcp: &OwnedFd) -> bool {
     info(tcp)[0] == TCP_CLOSE
 }
 
-/// Whether connect(2) waits; on another socket it returns EINPROGRESS.
+/// Returns true if connect(2) blocks; on a non-blocking socket it returns EINPROGRESS.
 fn waits(tcp: &OwnedFd) -> bool {
     fcntl_getfl(tcp).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
@@ -261,7 +267,7 @@ fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
 }
 
-/// The peer's address as getpeername(2) tells it: the kernel connects to the host itself where an address is unspecified.
+/// Returns the peer's address as getpeername(2) would: the kernel connects an unspecified address to the host itself.
 fn reached(to: SocketAddr, from: SocketAddr) -> SocketAddr {
     match to.ip().is_unspecified() {
         true => SocketAddr::new(plain(from).ip(), to.port()),

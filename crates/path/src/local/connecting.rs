@@ -1,17 +1,17 @@
-//! One call at a time connects a socket. Where a signal ends a call, the program makes it again at once, while a thread is still at work on the
-//! first one: the second call waits for what becomes of it.
+//! Lets one call at a time connect a socket. When a signal ends a call, the program makes it again while a thread
+//! still works on the first one. The second call then waits for the result of the first.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Cookies of sockets that are being connected.
+/// The cookies of sockets that are being connected.
 #[derive(Default)]
 pub(super) struct Connecting {
     all: Mutex<BTreeSet<u64>>,
     ended: Condvar,
 }
 
-/// The right to connect a socket.
+/// The right to connect one socket, until it is dropped.
 pub(super) struct Turn<'a> {
     of: &'a Connecting,
     cookie: u64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Which TCP socket has these addresses in a network namespace, and how far it has sent and received. User space runs it there
- * (BPF_PROG_TEST_RUN): no packet meets it.
+ * Finds the TCP socket with the given addresses in a network namespace, and how far it has sent and received. User
+ * space runs it there by BPF_PROG_TEST_RUN: it handles no packets of the network.
  */
 typedef unsigned char __u8;
 typedef unsigned short __u16;
@@ -53,7 +53,7 @@ struct tcp_sock {
 	__u32 rcv_nxt;
 } preserved;
 
-/* What comes in after the header of a frame, and goes out in its place. */
+/* What user space passes after a frame's header; the answer replaces it. */
 struct question {
 	__u32 length;
 	struct bpf_sock_tuple tuple;

@@ -1,4 +1,5 @@
-//! Which socket is at the other end of a connection. The kernel says so: no byte goes through the connection for it.
+//! Finds the socket at the other end of a connection. The kernel reports it: no byte is sent through the connection
+//! for this.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,37 +15,38 @@ use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space
 
 use crate::socket::{int, option, plain};
 
-/// Made by build.rs from ends.bpf.c.
+/// The object file that build.rs makes from ends.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ends.bpf.o"));
-/// The kernel's number for a socket's network namespace (linux/socket.h, Linux 5.14).
+/// The socket option that returns the cookie of its network namespace (linux/socket.h, Linux 5.14).
 const SO_NETNS_COOKIE: libc::c_int = 71;
-/// Whichever socket has the addresses (INET_DIAG_NOCOOKIE).
+/// Matches any socket with the addresses (INET_DIAG_NOCOOKIE).
 const ANY: u64 = u64::MAX;
-/// What it takes to look a socket up in another network namespace.
+/// The capabilities needed to look a socket up in another network namespace.
 const RIGHTS: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::NET_ADMIN)
     .union(CapabilitySet::SYS_ADMIN);
-/// A frame's header, and what comes after it in ends.bpf.c.
+/// Length of a frame's header in ends.bpf.c, in bytes.
 const FRAME: usize = 14;
+/// Length of the question that follows the header, in bytes.
 const QUESTION: usize = 4 + 36;
 
-/// A connection: own address, and the peer's.
+/// The addresses of a connection: own, and the peer's.
 pub(super) type Names = (SocketAddr, SocketAddr);
 
-/// The network namespace of a socket: no other has its number.
+/// Returns the cookie of a socket's network namespace, which is unique.
 fn namespace(fd: impl AsFd) -> Option<u64> {
     let mut cookie = [0; 8];
     option(fd, (libc::SOL_SOCKET, SO_NETNS_COOKIE), &mut cookie).ok()?;
     Some(u64::from_ne_bytes(cookie))
 }
 
-/// Where a supervisor is.
+/// The place of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// Its network namespace.
+    /// The cookie of its network namespace.
     pub(super) namespace: u64,
-    /// The network whose addresses are said to be unique; 0 for none.
+    /// Hash of the network whose addresses are declared unique (`LANDSPEED_PATH_NET`); 0 for none.
     pub(super) net: u64,
 }
 
@@ -64,10 +66,10 @@ impl Place {
     }
 }
 
-/// Another supervisor's network namespace, as it has handed it over.
+/// Another supervisor's network namespace, as that supervisor has handed it over.
 pub(super) struct There {
     pub(super) place: Place,
-    /// Tells of sockets there. It takes no right to ask.
+    /// Looks sockets up there. This needs no capability.
     diag: Mutex<SockDiag>,
     entry: OwnedFd,
 }
@@ -79,13 +81,13 @@ impl There {
         Some(There { place, diag: Mutex::new(diag), entry })
     }
 
-    /// What another supervisor needs of this one's.
+    /// Returns what another supervisor needs of this one's namespace.
     pub(super) fn handed() -> io::Result<(SockDiag, OwnedFd)> {
         let diag = SockDiag::open().map_err(io::Error::other)?;
         Ok((diag, File::open("/proc/self/ns/net")?.into()))
     }
 
-    /// The cookie of the socket there that has these addresses.
+    /// Returns the cookie of the socket there that has these addresses.
     fn socket(&self, (own, peer): Names) -> Option<u64> {
         let id = SocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
         let diag = self.diag.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,15 +96,15 @@ impl There {
     }
 }
 
-/// What looks sockets up.
+/// Finds the other ends of connections.
 pub(super) struct Ends {
     pub(super) here: Place,
-    /// Whether this process may look into other network namespaces.
+    /// True if this process has the rights to enter other network namespaces.
     may_look: OnceLock<bool>,
     programs: OnceLock<Option<Mutex<Object>>>,
 }
 
-/// How far a socket has sent and received, as TCP counts.
+/// How far a socket has sent and received: its TCP sequence numbers.
 #[derive(Debug, PartialEq, Eq)]
 struct End {
     cookie: u64,
@@ -115,12 +117,12 @@ impl Ends {
         Arc::new(Ends { here: Place::own(), may_look: OnceLock::new(), programs: OnceLock::new() })
     }
 
-    /// Whether a socket is in this process's network namespace.
+    /// Returns true if a socket is in this process's network namespace.
     pub(super) fn is_here(&self, tcp: impl AsFd) -> bool {
         namespace(tcp) == Some(self.here.namespace)
     }
 
-    /// Whether a connection with a program there may be proven.
+    /// Returns true if a connection with a program there can be proven.
     pub(super) fn may_prove(&self, there: Place) -> bool {
         there.namespace == self.here.namespace || self.here.has_one_net_with(there) || self.may_look()
     }
@@ -129,9 +131,9 @@ impl Ends {
         *self.may_look.get_or_init(|| landspeed_bpf::allowed(RIGHTS).is_ok())
     }
 
-    /// The cookie of the socket at the other end of `tcp`, if it is there. In one network namespace, the kernel lets one connection have two
-    /// addresses, unless sockets are bound to devices, or take connections of addresses that are not the host's. In two, both may
-    /// have these addresses by chance.
+    /// Returns the cookie of the socket at the other end of `tcp`, if it is there. Within one network namespace, two
+    /// addresses name one connection, unless sockets are bound to devices or are transparent. In two namespaces, two
+    /// connections may have the same addresses by chance.
     pub(super) fn other(&self, tcp: impl AsFd, names: Names, there: &There) -> Option<u64> {
         if is_special(&tcp) {
             return None;
@@ -145,15 +147,17 @@ impl Ends {
         is_proven.then_some(cookie)
     }
 
-    /// Whether the socket with this cookie is the other end of the one here that has these addresses. The numbers that their bytes begin
-    /// with come from a secret and a clock of 64 ns, in either direction: two connections do not have the same.
+    /// Returns true if the socket with this cookie is the other end of the local socket with these addresses. In
+    /// either direction, sequence numbers start from a secret and a clock of 64 ns, so two connections do not have the
+    /// same.
     fn is_one_connection(&self, names: Names, there: &There, cookie: u64) -> Option<bool> {
         let here = self.end(names)?;
         let theirs = inside(there, || self.end((names.1, names.0)))?;
         Some(theirs.cookie == cookie && (theirs.sent, theirs.received) == (here.received, here.sent))
     }
 
-    /// Has the program loaded that looks into other namespaces, where this process may: a first connection does not wait that long.
+    /// Loads the program that inspects other namespaces, if this process may, so that the first connection does not
+    /// wait for it.
     pub(super) fn prepare(self: &Arc<Self>) {
         let own = Arc::clone(self);
         if self.programs.get().is_none() && self.may_look() {
@@ -165,7 +169,7 @@ impl Ends {
         self.programs.get_or_init(|| load().ok().map(Mutex::new)).as_ref()
     }
 
-    /// The socket with these addresses, in this thread's network namespace.
+    /// Returns the socket with these addresses in this thread's network namespace.
     fn end(&self, names: Names) -> Option<End> {
         let object = self.programs()?;
         let object = object.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +185,7 @@ impl Ends {
     }
 }
 
-/// Whether another socket of its network namespace may have the same addresses.
+/// Returns true if another socket of its network namespace may have the same addresses.
 fn is_special(tcp: impl AsFd) -> bool {
     let is_on = |level, name| int(&tcp, level, name).is_ok_and(|value| value != 0);
     is_on(libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX) || is_on(libc::IPPROTO_IP, libc::IP_TRANSPARENT)
@@ -190,13 +194,13 @@ fn is_special(tcp: impl AsFd) -> bool {
 fn load() -> Result<Object, String> {
     landspeed_bpf::allowed(RIGHTS)?;
     landspeed_bpf::listen();
-    // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+    // Copied to the heap: libelf needs an aligned image, and bytes within the binary may not be aligned.
     let image = CODE.to_vec();
     let loaded = || ObjectBuilder::default().name("ends")?.open_memory(&image)?.load();
     loaded().map_err(|error: libbpf_rs::Error| landspeed_bpf::take().unwrap_or_else(|| error.to_string()))
 }
 
-/// As a packet from the peer would have the addresses.
+/// Returns the input of the program, with the addresses in the order of a packet from the peer.
 fn question((own, peer): Names) -> [u8; FRAME + QUESTION] {
     let (own, peer) = (plain(own), plain(peer));
     let octets = |ip: IpAddr| match ip {
@@ -211,7 +215,7 @@ fn question((own, peer): Names) -> [u8; FRAME + QUESTION] {
     all
 }
 
-/// Whether a network has no other host with these addresses: each host has its own loopback and link-local ones.
+/// Returns true if no other host of a network has these addresses: each host has its own loopback and link-local ones.
 fn is_unique((own, peer): Names) -> bool {
     let is_global = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
@@ -221,7 +225,8 @@ fn is_unique((own, peer): Names) -> bool {
     own != peer && is_global(own) && is_global(peer)
 }
 
-/// Does something in another network namespace, on a thread that ends: none of ours is left there.
+/// Runs `work` in another network namespace, on a thread that then ends, so that no thread of this process stays
+/// there.
 fn inside<T: Send>(there: &There, work: impl FnOnce() -> Option<T> + Send) -> Option<T> {
     let work = || {
         move_into_link_name_space(there.entry.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
@@ -278,10 +283,10 @@ mod tests {
         };
         let ((server, _client), there) = landspeed_netlink::in_throwaway(elsewhere).unwrap();
         let names = (server.local_addr().unwrap(), server.peer_addr().unwrap());
-        // Here is a connection with the same addresses: it has another end.
+        // A connection in this namespace with the same addresses has another end.
         let (other, _other) = connection();
         assert!(ends(0).other(&other, names, &there).is_none());
-        // Nor does a network say anything of the loopback of its hosts.
+        // A network's name says nothing about the loopback of its hosts.
         let there = There { place: Place { net: 7, ..there.place }, ..there };
         assert!(ends(7).other(&other, names, &there).is_none());
     }

@@ -1,4 +1,5 @@
-//! Whether a socket is more than one descriptor of its process: then another socket cannot take its place.
+//! Finds whether a socket has other descriptors in its process, or is in an epoll set. If so, another socket cannot
+//! replace it.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -9,15 +10,15 @@ use rustix::io::read;
 
 use crate::Why;
 
-/// Most descriptors that are looked through: a process with more keeps TCP.
+/// Most descriptors that are checked; a socket of a process with more stays on TCP.
 const MOST: usize = 4096;
-/// Bytes of a file in /proc that are read, or of a link there: what is looked for comes first.
+/// Bytes read of a file in /proc, or of a link there: what is needed comes first.
 const BEGIN: usize = 256;
 
-/// Why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced.
+/// Returns why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced.
 pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<Why> {
     let own = format!("socket:[{inode}]");
-    // Paths from here on are short: this is looked at in the time that a connection takes.
+    // Opens the directory once, so that the paths below are short: this runs while a connection is made.
     let directory = open(&format!("/proc/{process}/fd"), OFlags::DIRECTORY)?;
     let mut space = [MaybeUninit::uninit(); 4096];
     let mut all = RawDir::new(&directory, &mut space);
@@ -49,7 +50,7 @@ fn open(path: &str, flags: OFlags) -> Option<OwnedFd> {
     openat(CWD, path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-/// Whether an epoll set of the process has this descriptor (proc_pid_fdinfo(5)).
+/// Returns true if an epoll set of the process contains this descriptor (proc_pid_fdinfo(5)).
 fn watches(process: i32, epoll: i32, fd: i32) -> bool {
     let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{epoll}")).unwrap_or_default();
     let watched = info.lines().filter_map(|line| line.strip_prefix("tfd:"));
@@ -57,7 +58,7 @@ fn watches(process: i32, epoll: i32, fd: i32) -> bool {
     numbers.any(|number| number == fd)
 }
 
-/// Whether descriptor `fd` of `process` closes where the process runs another program.
+/// Returns true if descriptor `fd` of `process` closes when the process executes another program.
 pub(super) fn closes(process: i32, fd: i32) -> bool {
     let Some(info) = open(&format!("/proc/{process}/fdinfo/{fd}"), OFlags::empty()) else { return false };
     let mut begin = [0; BEGIN];

@@ -1,7 +1,7 @@
-//! Links: on them, the supervisor of an end that connects makes offers to that of an end that accepts.
+//! Links, on which the supervisor of a connecting end makes offers to that of an accepting end.
 //!
-//! What is sent before connect(2) is there when accept(2) returns. An offer never carries a TCP socket, so it holds no connection open,
-//! and one that is not read costs a pair of AF_UNIX sockets.
+//! An offer that is sent before connect(2) has arrived when accept(2) returns. It never carries a TCP socket, so it
+//! holds no connection open; one that is not read costs a pair of AF_UNIX sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,22 +24,24 @@ use super::word::{Word, Words};
 use crate::late::late;
 use crate::socket::{from_bytes, option, plain, to_bytes};
 
-/// What a link begins with; then comes the network. With it go the words' memory, and what tells of the sender's network namespace.
+/// Start of the first message on a link; the network's hash follows. The message carries the descriptors of the words'
+/// memory, and of a diag socket and an entry to the sender's network namespace.
 const HELLO: &[u8] = b"landspeed path 3";
-/// Bytes of an address in a message: its length, and the longest one.
+/// Bytes of an address in a message: its length in one byte, and at most 28 bytes of address.
 const ADDRESS: usize = 29;
-/// Numbers of an offer.
+/// Numbers in an offer.
 const NUMBERS: usize = 4;
-/// These, and an address.
+/// Bytes of an offer: its numbers and an address.
 const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
-/// Offers that are kept at most.
+/// Most offers that are kept.
 const MOST: usize = 4096;
-/// What a link may hold that its reader has not read: some 400 offers.
+/// Send buffer of a link, in bytes: some 400 offers.
 const BUFFER: usize = 1 << 19;
-/// The socket that listens, among the links.
+/// The listening socket, in the epoll data that otherwise numbers a link.
 const LISTENS: u64 = u64::MAX;
 
-/// A connection that a program is about to make: the cookie of its socket, and where to. No two sockets of a host have one cookie.
+/// A connection that a program is about to make: the cookie of its socket, and the destination. Cookies are unique on
+/// a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Client {
     pub(super) cookie: u64,
@@ -49,22 +51,22 @@ pub(super) struct Client {
 /// A connection that another supervisor offers to carry.
 pub(super) struct Offer {
     pub(super) word: Word,
-    /// Which of the supervisors this is that it was offered to.
+    /// Index of this supervisor among those to which the connection is offered.
     pub(super) which: usize,
     pub(super) client: Client,
-    /// This end's socket of the pair.
+    /// The socket of this end of the pair.
     pub(super) pair: OwnedFd,
     there: Arc<There>,
 }
 
 impl Offer {
-    /// Takes it, for both ends.
+    /// Takes the offer, for both ends.
     pub(super) fn take(&self) -> bool {
         self.word.take(self.which)
     }
 }
 
-/// Where offers come in.
+/// Receives offers.
 pub(super) struct Inbox {
     listener: OwnedFd,
     epoll: OwnedFd,
@@ -74,14 +76,14 @@ pub(super) struct Inbox {
 #[derive(Default)]
 struct Inside {
     links: BTreeMap<RawFd, Link>,
-    /// By the cookies of their clients.
+    /// Offers by the cookies of their clients.
     offers: BTreeMap<u64, Offer>,
 }
 
 /// Another supervisor's link to this one.
 struct Link {
     fd: OwnedFd,
-    /// What it began with.
+    /// The contents of its first message.
     hello: Option<(Arc<Words>, Arc<There>)>,
 }
 
@@ -95,12 +97,12 @@ impl Inbox {
         Ok(Inbox { listener, epoll, inside: Mutex::default() })
     }
 
-    /// Reads what has come.
+    /// Reads all messages that have arrived.
     pub(super) fn read(&self) {
         drop(self.offers());
     }
 
-    /// Where the clients are of open offers whose connection may be one to this port.
+    /// Returns the places of clients with open offers whose connection may be one to this port.
     pub(super) fn theres(&self, port: u16) -> Vec<Arc<There>> {
         let inside = self.offers();
         let offers = inside.offers.values().filter(|offer| offer.client.to.port() == port);
@@ -108,7 +110,7 @@ impl Inbox {
         places.into_values().map(Arc::clone).collect()
     }
 
-    /// The offer of a connection, by its client's cookie.
+    /// Removes and returns the offer of a connection, by its client's cookie.
     pub(super) fn of(&self, cookie: u64) -> Option<Offer> {
         self.locked().offers.remove(&cookie)
     }
@@ -117,12 +119,12 @@ impl Inbox {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Offers that are open, with all that have come.
+    /// Returns the open offers, after reading all that have arrived.
     fn offers(&self) -> MutexGuard<'_, Inside> {
         late();
         let mut inside = self.locked();
         let mut events = [MaybeUninit::uninit(); 64];
-        // More than there is room for is not read now.
+        // Bounds the loop: an overflow is read later.
         for _ in 0..MOST {
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             let Ok((ready, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else { break };
@@ -140,7 +142,7 @@ impl Inbox {
         inside
     }
 
-    /// Takes new links in, of this user alone.
+    /// Accepts new links, from this user only.
     fn enter(&self, inside: &mut Inside) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(fd) = accept_with(&self.listener, flags) {
@@ -160,7 +162,7 @@ impl AsFd for Inbox {
 }
 
 impl Inside {
-    /// Reads a link. One that has ended, or says what no supervisor says, goes.
+    /// Reads a link. Removes it if it has ended, or if it sends what no supervisor sends.
     fn hear(&mut self, key: RawFd) {
         let Some(link) = self.links.get_mut(&key) else { return };
         loop {
@@ -216,7 +218,7 @@ fn message(numbers: [u64; NUMBERS], to: SocketAddr) -> Vec<u8> {
     message
 }
 
-/// Our links to others, by the names of their sockets.
+/// Links to other supervisors, by the names of their sockets.
 pub(super) struct Links {
     net: u64,
     all: Mutex<BTreeMap<String, Arc<OwnedFd>>>,
@@ -227,10 +229,11 @@ impl Links {
         Links { net, all: Mutex::default() }
     }
 
-    /// Offers a connection to the supervisor whose socket has this name and path. Whatever hinders it, it is not offered.
+    /// Offers a connection to the supervisor whose socket has this name and path. After any error the connection is
+    /// not offered.
     ///
     /// # Errors
-    /// ECONNREFUSED where it has gone, and the kernel's other errors.
+    /// Returns ECONNREFUSED if that supervisor has ended, and otherwise the kernel's error.
     pub(super) fn offer(
         &self,
         (name, path): (&str, &Path),
@@ -278,8 +281,8 @@ fn unix() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// Whether the other end of a link is this user's (SO_PEERCRED: process, user, group). The process may be none that is seen here: one of another PID
-/// namespace is 0.
+/// Returns true if the other end of a link belongs to this user (SO_PEERCRED: process, user, group). The process ID is
+/// not checked, because that of a process in another PID namespace may be 0.
 fn is_ours(link: &OwnedFd) -> bool {
     let mut who = [0; 12];
     let told = option(link, (libc::SOL_SOCKET, libc::SO_PEERCRED), &mut who);

@@ -1,4 +1,4 @@
-//! The folder in which the supervisors of one user meet.
+//! The directory in which the supervisors of one user meet.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,13 +13,14 @@ use crate::Error;
 
 const NAME: &str = "landspeed-path";
 
-/// Opens it, and makes it where it is missing. What is in it was made by this user, and is reached through its descriptor.
+/// Opens the directory, and makes it if it is missing. Its contents were made by this user, and are reached through
+/// its descriptor.
 pub(super) fn open() -> Result<Private, Error> {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         _ if user.is_root() => Ok(Private::make(&Path::new("/run").join(NAME))?),
         Some(folder) => Ok(Private::make(&PathBuf::from(folder).join(NAME))?),
-        // Not TMPDIR: both programs must come to one place.
+        // TMPDIR is not used: both programs must get the same directory.
         None => {
             let above = PathBuf::from(format!("/tmp/landspeed-{}", user.as_raw()));
             Ok(Private::make(&above)?.make_inside(NAME)?)
@@ -27,12 +28,12 @@ pub(super) fn open() -> Result<Private, Error> {
     }
 }
 
-/// Removes what a supervisor had made that was killed.
+/// Removes what killed supervisors have left.
 pub(super) fn clear() {
     let _ = open().map(|folder| sweep(&folder));
 }
 
-/// Removes sockets that belong to no process any more, and entries that lead to none.
+/// Removes sockets that belong to no process any more, and entries that lead to no socket.
 pub(super) fn sweep(folder: &Private) {
     let asks = UnixDatagram::unbound();
     let is_dead = |path: &Path| {
@@ -48,7 +49,7 @@ pub(super) fn sweep(folder: &Private) {
     for port in ports.into_iter().map(|name| folder.through(name)) {
         let entries = fs::read_dir(&port).into_iter().flatten().flatten().map(|entry| entry.path());
         entries.filter(|entry| !entry.exists()).for_each(|entry| drop(fs::remove_file(entry)));
-        // It goes with its last entry.
+        // Fails until its last entry is removed.
         let _ = fs::remove_dir(port);
     }
 }

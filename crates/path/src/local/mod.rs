@@ -1,19 +1,21 @@
-//! An AF_UNIX socket in the place of a TCP connection between two programs of one host.
+//! Puts an AF_UNIX socket in place of a TCP connection between two programs of one host.
 //!
 //! Both programs run over this path. Their supervisors meet in a directory that only their user can enter:
 //!
-//! 1. a program listens: its supervisor *registers* the address, with the network namespace that it is in;
-//! 2. another one connects to a registered address. If its socket is one descriptor of one process, its supervisor *offers* the connection, and
-//!    makes it over TCP. An offer names the client's socket by its cookie, carries one end of a pair of AF_UNIX sockets, and has a *word* in
-//!    memory that both supervisors map;
-//! 3. the first one accepts: its supervisor takes the TCP connection, and asks the kernel which socket is at the other end. Is it one that was
-//!    offered? Then it *takes* the offer: a compare-and-swap of the word. Its program gets that end of the pair from accept;
-//! 4. the second supervisor sees that the offer was taken, and puts its end of the pair in the place of its program's socket. Where it has
-//!    waited for too long it *withdraws* the offer, by a compare-and-swap too. The word has decided, for both;
-//! 5. the TCP connection ends with a reset, and the first supervisor closes its end of it then.
+//! 1. A program listens. Its supervisor *registers* the address, with its network namespace.
+//! 2. Another program connects to a registered address. If its socket has one descriptor in one process, its
+//!    supervisor *offers* the connection, and makes it over TCP. An offer names the client's socket by its cookie,
+//!    carries one end of a pair of AF_UNIX sockets, and has a *word* in memory that both supervisors map.
+//! 3. The first program accepts. Its supervisor accepts the TCP connection, and asks the kernel which socket is at the
+//!    other end. If that socket was offered, the supervisor *takes* the offer by a compare-and-swap of the word.
+//!    accept(2) returns its end of the pair to the program.
+//! 4. The second supervisor sees that the offer was taken, and puts its end of the pair in place of its program's
+//!    socket. After too long a wait it *withdraws* the offer instead, by a compare-and-swap too. The word decides, for
+//!    both.
+//! 5. The second supervisor ends the TCP connection with a reset, and the first one then closes its end of it.
 //!
-//! No byte goes through the TCP connection, and neither end waits for the other one after the word was decided. Before, one does: a client,
-//! for a bounded time.
+//! No byte is sent through the TCP connection, and neither end waits for the other after the word is decided. Before
+//! that only the client waits, for a bounded time.
 
 mod accept;
 mod connect;
@@ -41,7 +43,7 @@ use connecting::Connecting;
 use parked::Parked;
 use rendezvous::Rendezvous;
 
-/// The path.
+/// The path over AF_UNIX sockets.
 pub(crate) struct Local;
 
 const LEVEL: u32 = 1;
@@ -52,7 +54,7 @@ const OF_IP: [&[When]; 3] = [
     &[(LEVEL, libc::IPPROTO_IP as u32)],
     &[(LEVEL, libc::IPPROTO_IPV6 as u32)],
 ];
-/// What a socket says that it is.
+/// Options that return the kind of a socket.
 const OF_KIND: [&[When]; 2] = [
     &[(LEVEL, libc::SOL_SOCKET as u32), (NAME, libc::SO_DOMAIN as u32)],
     &[(LEVEL, libc::SOL_SOCKET as u32), (NAME, libc::SO_PROTOCOL as u32)],
@@ -99,20 +101,21 @@ impl Path for Local {
 /// Connections of a program's processes.
 struct Carried {
     shared: Arc<Shared>,
-    /// Where supervisors meet; closed where nothing new is to be carried.
+    /// The meeting point of supervisors; `None` if no new connections are to be carried.
     rendezvous: Option<Rendezvous>,
     only: Only,
     count: Count,
-    /// TCP sockets that wait for their other ends.
+    /// TCP sockets that stay open until their other ends close.
     parked: Option<Arc<Parked>>,
-    /// A pair for the next connection, made when there was time.
+    /// A pair for the next connection, made in advance.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     accepts: Accepts,
     connecting: Connecting,
-    /// Cookies of sockets that are connected, and whose programs may ask again.
+    /// Cookies of sockets that are connected, and whose programs may call connect(2) again.
     made: Mutex<BTreeSet<u64>>,
-    /// Options that programs have set, and what a new socket has of some.
+    /// Options that programs have set.
     set: options::Remembered,
+    /// The values that `options::OF_TCP` have on a new socket.
     new_tcp: Vec<libc::c_int>,
 }
 

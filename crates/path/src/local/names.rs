@@ -1,4 +1,4 @@
-//! The addresses that a carried socket tells: those of TCP.
+//! Returns the addresses of TCP for a carried socket.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -8,26 +8,26 @@ use crate::notify::{Answer, Call};
 use crate::socket::{Kind, cookie, kind, to_bytes};
 
 impl Carried {
-    /// Notes the addresses of an end of a pair, own and peer's.
+    /// Records the addresses of an end of a pair, its own and its peer's.
     pub(super) fn keep_names(&self, fd: impl AsFd, own: SocketAddr, peer: SocketAddr) {
         if let Some(cookie) = cookie(fd) {
             self.shared.keep_names(cookie, own, peer);
         }
     }
 
-    /// The addresses of an end of a pair.
+    /// Returns the addresses of an end of a pair.
     pub(super) fn names_of(&self, fd: impl AsFd) -> Option<(SocketAddr, SocketAddr)> {
         self.shared.names(cookie(fd)?)
     }
 
-    /// The cookie of what a call's first argument is, where it is carried, and its addresses.
+    /// Returns the cookie and the addresses of the socket in a call's first argument, if it is carried.
     pub(super) fn names(&self, call: &Call<'_>) -> Option<(u64, SocketAddr, SocketAddr)> {
         let fd = call.descriptor(call.int(0)).ok()?;
         let cookie = if kind(&fd) == Kind::Unix { cookie(&fd)? } else { return None };
         self.shared.names(cookie).map(|(own, peer)| (cookie, own, peer))
     }
 
-    /// getsockname(2) and getpeername(2).
+    /// Answers getsockname(2) and getpeername(2).
     pub(super) fn name(&self, call: &Call<'_>, of_peer: bool) -> Answer {
         let Some((_, own, peer)) = self.names(call) else { return Answer::Continue };
         let address = to_bytes(if of_peer { peer } else { own });

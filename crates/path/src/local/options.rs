@@ -1,4 +1,4 @@
-//! Options: what a carried socket takes over, and what it says to those of TCP and IP.
+//! Socket options: those that a carried socket copies from TCP, and the answers for those of TCP and IP.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,15 +13,16 @@ use super::Carried;
 use crate::notify::{Answer, Call};
 use crate::socket::{cookie, int, option, set_option};
 
-/// What an AF_UNIX socket buffers where the program sets no size: as much as TCP's send buffer grows to (tcp_wmem).
+/// Send buffer of an AF_UNIX socket if the program sets no size, in bytes: as much as TCP's grows to (tcp_wmem).
 const BUFFER: c_int = 4 << 20;
-/// Whether the program has set the size of a buffer (linux/sock.h, Linux 5.16).
+/// The option that reports whether the program has set a buffer's size (linux/sock.h, Linux 5.16).
 const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
 const SOCK_RCVBUF_LOCK: c_int = 2;
-/// The largest segment of loopback.
+/// The segment size of TCP on loopback, in bytes.
 const SEGMENT: c_int = 65_483;
-/// Options that both kinds of sockets have, and that a new socket has as zeros, or as this number.
+/// Options that both kinds of sockets have, each with the first four bytes of its value on a new socket; the rest are
+/// zeros.
 const SAME: &[(c_int, c_int)] = &[
     (libc::SO_RCVTIMEO, 0),
     (libc::SO_SNDTIMEO, 0),
@@ -32,14 +33,15 @@ const SAME: &[(c_int, c_int)] = &[
     (libc::SO_REUSEADDR, 0),
     (libc::SO_PRIORITY, 0),
 ];
-/// Options of TCP that programs set before they connect or accept, and that a new socket has as the host has them.
+/// Options of TCP that programs set before they connect or accept. Their values on a new socket depend on the host.
 const OF_TCP: &[c_int] =
     &[libc::TCP_NODELAY, libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT, libc::TCP_USER_TIMEOUT];
-/// Longest option that is remembered, and how many of them.
+/// Longest option that is remembered, in bytes.
 const LONGEST: usize = 64;
+/// Most options that are remembered.
 const MOST: usize = 1 << 16;
 
-/// What programs have set of TCP and IP on carried sockets: cookie, level and name to value. They read it back.
+/// Options of TCP and IP that programs have set on carried sockets and may read back: cookie, level and name to value.
 #[derive(Default)]
 pub(super) struct Remembered(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>>);
 
@@ -48,7 +50,7 @@ impl Remembered {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(key, value);
         if all.len() > MOST {
-            // The oldest socket's.
+            // Removes one of the oldest socket.
             all.pop_first();
         }
     }
@@ -58,7 +60,7 @@ impl Remembered {
     }
 }
 
-/// Gives `to`, a new socket, what `from` has. What the kernel refuses is left as it is.
+/// Copies the options of `from` to `to`, a new socket. Options that the kernel refuses keep their values.
 fn mirror(from: impl AsFd, to: impl AsFd) {
     for (name, new) in SAME {
         let mut value = [0; 16];
@@ -69,7 +71,7 @@ fn mirror(from: impl AsFd, to: impl AsFd) {
         }
     }
     let set = int(&from, SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
-    // The kernel tells twice of what was set (socket(7)).
+    // The kernel returns twice the size that was set (socket(7)).
     let half = |name| int(&from, SOL_SOCKET, name).ok().map(|size| size / 2);
     let size = if set & SOCK_SNDBUF_LOCK != 0 { half(libc::SO_SNDBUF) } else { None };
     resize(&to, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], size.unwrap_or(BUFFER));
@@ -87,10 +89,10 @@ fn resize(of: impl AsFd, [by_root, by_all]: [c_int; 2], size: c_int) {
         .or_else(|_| set_option(&of, (SOL_SOCKET, by_all), &size));
 }
 
-/// The process that gets SIGIO and SIGURG.
+/// Copies the process that receives SIGIO and SIGURG.
 fn mirror_owner(from: impl AsFd, to: impl AsFd) {
     let (from, to) = (from.as_fd().as_raw_fd(), to.as_fd().as_raw_fd());
-    // SAFETY: numbers alone.
+    // SAFETY: the arguments are numbers.
     unsafe {
         let owner = libc::fcntl(from, libc::F_GETOWN);
         if owner != 0 {
@@ -99,14 +101,14 @@ fn mirror_owner(from: impl AsFd, to: impl AsFd) {
     }
 }
 
-/// A new TCP socket: it tells what one has and takes.
+/// Opens a TCP socket, to ask the kernel which options one has and accepts.
 fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
     let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     Ok(socket(family, SocketType::STREAM, None)?)
 }
 
 impl Carried {
-    /// Gives the end of a pair what the TCP socket has whose place it takes.
+    /// Gives the end of a pair the options of the TCP socket that it replaces.
     pub(super) fn mirror(&self, tcp: &OwnedFd, pair: &OwnedFd) {
         mirror(tcp, pair);
         let Some(cookie) = cookie(pair) else { return };
@@ -119,7 +121,8 @@ impl Carried {
         }
     }
 
-    /// setsockopt(2) of an option of TCP or IP: there is no network that could obey it. A new TCP socket says what is wrong with it.
+    /// Answers setsockopt(2) of an option of TCP or IP. The option has no effect; a new TCP socket returns the error
+    /// of a wrong one.
     pub(super) fn set_option(&self, call: &Call<'_>) -> Answer {
         let Some((cookie, own, _)) = self.names(call) else { return Answer::Continue };
         let (level, name) = (call.int(1), call.int(2));
@@ -138,11 +141,11 @@ impl Carried {
         }
     }
 
-    /// getsockopt(2): what the program has set, or what a new socket has.
+    /// Answers getsockopt(2) with the value that the program has set, or that of a new socket.
     pub(super) fn get_option(&self, call: &Call<'_>) -> Answer {
         let Some((cookie, own, _)) = self.names(call) else { return Answer::Continue };
         let (level, name) = (call.int(1), call.int(2));
-        // TCP_INFO is of a connection that is not there.
+        // TCP_INFO describes a TCP connection, and there is none.
         if (level, name) == (IPPROTO_TCP, libc::TCP_INFO) {
             return Answer::Errno(libc::EOPNOTSUPP);
         }
@@ -167,7 +170,7 @@ impl Carried {
     }
 }
 
-/// What a new socket has of [`OF_TCP`]. Both families have the same.
+/// Returns the values of [`OF_TCP`] on a new socket. They are the same for both families.
 pub(super) fn of_new() -> Vec<c_int> {
     let new = socket(AddressFamily::INET, SocketType::STREAM, None);
     OF_TCP

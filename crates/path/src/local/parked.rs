@@ -1,5 +1,5 @@
-//! TCP sockets whose place a pair has taken: each stays open until its other end has gone. Until then, the other program may still see the
-//! connection, and must not see it end.
+//! Keeps TCP sockets that a pair has replaced open until their other ends close. Until then, the other program may
+//! still use the connection, and must not see it end.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::event::epoll;
 
-/// How long the thread sleeps before it closes sockets, so that it does not wake up for each of them.
+/// Pause before sockets are closed, so that the thread does not wake up for each of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Sockets that are parked.
@@ -42,7 +42,7 @@ impl Parked {
         let mut events = [MaybeUninit::uninit(); 64];
         loop {
             if let Ok((gone, _)) = epoll::wait(&self.epoll, &mut events[..], None) {
-                // A FIN comes just before the reset: to close earlier would leave TIME-WAIT there.
+                // A FIN comes just before the reset: closing earlier would leave TIME-WAIT there.
                 thread::sleep(PAUSE);
                 let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
                 gone.iter().for_each(|event| drop(all.remove(&(event.data.u64() as RawFd))));

@@ -1,5 +1,5 @@
-//! Where the supervisors of one user meet: a directory that only this user can enter, with a socket for each supervisor
-//! and an entry for each address that its programs listen on.
+//! The meeting point of the supervisors of one user: a directory that only this user can enter, with a socket for each
+//! supervisor and an entry for each address that its programs listen on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
@@ -22,43 +22,44 @@ use crate::Error;
 use crate::notify::Call;
 use crate::socket::{self, Kind, kind, plain};
 
-/// Longer than the kernel's clock takes from one time of a file to the next.
+/// Longer than the granularity of the kernel's file times.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A supervisor's place there. It goes with the supervisor.
+/// A supervisor's membership of the meeting point, until it is dropped.
 pub(super) struct Rendezvous {
     folder: Private,
-    /// Name of the own socket, without its directory.
+    /// Name of its own socket, without the directory.
     id: String,
     inbox: Inbox,
     links: Links,
     words: Arc<Words>,
     ends: Arc<Ends>,
     entries: Mutex<BTreeSet<PathBuf>>,
-    /// What was read of others' entries.
+    /// Other supervisors' entries that were read, by port.
     ports: Mutex<BTreeMap<u16, Port>>,
-    /// Whether a call waits for offers.
+    /// True while a call waits for offers.
     is_heard: AtomicBool,
 }
 
-/// The entries of a port, as they were when its directory was changed last.
+/// The entries of a port, as of the last change of its directory.
 struct Port {
-    /// Inode number and time.
+    /// Inode number and modification time of the directory.
     changed: (u64, i64, i64),
     all: Vec<Peer>,
 }
 
-/// A program of another supervisor that listens.
+/// A listening program and its supervisor.
 #[derive(Clone)]
 pub(super) struct Peer {
-    /// The name of its supervisor's socket, and an entry that leads there.
+    /// The name of its supervisor's socket.
     id: String,
+    /// The entry that leads to that socket.
     entry: PathBuf,
     place: Place,
     ip: IpAddr,
-    /// The process that listened.
+    /// The process that called listen(2).
     pub(super) process: i32,
-    /// Whether its supervisor is this one.
+    /// True if its supervisor is this one.
     pub(super) is_ours: bool,
 }
 
@@ -91,7 +92,7 @@ impl Rendezvous {
         })
     }
 
-    /// listen(2): says where the program listens, before it does.
+    /// Registers the address of listen(2) before the program listens.
     pub(super) fn register(&self, call: &Call<'_>) {
         let Ok(listener) = call.descriptor(call.int(0)) else { return };
         if kind(&listener) == Kind::Tcp
@@ -103,12 +104,13 @@ impl Rendezvous {
         }
     }
 
-    /// Whether a socket is in the network namespace in which connections are carried.
+    /// Returns true if a socket is in the network namespace in which connections are carried.
     pub(super) fn is_here(&self, tcp: &OwnedFd) -> bool {
         self.ends.is_here(tcp)
     }
 
-    /// Makes the entry of an address: PORT/ID@NAMESPACE@NET@PROCESS@ADDRESS, which leads to the socket. What it cannot say is not offered.
+    /// Makes the entry of an address: PORT/ID@NAMESPACE@NET@PROCESS@ADDRESS, a link to the supervisor's socket. An
+    /// address without an entry gets no offers.
     pub(super) fn enter(&self, tcp: &OwnedFd, at: SocketAddr, process: i32) {
         if !self.is_here(tcp) {
             return;
@@ -119,13 +121,14 @@ impl Rendezvous {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if !entries.contains(&entry) {
             let _ = DirBuilder::new().mode(0o700).recursive(true).create(&port);
-            // A link that is there is that of a supervisor that was killed, and had this number.
+            // An existing link is that of a killed supervisor that had this ID.
             let _ = symlink(Path::new("..").join(&self.id), &entry);
             entries.insert(entry);
         }
     }
 
-    /// Who listens on an address, in any network namespace of this host: which one is reached shows later.
+    /// Returns the programs that listen on an address, in any network namespace of this host: the kernel decides later
+    /// which one accepts.
     pub(super) fn peers(&self, to: SocketAddr) -> Vec<Peer> {
         let to = plain(to);
         let reached = |ip: IpAddr| ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
@@ -135,7 +138,7 @@ impl Rendezvous {
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         if ports.get(&to.port()).is_none_or(|port| port.changed != changed) {
             let all = self.entered(&directory);
-            // What changes before the clock's next tick has the same time.
+            // A change before the clock's next tick leaves the same time, so this reading is not remembered.
             let is_new = now.modified().is_ok_and(|at| at.elapsed().is_ok_and(|since| since < TICK));
             let changed = if is_new { Default::default() } else { changed };
             ports.insert(to.port(), Port { changed, all });
@@ -144,7 +147,7 @@ impl Rendezvous {
         all.filter(|peer| reached(peer.ip)).cloned().collect()
     }
 
-    /// The entries of a port.
+    /// Reads the entries of a port.
     fn entered(&self, directory: &Path) -> Vec<Peer> {
         let peer = |entry: fs::DirEntry| {
             let name = entry.file_name();
@@ -157,12 +160,13 @@ impl Rendezvous {
         fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
 
-    /// Whether a connection between here and there may be proven.
+    /// Returns true if a connection with this peer can be proven.
     pub(super) fn may_prove(&self, peer: &Peer) -> bool {
         self.ends.may_prove(peer.place)
     }
 
-    /// Offers a connection to the supervisors of `peers`, over pairs that `pair` makes. `None` where none of them has got the offer.
+    /// Offers a connection to the supervisors of `peers`, over pairs that `pair` makes. Returns `None` if none of them
+    /// got the offer.
     pub(super) fn offer(
         &self,
         peers: &[Peer],
@@ -170,7 +174,7 @@ impl Rendezvous {
         (pair, noted): (impl Fn() -> Option<(OwnedFd, OwnedFd)>, impl Fn(&Made)),
     ) -> Option<Made> {
         let mut made = Made { offered: self.words.offer()?, ends: Vec::new() };
-        // The keeper of a killed supervisor withdraws it, and can do so from here on.
+        // From here on, the keeper of a killed supervisor can withdraw the offer.
         noted(&made);
         for peer in peers {
             let Some((ours, theirs)) = pair().filter(|_| made.ends.len() < word::MOST) else { break };
@@ -178,7 +182,7 @@ impl Rendezvous {
             let to = (peer.id.as_str(), self.folder.through(&peer.id));
             match self.links.offer((to.0, &to.1), with, client, theirs.as_fd()) {
                 Ok(()) => made.ends.push(ours),
-                // What a killed supervisor has left is cleared by the first who meets it.
+                // The first supervisor that meets an entry of a killed one removes it.
                 Err(Errno::CONNREFUSED) => drop(fs::remove_file(&peer.entry)),
                 Err(_) => {}
             }
@@ -187,7 +191,7 @@ impl Rendezvous {
         (!made.ends.is_empty()).then_some(made)
     }
 
-    /// The offer of a connection that was accepted, where there is one. It waits for nothing.
+    /// Returns the offer of an accepted connection, if there is one, without waiting.
     pub(super) fn offered(&self, tcp: &OwnedFd, names: Names) -> Option<Offer> {
         let theres = self.inbox.theres(names.0.port());
         if theres.is_empty() || !self.is_here(tcp) {
@@ -196,26 +200,26 @@ impl Rendezvous {
         theres.iter().find_map(|there| self.inbox.of(self.ends.other(tcp, names, there)?))
     }
 
-    /// To be woken by an offer, rather than by its connection: the program's one listener is all that offers are for. For one call
-    /// at a time.
+    /// Returns the right to be woken by an offer, before its connection arrives. It is given to one call at a time,
+    /// and only if the program has one listener, so that all offers are for that one.
     pub(super) fn hears(&self) -> Option<Hears<'_>> {
         let is_one = self.entries.lock().unwrap_or_else(PoisonError::into_inner).len() == 1;
         (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(Hears(self))
     }
 
-    /// Reads what has come.
+    /// Reads all offers that have arrived.
     pub(super) fn listen(&self) {
         self.inbox.read();
     }
 }
 
-/// An offer that was made, and our ends of its pairs.
+/// An offer that was made, and this supervisor's ends of its pairs.
 pub(super) struct Made {
     pub(super) offered: Offered,
     pub(super) ends: Vec<OwnedFd>,
 }
 
-/// The right to wait for offers.
+/// The right to wait for offers, until it is dropped.
 pub(super) struct Hears<'a>(&'a Rendezvous);
 
 impl AsFd for Hears<'_> {
@@ -234,7 +238,7 @@ impl Drop for Rendezvous {
     fn drop(&mut self) {
         for entry in self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = fs::remove_file(entry);
-            // The port's directory goes with its last entry.
+            // Fails until the port's last entry is removed.
             let _ = entry.parent().map(fs::remove_dir);
         }
         let _ = self.folder.remove(&self.id);
@@ -258,7 +262,7 @@ mod tests {
         {
             enter(entry);
             assert_eq!(own.peers(to).len(), (number + 1).min(2));
-            // Now it is remembered.
+            // By now the directory is remembered.
             std::thread::sleep(2 * TICK);
             assert_eq!(own.peers(to).len(), (number + 1).min(2));
             assert_eq!(own.peers("10.0.0.9:80".parse().unwrap()).len(), number);

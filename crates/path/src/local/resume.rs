@@ -1,4 +1,4 @@
-//! What a killed supervisor held for a call, and how its keeper brings the call to its end. The word says which end that is.
+//! What a killed supervisor held for a call, and how its keeper completes the call. The word decides the result.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -15,14 +15,16 @@ use crate::notify::{Answer, Call};
 use crate::shared::{HELD, Held, Stage};
 use crate::socket::{own, peer};
 
-/// What the first number says: the second is the TCP socket's descriptor, then come the word's memory, place and number.
+/// Kinds of what is held, in the first number. The second number is the TCP socket's descriptor; then come the word's
+/// memory, place and number.
 const MADE: u64 = 1;
 const ACCEPTED: u64 = 2;
 const TAKING: u64 = 3;
-/// The same where the second number is a pair's descriptor.
+/// A kind whose second number is a pair's descriptor.
 const GIVEN: u64 = 4;
-/// Where the numbers of our ends of pairs begin; the one before is which of the supervisors takes an offer.
+/// Index of the number that says which supervisor takes the offer.
 const WHICH: usize = 5;
+/// Index of the first descriptor of this supervisor's ends of pairs.
 const ENDS: usize = 6;
 
 fn held(kind: u64, tcp: &OwnedFd, word: Option<&Word>) -> Held {
@@ -34,7 +36,7 @@ fn held(kind: u64, tcp: &OwnedFd, word: Option<&Word>) -> Held {
     held
 }
 
-/// A connection that is offered, and the client's ends of its pairs.
+/// Returns what is held for an offered connection, with the client's ends of its pairs.
 pub(super) fn of_made(tcp: &OwnedFd, made: &Made) -> Held {
     let mut all = held(MADE, tcp, Some(&made.offered.0));
     for (to, end) in all[ENDS..].iter_mut().zip(&made.ends) {
@@ -43,7 +45,7 @@ pub(super) fn of_made(tcp: &OwnedFd, made: &Made) -> Held {
     all
 }
 
-/// A connection that was accepted, and the offer that is about to be taken.
+/// Returns what is held for an accepted connection, with the offer that is about to be taken.
 pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&Offer>) -> Held {
     let Some(offer) = offer else { return held(ACCEPTED, tcp, None) };
     let mut all = held(TAKING, tcp, Some(&offer.word));
@@ -51,12 +53,12 @@ pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&Offer>) -> Held {
     all
 }
 
-/// An end of a pair that its program is about to get.
+/// Returns what is held for an end of a pair that its program is about to get.
 pub(super) fn of_given(pair: &OwnedFd) -> Held {
     held(GIVEN, pair, None)
 }
 
-/// The word of an offer. Its memory may be that of other calls too.
+/// Returns the word of an offer. Its memory may also be that of other calls.
 fn word(left: &Left) -> Option<Word> {
     let memory = left.copy(left.held[2])?;
     let words = Arc::new(Words::of(memory).ok()?);
@@ -64,7 +66,7 @@ fn word(left: &Left) -> Option<Word> {
 }
 
 impl Carried {
-    /// Brings a call to its end for which something is held.
+    /// Completes a call for which something is held.
     pub(super) fn resumed(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
         match left.held[0] {
             MADE => Some(self.resumed_connect(call, left)),
@@ -81,7 +83,7 @@ impl Carried {
             taken.and_then(|which| left.held.get(ENDS + which).copied()).and_then(|end| left.take(end));
         match (tcp, pair) {
             (Some(tcp), Some(pair)) => {
-                // Where it has names, that was done; TCP may have been reset since, and tell none.
+                // A pair with names has been dressed; TCP may have been reset since, and have no addresses.
                 if self.names_of(&pair).is_none() {
                     self.dress((&tcp, destination(call)), [&pair]);
                 }
@@ -89,7 +91,7 @@ impl Carried {
                 Answer::Return(0)
             }
             (Some(tcp), None) if left.stage == Stage::Done || peer(&tcp).is_some() => Answer::Return(0),
-            // The kernel goes on with it.
+            // The kernel continues the call.
             _ => Answer::Continue,
         }
     }
@@ -116,7 +118,8 @@ impl Carried {
         Some(self.accepts.deliver(call, self.accepts.left(call, pair), from))
     }
 
-    /// Resets the TCP connection whose place a pair has taken. Where the program's descriptor is neither, it has closed it.
+    /// Puts the pair in place of the program's socket, and resets TCP. If the program has closed its descriptor, only
+    /// TCP is reset.
     fn replaced(&self, call: &Call<'_>, tcp: &OwnedFd, pair: &OwnedFd) {
         let closes = super::entangled::closes(call.thread, call.int(0));
         if call.replace(pair, call.int(0), closes).is_ok() {

@@ -1,7 +1,7 @@
 //! The word that decides about a connection, in memory that both supervisors and their keepers map.
 //!
-//! A word is offered; then it is either taken by the end that accepts or withdrawn by the end that connects. The first compare-and-swap
-//! decides, for both. Nothing else does: no time, no death, no byte.
+//! A word is offered; then the accepting end takes it, or the connecting end withdraws it. The first compare-and-swap
+//! decides, for both. Nothing else decides: no time limit, no killed process, no byte.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,23 +16,26 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::late::late;
 use crate::socket::SOON;
 
-/// Offers that a supervisor has at a time.
+/// Most offers that a supervisor has open.
 const WORDS: usize = 1024;
-/// Its length cannot change: another process maps it.
+/// The length of the memory cannot change, because another process maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// What a word says. Above this byte is the number of the offer, so that an old offer is not taken for a new one.
+/// Mask of a word's state. The bits above hold the number of the offer, so that an old offer is not taken for a new
+/// one.
 const STATE: u64 = 0xff;
 const WITHDRAWN: u64 = 0;
 const OFFERED: u64 = 1;
-/// Taken by the first of the supervisors that the connection was offered to; then come the others.
+/// Taken by the first of the supervisors to which the connection was offered; the next numbers are those of the
+/// others.
 const TAKEN: u64 = 2;
-/// With TAKEN: the end that accepts has its own note of it, and the word may be used again. Until then its keeper may have to look.
+/// Added to TAKEN once the accepting end has its own note of it, so that the word may be used again. Before, its
+/// keeper may have to read it.
 const SETTLED: u64 = 0x80;
-/// Most supervisors that one connection is offered to.
+/// Most supervisors to which one connection is offered.
 pub(super) const MOST: usize = 6;
 
-/// Words of one supervisor's offers.
+/// The words of one supervisor's offers.
 pub(super) struct Words {
     memory: OwnedFd,
     at: NonNull<[AtomicU64; WORDS]>,
@@ -44,7 +47,7 @@ unsafe impl Send for Words {}
 // SAFETY: as above.
 unsafe impl Sync for Words {}
 
-/// One offer's word.
+/// The word of one offer.
 #[derive(Clone)]
 pub(super) struct Word {
     words: Arc<Words>,
@@ -53,7 +56,7 @@ pub(super) struct Word {
     pub(super) number: u64,
 }
 
-/// An offer of ours. Its place is free again when it goes; by then it is decided.
+/// An offer of this supervisor. Dropping it withdraws it if it is still open, and frees its place.
 pub(super) struct Offered(pub(super) Word);
 
 impl Words {
@@ -64,7 +67,7 @@ impl Words {
         Words::of(memory)
     }
 
-    /// Another supervisor's.
+    /// Maps the words of another supervisor.
     pub(super) fn of(memory: OwnedFd) -> io::Result<Self> {
         let length = size_of::<[AtomicU64; WORDS]>();
         if fstat(&memory)?.st_size as usize != length
@@ -80,7 +83,7 @@ impl Words {
     }
 
     fn word(&self, place: usize) -> &AtomicU64 {
-        // SAFETY: the mapping has this length, and goes with `self`; every bit pattern is valid.
+        // SAFETY: the mapping has this length, and is unmapped with `self`; every bit pattern is valid.
         unsafe { &self.at.as_ref()[place % WORDS] }
     }
 
@@ -89,7 +92,7 @@ impl Words {
         (TAKEN..SETTLED).contains(&state)
     }
 
-    /// A word that is offered; none where there are too many.
+    /// Returns a word that is offered; `None` if too many are in use.
     pub(super) fn offer(self: &Arc<Self>) -> Option<Offered> {
         let place = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,12 +141,12 @@ impl Word {
         self.said() == OFFERED
     }
 
-    /// Which supervisor has taken it.
+    /// Returns the index of the supervisor that has taken the offer.
     pub(super) fn taken_by(&self) -> Option<usize> {
         (self.said() & !SETTLED).checked_sub(TAKEN).map(|which| which as usize)
     }
 
-    /// The end that has taken it has noted so, and asks no more.
+    /// Marks the word as settled: the end that has taken it has noted so, and reads it no more.
     pub(super) fn settle(&self, which: usize) {
         let taken = self.number << 8 | (TAKEN + which as u64);
         let _ = self.at().compare_exchange(taken, taken | SETTLED, Ordering::AcqRel, Ordering::Relaxed);
@@ -158,19 +161,20 @@ impl Word {
         decided
     }
 
-    /// Takes it, as the supervisor with this number. Only then do both ends use the pair.
+    /// Takes the offer, as the supervisor with this index. Returns true if that one has it; only then do both ends use
+    /// the pair.
     pub(super) fn take(&self, which: usize) -> bool {
         late();
         self.decide(TAKEN + which as u64) || self.taken_by() == Some(which)
     }
 
-    /// Withdraws it; who has taken it where that is too late.
+    /// Withdraws the offer. Returns the supervisor that has already taken it, if any.
     pub(super) fn withdraw(&self) -> Option<usize> {
         late();
         if self.decide(WITHDRAWN) { None } else { self.taken_by() }
     }
 
-    /// Waits until it is decided, for so long at most.
+    /// Waits until the offer is decided, or until `until`.
     pub(super) fn wait(&self, until: Instant) {
         let soon = Instant::now() + SOON;
         while self.is_open() && Instant::now() < soon.min(until) {
@@ -193,7 +197,7 @@ impl Drop for Offered {
     }
 }
 
-/// futex(2) of the half of a word that changes.
+/// Calls futex(2) on the half of a word that holds the state.
 fn futex(word: &AtomicU64, what: i32, value: u32, time: Option<Duration>) {
     let half = word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")));
     let time = time.map(|time| libc::timespec {
@@ -201,7 +205,8 @@ fn futex(word: &AtomicU64, what: i32, value: u32, time: Option<Duration>) {
         tv_nsec: time.subsec_nanos().into(),
     });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the kernel reads a word and a time that live while it does. Whatever it says, the caller looks again.
+    // SAFETY: the kernel reads a word and a time that live during the call. The caller reads the word again, whatever
+    // the result.
     unsafe { libc::syscall(libc::SYS_futex, half, what, value, time) };
 }
 

@@ -1,4 +1,4 @@
-//! connect(2).
+//! Answers connect(2).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,17 +16,19 @@ use crate::Why;
 use crate::notify::{Answer, Call};
 use crate::socket::{Kind, cookie, from_bytes, kind, wait};
 
-/// How long a connection that the program does not wait for is watched. A program that closes the socket meanwhile closes it later.
+/// How long a connection is watched that no call waits for. This process keeps its socket open that long, even if the
+/// program closes it.
 const WATCHED: Duration = Duration::from_secs(5);
-/// Most of them: each has a descriptor and a thread here.
+/// Most connections that are watched: each takes a descriptor and a thread here.
 const MOST_PENDING: usize = 256;
-/// How long those may still take that are being made when the program has ended.
+/// How long the counts wait for pending connections when the program has ended.
 const SETTLES: Duration = Duration::from_millis(50);
-/// Most sockets that are remembered as being connected: what is left of programs that were killed meanwhile goes.
+/// Most sockets that are remembered as connecting. All are forgotten at this limit, such as those of programs that
+/// were killed.
 const MOST_UNANSWERED: usize = 1024;
 
 impl Carried {
-    /// Connects as the program would, and looks at what came of it.
+    /// Connects as the program would, and counts the result.
     pub(super) fn connect(&self, call: &Call<'_>) -> Answer {
         let Some(to) = destination(call) else { return Answer::Continue };
         let Ok(fd) = call.descriptor(call.int(0)) else { return Answer::Continue };
@@ -38,7 +40,7 @@ impl Carried {
             }
             _ => return Answer::Continue,
         }
-        // A call that a signal has ended is made again, while we may still be at work on it.
+        // A call that a signal has ended is made again, possibly while another thread still works on it.
         let of = cookie(&fd).unwrap_or_default();
         let again = self.begins_again(of);
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
@@ -49,11 +51,11 @@ impl Carried {
                 self.answered(call, of, Answer::Return(0));
             }
             Some(libc::EINPROGRESS) => {
-                // The program may send before it is seen what came of it.
+                // The program may send before the kind of the connection is known.
                 self.count.expect(&fd);
                 self.is_counted(of);
                 self.answered(call, of, Answer::Errno(libc::EINPROGRESS));
-                // The program goes on meanwhile.
+                // The program runs again from here on.
                 self.watch(&fd);
             }
             Some(libc::EISCONN) if again => {
@@ -73,7 +75,8 @@ impl Carried {
         Answer::Gone
     }
 
-    /// Whether another call connects this socket, or had done so and was not answered. Who follows a killed supervisor cannot tell.
+    /// Returns true if another call connects this socket, or has connected it and was not answered. A keeper cannot
+    /// know, and returns true.
     fn begins_again(&self, cookie: u64) -> bool {
         let mut unanswered = self.unanswered();
         if unanswered.len() >= MOST_UNANSWERED {
@@ -84,7 +87,8 @@ impl Carried {
         is_there || !self.opens
     }
 
-    /// Counts a connection, before any call that made it is answered: then the program may end it.
+    /// Counts a connection once, before any call that made it is answered, because the program may close it
+    /// afterwards.
     fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
         if let Some(is_counted) = self.unanswered().get_mut(&cookie)
             && !std::mem::replace(is_counted, true)
@@ -93,7 +97,7 @@ impl Carried {
         }
     }
 
-    /// It is counted once it is made.
+    /// Marks the connection of this socket as one that is counted elsewhere.
     fn is_counted(&self, cookie: u64) {
         if let Some(is_counted) = self.unanswered().get_mut(&cookie) {
             *is_counted = true;
@@ -104,8 +108,8 @@ impl Carried {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers, and forgets what was noted for a call that is made again. The caller has closed its own descriptor, unless it watches:
-    /// where the program closes its own, the connection ends.
+    /// Answers the call, and forgets its connection if the answer was accepted. Unless it watches, the caller has
+    /// closed its own descriptor: otherwise the connection would not end when the program closes its descriptor.
     fn answered(&self, call: &Call<'_>, cookie: u64, answer: Answer) {
         let mut unanswered = self.unanswered();
         if call.answer(answer) {
@@ -113,7 +117,7 @@ impl Carried {
         }
     }
 
-    /// Waits for a connection that no call waits for.
+    /// Waits for a connection that no call waits for, and counts it.
     fn watch(&self, fd: &OwnedFd) {
         if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
             self.count.left(Why::Refused);
@@ -125,7 +129,7 @@ impl Carried {
         self.pending.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Waits a little for the connections that are being made.
+    /// Waits up to `SETTLES` for connections that are being made; counts the rest as not connected.
     pub(super) fn settle(&self) {
         let until = Instant::now() + SETTLES;
         while self.pending.load(Ordering::Acquire) > 0 && Instant::now() < until {
@@ -135,7 +139,7 @@ impl Carried {
     }
 }
 
-/// Where to, as the program wrote it, if that is an address of IP.
+/// Returns the destination of connect(2), as the program wrote it, if it is an IP address.
 fn destination(call: &Call<'_>) -> Option<Vec<u8>> {
     let length = usize::try_from(call.int(2)).ok()?;
     let mut bytes = vec![0; length.min(size_of::<libc::sockaddr_storage>())];
@@ -144,7 +148,7 @@ fn destination(call: &Call<'_>) -> Option<Vec<u8>> {
 }
 
 fn connected(fd: &OwnedFd, to: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads so many bytes of an address.
+    // SAFETY: the kernel reads `to.len()` bytes of an address.
     let code = unsafe { libc::connect(fd.as_raw_fd(), to.as_ptr().cast(), to.len() as libc::socklen_t) };
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,8 +1,8 @@
-//! Multipath TCP of the kernel (RFC 8684) below a program that asks for TCP.
+//! Puts the kernel's Multipath TCP (RFC 8684) below a program that opens TCP sockets.
 //!
-//! The program's socket(2) is answered with a socket of Multipath TCP. From there on it is the kernel that connects, accepts and falls back to
-//! TCP where the other end does not speak it. The supervisor makes these calls in the program's
-//! place only to see what became of them.
+//! The program's socket(2) is answered with a socket of Multipath TCP. From there on the kernel connects, accepts, and
+//! falls back to TCP if the other end does not support it. The supervisor makes these calls in the program's place
+//! only to count the results.
 
 mod connect;
 mod open;
@@ -20,16 +20,16 @@ use crate::socket::{Kind, kind, peer};
 use crate::{Carrier, Counts, Error, Options, Path, Shared, Why};
 use open::Opened;
 
-/// The path.
+/// The path over Multipath TCP.
 pub(crate) struct Mptcp;
 
-/// Arguments of socket(2).
+/// Arguments of socket(2), by index.
 const DOMAIN: u32 = 0;
 const TYPE: u32 = 1;
 const V4: When = (DOMAIN, libc::AF_INET as u32);
 const V6: When = (DOMAIN, libc::AF_INET6 as u32);
 
-/// Streams over IP, by what else the type says. The protocol is looked at later.
+/// Stream sockets of IP, by the flags of their type. The protocol is checked later.
 const STREAMS: [&[When]; 8] = [
     &[V4, stream(0)],
     &[V4, stream(libc::SOCK_CLOEXEC)],
@@ -45,7 +45,7 @@ const fn stream(flags: libc::c_int) -> When {
     (TYPE, (libc::SOCK_STREAM | flags) as u32)
 }
 
-/// What a socket says that it is: level and name of getsockopt(2).
+/// The option that returns the protocol of a socket: level and name of getsockopt(2).
 const PROTOCOL: [&[When]; 1] = [&[(1, libc::SOL_SOCKET as u32), (2, libc::SO_PROTOCOL as u32)]];
 
 impl Path for Mptcp {
@@ -84,15 +84,17 @@ impl Path for Mptcp {
 /// Connections of a program's processes.
 #[derive(Default)]
 struct Carried {
-    /// Whether new sockets are of Multipath TCP.
+    /// True if new sockets are of Multipath TCP; false in a keeper.
     opens: bool,
     count: Count,
     accepts: Accepts,
-    /// Sockets that a program has and does not know, by the thread that asked: a signal ended its call.
+    /// Sockets that a program has without knowing their numbers, because a signal ended the call, by the calling
+    /// thread.
     unknown: Mutex<BTreeMap<i32, Opened>>,
-    /// Sockets that a call connects, or had connected when a signal ended it, by their cookies; and whether it is counted.
+    /// Sockets that a call connects, or had connected when a signal ended it, by their cookies; true if the connection
+    /// is counted.
     unanswered: Mutex<BTreeMap<u64, bool>>,
-    /// Connections that are being made, and that no call waits for.
+    /// Number of connections that are being made and that no call waits for.
     pending: AtomicUsize,
 }
 
@@ -107,7 +109,7 @@ impl Carried {
             Ok(accepted) => accepted,
             Err(answer) => return answer,
         };
-        // Of a client that speaks TCP, the kernel accepts a socket of TCP.
+        // For a client that speaks TCP, the kernel accepts a socket of TCP.
         match (of, kind(&accepted.fd)) {
             _ if !accepted.is_new => {}
             (_, Kind::Mptcp) => self.seen(&accepted.fd),
@@ -119,7 +121,7 @@ impl Carried {
         self.accepts.deliver(call, accepted, from)
     }
 
-    /// Counts a connection of a socket of Multipath TCP; one that failed is none.
+    /// Counts a connection of a Multipath TCP socket; a failed one is not counted.
     fn seen(&self, fd: &OwnedFd) {
         match peer(fd) {
             Some(_) if told::is_multipath(fd.as_fd()) => return self.count.carried(fd),

@@ -1,4 +1,4 @@
-//! socket(2).
+//! Answers socket(2).
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::notify::{Answer, Call};
 use crate::socket::cookie;
 
-/// A socket that a program has and does not know.
+/// A socket that a program has without knowing its number.
 pub(super) struct Opened {
     number: RawFd,
     cookie: Option<u64>,
@@ -28,13 +28,13 @@ impl Carried {
         if let Some(number) = self.left_there(call) {
             return Answer::Return(i64::from(number));
         }
-        // Where it cannot be had, the program gets TCP, or the kernel's own error.
+        // If no such socket can be opened, the program gets TCP, or the kernel's own error.
         let Ok(fd) = socket(domain, kind) else { return Answer::Continue };
-        // A call that is made again waits here until it is known what the first one has got.
+        // The lock makes a repeated call wait until the first one's result is known.
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let cookie = cookie(&fd);
         let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return Answer::Continue };
-        // The program may soon close its own, and want the port free.
+        // The program may soon close its own, and need the port free.
         drop(fd);
         if !call.answer(Answer::Return(i64::from(number))) {
             unknown.insert(call.thread, Opened { number, cookie, domain, kind });
@@ -42,7 +42,7 @@ impl Carried {
         Answer::Gone
     }
 
-    /// What the same call of this thread was given, and did not come to know.
+    /// Returns the socket that an earlier, identical call of this thread was given without knowing its number.
     fn left_there(&self, call: &Call<'_>) -> Option<RawFd> {
         let left = self.unknown.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.thread)?;
         let is_it = (left.domain, left.kind) == (call.int(0), call.int(1))
@@ -52,7 +52,7 @@ impl Carried {
 }
 
 fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
-    // SAFETY: numbers alone; what it returns is ours.
+    // SAFETY: the arguments are numbers; the returned descriptor is ours.
     unsafe {
         match libc::socket(domain, kind | SOCK_CLOEXEC, IPPROTO_MPTCP) {
             -1 => Err(io::Error::last_os_error()),
@@ -61,7 +61,7 @@ fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
     }
 }
 
-/// Whether this kernel has Multipath TCP, and this network namespace uses it.
+/// Checks that this kernel has Multipath TCP, and that this network namespace enables it.
 pub(super) fn probe() -> Result<(), Error> {
     socket(libc::AF_INET, libc::SOCK_STREAM).map(drop).map_err(|source| match source.raw_os_error() {
         Some(libc::ENOPROTOOPT) => Error::MptcpOff,

@@ -1,20 +1,20 @@
-//! What a socket says of itself.
+//! Reads and answers the options that reveal the kind of a socket.
 
 use std::os::fd::BorrowedFd;
 
 use crate::notify::{Answer, Call};
 use crate::socket::{Kind, kind, option};
 
-/// Of linux/mptcp.h.
+/// From linux/mptcp.h.
 const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_INFO: libc::c_int = 1;
 
-/// Whether a connected socket carries Multipath TCP: one that has fallen back to TCP has no MPTCP_INFO.
+/// Returns true if a connected socket carries Multipath TCP: one that has fallen back to TCP has no MPTCP_INFO.
 pub(super) fn is_multipath(fd: BorrowedFd<'_>) -> bool {
     option(fd, (SOL_MPTCP, MPTCP_INFO), &mut [0; 256]).is_ok()
 }
 
-/// getsockopt(2) of SO_PROTOCOL: TCP, as the program asked for.
+/// Answers getsockopt(2) of SO_PROTOCOL with TCP, which the program opened.
 pub(super) fn protocol(call: &Call<'_>) -> Answer {
     let is_ours = |fd| kind(fd) == Kind::Mptcp;
     if !call.descriptor(call.int(0)).is_ok_and(is_ours) {

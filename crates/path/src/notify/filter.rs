@@ -1,4 +1,4 @@
-//! The filter that names the calls.
+//! The seccomp filter that selects the calls.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -8,16 +8,16 @@ use libc::{
     sock_filter, sock_fprog,
 };
 
-/// A system call that is to be answered.
+/// A system call that the supervisor answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Its number.
+    /// Number of the call.
     pub call: libc::c_long,
-    /// With which arguments: one of these, or any where there are none.
+    /// Alternative conditions on its arguments; empty for any arguments.
     pub when: &'static [&'static [When]],
 }
 
-/// An argument's number, from 0, and the value of its lower 32 bits.
+/// Condition on one argument: its index, from 0, and the value of its lower 32 bits.
 pub type When = (u32, u32);
 
 /// Offsets in `struct seccomp_data` (linux/seccomp.h).
@@ -34,7 +34,7 @@ fn load(offset: u32) -> sock_filter {
     sock_filter { code: (BPF_LD | BPF_W | BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
 }
 
-/// Goes on where it is `value`, and skips so many instructions where not.
+/// Continues if the loaded word is `value`, and otherwise skips `skipped` instructions.
 fn or_skip(value: u32, skipped: usize) -> sock_filter {
     let jf = u8::try_from(skipped).expect("filters are short");
     sock_filter { code: (BPF_JMP | BPF_JEQ | BPF_K) as u16, jt: 0, jf, k: value }
@@ -44,7 +44,7 @@ fn end(action: u32) -> sock_filter {
     sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k: action }
 }
 
-/// Programs for another kind of processor (32 bits) are let through: their calls have other numbers.
+/// Builds the filter. It lets calls of another architecture (32 bits) through, because they have other numbers.
 fn program(rules: &[Rule]) -> Vec<sock_filter> {
     let own = sock_filter { jt: 1, ..or_skip(OWN_ARCH, 0) };
     let mut all = vec![load(ARCH), own, end(SECCOMP_RET_ALLOW), load(NUMBER)];
@@ -57,7 +57,7 @@ fn program(rules: &[Rule]) -> Vec<sock_filter> {
     all
 }
 
-/// What decides once the call has the rule's number.
+/// Returns the instructions that decide once the call has the rule's number.
 fn body(rule: &Rule) -> Vec<sock_filter> {
     if rule.when.is_empty() {
         return vec![end(SECCOMP_RET_USER_NOTIF)];
@@ -65,7 +65,7 @@ fn body(rule: &Rule) -> Vec<sock_filter> {
     let mut all = Vec::new();
     for case in rule.when {
         for (at, (argument, value)) in case.iter().enumerate() {
-            // To the next case: over the pairs that are left of this one, and its end.
+            // Jumps to the next case: over the remaining pairs of this one, and its end.
             let left = 2 * (case.len() - at - 1) + 1;
             all.extend([load(ARGS + 8 * argument), or_skip(*value, left)]);
         }
@@ -75,20 +75,21 @@ fn body(rule: &Rule) -> Vec<sock_filter> {
     all
 }
 
-/// Puts the filter into this process, for good; its listener. Called between fork and exec: it allocates before that only.
+/// Builds a filter, and returns the function that puts it into the process for good and returns its listener. That
+/// function runs between fork and exec: it allocates nothing.
 ///
 /// # Errors
-/// What the kernel says.
+/// The function returns the kernel's error.
 pub(crate) fn install(rules: &[Rule]) -> impl Fn() -> io::Result<OwnedFd> + use<> {
     let program = program(rules);
     move || {
         let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // The kernel copies it.
+        // The kernel copies the filter.
         let all = sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
-        // Root's programs keep what set-user-ID programs need; others promise to do without (PR_SET_NO_NEW_PRIVS).
+        // As root, set-user-ID programs keep working; other users must give them up first (PR_SET_NO_NEW_PRIVS).
         set(&all).or_else(|error| match error.raw_os_error() {
             Some(libc::EACCES) => {
-                // SAFETY: numbers alone.
+                // SAFETY: the arguments are numbers.
                 unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
                 set(&all)
             }
@@ -98,7 +99,7 @@ pub(crate) fn install(rules: &[Rule]) -> impl Fn() -> io::Result<OwnedFd> + use<
 }
 
 fn set(program: &sock_fprog) -> io::Result<OwnedFd> {
-    // SAFETY: `program` is valid while the call runs; a descriptor that it returns is ours alone.
+    // SAFETY: `program` is valid during the call; a descriptor that it returns is ours alone.
     unsafe {
         let listener = libc::syscall(
             libc::SYS_seccomp,

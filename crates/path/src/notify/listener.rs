@@ -1,4 +1,4 @@
-//! The listener: calls come out, answers go in.
+//! The listener of a filter: it receives calls, and sends answers.
 
 use std::io;
 use std::mem::zeroed;
@@ -8,24 +8,24 @@ use libc::{seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
 
 use super::{Answer, Call};
 
-/// Wakes the one who answers on the processor of the one who asks (linux/seccomp.h, Linux 6.6).
+/// Wakes the supervisor on the processor of the program (linux/seccomp.h, Linux 6.6).
 const SYNC_WAKE_UP: u64 = 1;
 
-/// Where the calls of a filter come out.
+/// The descriptor that receives the calls of a filter.
 #[derive(Debug)]
 pub(crate) struct Listener(OwnedFd);
 
 impl Listener {
     pub(crate) fn new(fd: OwnedFd) -> Self {
-        // SAFETY: the request takes a number by value; an older kernel refuses it, and wakes as ever.
+        // SAFETY: the request takes a number by value; an older kernel refuses it, and wakes as usual.
         unsafe { libc::ioctl(fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
         Listener(fd)
     }
 
-    /// Waits for a call; `None` once no process has the filter any more.
+    /// Waits for a call; returns `None` once no process has the filter any more.
     pub(crate) fn receive(&self) -> Option<Call<'_>> {
         loop {
-            // SAFETY: the kernel takes zeros alone, and writes no more than the structure's size.
+            // SAFETY: the kernel requires zeros, and writes no more than the structure's size.
             let (code, asked) = unsafe {
                 let mut asked: seccomp_notif = zeroed();
                 (libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked), asked)
@@ -42,7 +42,7 @@ impl Listener {
         }
     }
 
-    /// Whether no process has the filter any more.
+    /// Returns true if no process has the filter any more.
     pub(crate) fn is_over(&self) -> bool {
         let mut one = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid entry.
@@ -50,13 +50,13 @@ impl Listener {
         one.revents & libc::POLLHUP != 0
     }
 
-    /// Whether a call still waits.
+    /// Returns true if the call with this number still waits.
     pub(crate) fn waits(&self, id: u64) -> bool {
         // SAFETY: the kernel reads a number.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
     }
 
-    /// Answers a call. A call that waits no more needs no answer.
+    /// Answers a call. Returns true if the call accepted the answer; one that waits no more does not.
     pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
         let (val, error, flags) = match answer {
             Answer::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
@@ -69,13 +69,14 @@ impl Listener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) == 0 }
     }
 
-    /// Gives the program a descriptor; its number there. SECCOMP_ADDFD_FLAG_SEND would answer the call with it in one step, but where this
-    /// process is killed in that step, the call returns 0, without a descriptor (seccomp_notify_addfd()).
+    /// Gives the program a descriptor, and returns its number there. SECCOMP_ADDFD_FLAG_SEND would answer the call in
+    /// the same step, but if this process is killed in that step, the call returns 0 without a descriptor
+    /// (seccomp_notify_addfd()).
     pub(crate) fn give(&self, id: u64, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         self.add(id, fd, None, closes)
     }
 
-    /// Puts `fd` in the place of the program's descriptor `at`.
+    /// Replaces the program's descriptor `at` by `fd`.
     pub(crate) fn replace(&self, id: u64, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
         self.add(id, fd, Some(at), closes).map(drop)
     }

@@ -1,8 +1,9 @@
-//! System calls of a program, answered by another one (seccomp_unotify(2)).
+//! System calls of a program, answered by another process (seccomp_unotify(2)).
 //!
-//! A filter in the program names the calls. Each of them waits for an answer from the holder of the *listener*. The answer lets the
-//! kernel go on as if there were no filter, or is the number that the call returns. The memory behind a call's pointers may change
-//! while it waits. So nothing here protects a host from the program: it only puts one socket in the place of another.
+//! A filter in the program selects the calls. Each of them waits for an answer from the holder of the *listener*. The
+//! answer lets the kernel continue as if there were no filter, or is the number that the call returns. The memory
+//! behind a call's pointers may change while it waits. So nothing here protects a host from the program: it only
+//! replaces one socket by another.
 
 mod filter;
 mod listener;
@@ -13,15 +14,15 @@ pub use filter::{Rule, When};
 pub(crate) use listener::Listener;
 pub use target::Call;
 
-/// What a system call returns.
+/// The answer to a system call.
 #[derive(Debug)]
 pub enum Answer {
-    /// What the kernel makes of it.
+    /// The kernel continues the call.
     Continue,
-    /// This number.
+    /// The call returns this number.
     Return(i64),
-    /// Minus this number (errno(3)).
+    /// The call returns minus this number (errno(3)).
     Errno(i32),
-    /// Nothing: it has its answer, or waits no more.
+    /// No answer is needed: the call has one, or waits no more.
     Gone,
 }

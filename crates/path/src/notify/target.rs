@@ -1,4 +1,4 @@
-//! A call, and the process that made it.
+//! A system call, and access to the process that made it.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,22 +11,22 @@ use crate::late::late;
 use crate::shared::{CALL, Held, Shared};
 use crate::socket::inode;
 
-/// A pidfd of one thread, not of its process (pidfd_open(2), Linux 6.9).
+/// Flag for a pidfd of one thread instead of its process (pidfd_open(2), Linux 6.9).
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 
 thread_local! {
-    /// The thread that called last, and its pidfd: it is nearly always the one that calls next.
+    /// The last calling thread and its pidfd; it is nearly always also the next one.
     static PROCESS: RefCell<Option<(i32, OwnedFd)>> = const { RefCell::new(None) };
 }
 
 /// A system call that waits for its answer.
 pub struct Call<'a> {
     listener: &'a Listener,
-    /// As the kernel names it.
+    /// The kernel's number of this call.
     pub(crate) id: u64,
-    /// The thread that called.
+    /// The calling thread.
     pub(crate) thread: i32,
-    /// The call's number.
+    /// The number of the system call.
     pub(crate) number: c_long,
     arguments: [u64; 6],
     noted: Option<(&'a Shared, usize)>,
@@ -44,13 +44,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A call that another process has received and not answered.
+    /// Wraps a call that another process has received and not answered.
     pub(crate) fn left(listener: &'a Listener, id: u64, what: [u64; CALL]) -> Self {
         let [thread, number, arguments @ ..] = what;
         Call { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }
     }
 
-    /// What it is, in numbers.
+    /// Returns the thread, the system call and its arguments.
     pub(crate) fn what(&self) -> [u64; CALL] {
         let [a, b, c, d, e, f] = self.arguments;
         [self.thread as u64, self.number as u64, a, b, c, d, e, f]
@@ -60,42 +60,42 @@ impl<'a> Call<'a> {
         self.noted = Some(noted);
     }
 
-    /// From now on the call has been done: whatever becomes of this process, it returns 0.
+    /// Notes that the call has been done: if this process is killed, it returns 0.
     pub(crate) fn is_done(&self) {
         if let Some((noted, thread)) = self.noted {
             noted.done(thread);
         }
     }
 
-    /// Notes what is held for it from now on: the keeper of a killed supervisor finds it.
+    /// Notes what is held for the call from now on, so that the keeper of a killed supervisor finds it.
     pub(crate) fn holds(&self, held: Held) {
         if let Some((noted, thread)) = self.noted {
             noted.holds(thread, held);
         }
     }
 
-    /// An argument that is a number.
+    /// Returns an argument as a number.
     pub(crate) fn int(&self, argument: usize) -> i32 {
         self.arguments[argument] as i32
     }
 
-    /// An argument that is an address.
+    /// Returns an argument as an address.
     pub(crate) fn address(&self, argument: usize) -> u64 {
         self.arguments[argument]
     }
 
-    /// Whether it still waits: if not, what was read since may be another process's.
+    /// Returns true if the call still waits. If not, data read through its process may be another process's.
     pub(crate) fn waits(&self) -> bool {
         self.listener.waits(self.id)
     }
 
-    /// Whether it took the answer.
+    /// Answers the call. Returns true if the call accepted the answer.
     pub(crate) fn answer(&self, answer: Answer) -> bool {
         late();
         self.listener.answer(self.id, answer)
     }
 
-    /// Gives the program a new descriptor; its number there.
+    /// Gives the program a new descriptor, and returns its number there.
     pub(crate) fn give(&self, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         late();
         if let (Some((shared, thread)), Some(inode)) = (self.noted, inode(fd)) {
@@ -104,16 +104,16 @@ impl<'a> Call<'a> {
         self.listener.give(self.id, fd, closes)
     }
 
-    /// Puts `fd` in the place of the program's descriptor `at`, as dup2(2) does.
+    /// Replaces the program's descriptor `at` by `fd`, as dup2(2) does.
     pub(crate) fn replace(&self, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
         late();
         self.listener.replace(self.id, fd, at, closes)
     }
 
-    /// A descriptor of ours for the same as the program's `fd`.
+    /// Duplicates the program's descriptor `fd` into this process.
     pub(crate) fn descriptor(&self, fd: RawFd) -> io::Result<OwnedFd> {
         let got = PROCESS.with_borrow_mut(|last| {
-            // One that has ended gives nothing, whatever has its number now.
+            // The pidfd of an ended thread fails, even if its number is reused.
             if let Some((thread, process)) = last
                 && *thread == self.thread
                 && let Ok(got) = get(process, fd)
@@ -126,26 +126,26 @@ impl<'a> Call<'a> {
         if self.waits() { Ok(got) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
-    /// The number of the program's descriptor for the socket with this inode number.
+    /// Returns the program's descriptor of the socket with this inode number.
     pub(crate) fn number_of(&self, wanted: u64) -> Option<RawFd> {
         let all = std::fs::read_dir(format!("/proc/{}/fd", self.thread)).ok()?;
         let mut numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         numbers.find(|number| self.descriptor(*number).ok().and_then(inode) == Some(wanted))
     }
 
-    /// Ends to be readable once the process has ended.
+    /// Opens a pidfd of the thread, or else of its process; it is readable once that has ended.
     pub(crate) fn pidfd(&self) -> io::Result<OwnedFd> {
         open(self.thread, PIDFD_THREAD).or_else(|_| open(self.process(), 0))
     }
 
-    /// The process of the thread.
+    /// Returns the process of the thread.
     pub(crate) fn process(&self) -> i32 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
         line.and_then(|id| id.trim().parse().ok()).unwrap_or(self.thread)
     }
 
-    /// Reads so many bytes of the program's memory.
+    /// Reads from the program's memory until `bytes` is full.
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         let own = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let other = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
@@ -163,7 +163,7 @@ impl<'a> Call<'a> {
         whole(done, bytes.len())
     }
 
-    /// Answers getsockopt(2): as much of the value as there is room for.
+    /// Answers getsockopt(2) with as much of the value as fits.
     pub(crate) fn return_option(&self, value: &[u8]) -> Answer {
         let written = || -> io::Result<()> {
             let mut room = [0; 4];
@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Writes an address and its length as accept(2) does: as much as there is room for.
+    /// Writes an address and its length as accept(2) does, as much as fits.
     pub(crate) fn write_address(&self, (to, length): (u64, u64), name: &[u8]) -> io::Result<()> {
         if to == 0 || length == 0 {
             return Ok(());
@@ -194,7 +194,7 @@ impl<'a> Call<'a> {
 }
 
 fn get(process: &OwnedFd, fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: numbers alone; what it returns is new, and ours alone.
+    // SAFETY: the arguments are numbers; the returned descriptor is new, and ours alone.
     unsafe {
         match libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) {
             -1 => Err(io::Error::last_os_error()),
@@ -212,7 +212,7 @@ fn whole(done: isize, length: usize) -> io::Result<()> {
 }
 
 fn open(id: i32, flags: u32) -> io::Result<OwnedFd> {
-    // SAFETY: numbers alone; what it returns is ours.
+    // SAFETY: the arguments are numbers; the returned descriptor is ours.
     unsafe {
         match libc::syscall(libc::SYS_pidfd_open, id, flags) {
             -1 => Err(io::Error::last_os_error()),

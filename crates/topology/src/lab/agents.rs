@@ -1,4 +1,4 @@
-//! Landspeed processes that still live in a lab's namespaces.
+//! Finds and ends landspeed processes in a lab's namespaces.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,28 +11,29 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::namespace::{identity, path_of};
 
-/// How long an agent has to put its things in order.
+/// Time limit for a process to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PROGRAM: &str = "landspeed";
 
-/// What became of the processes in a lab.
+/// The processes that were in a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ended {
     /// Landspeed processes that were ended.
     pub(super) ended: Vec<u32>,
-    /// Other people's processes, which were left alone; the namespace lives, nameless, as long as they do.
+    /// Other processes, which were left alone. The namespace lives, without a name, as long as they do.
     pub(super) left: Vec<u32>,
 }
 
-/// Ends the landspeed processes that live in these namespaces: SIGTERM, then SIGKILL. This process itself
-/// and programs other than landspeed are left alone.
+/// Ends the landspeed processes in these namespaces by SIGTERM, then SIGKILL. This process itself and other programs
+/// are left alone.
 pub(super) fn end_within(namespaces: &[String]) -> Ended {
     let paths = namespaces.iter().filter_map(|name| path_of(name).ok());
     let within: HashSet<(u64, u64)> = paths.filter_map(|path| identity(&path).ok()).collect();
     let mut found = Ended::default();
     let mut agents = Vec::new();
     for pid in pids().into_iter().filter(|pid| *pid != std::process::id()) {
-        // The descriptor first: it is checked and signalled as one process even if the number is used again.
+        // The descriptor is opened first, so that the checked process is the signalled one even if its number is
+        // reused.
         let Some(handle) = handle_of(pid) else { continue };
         if !lives_in(pid, &within) {
             continue;
@@ -53,7 +54,7 @@ fn end(agents: &[(u32, OwnedFd)]) {
         let running: Vec<&OwnedFd> =
             agents.iter().map(|(_, handle)| handle).filter(|h| !ends_within(h, Duration::ZERO)).collect();
         for handle in &running {
-            // The only errors left are that it has ended meanwhile, or is beyond this user's reach.
+            // The signal fails only if the process has ended, or this user may not signal it.
             let _ = pidfd_send_signal(handle, signal);
         }
         let deadline = Instant::now() + patience;
@@ -63,7 +64,7 @@ fn end(agents: &[(u32, OwnedFd)]) {
     }
 }
 
-/// Whether the process has ended, or does within `time`: its descriptor becomes readable.
+/// Returns true if the process ends within `time`: its descriptor then becomes readable.
 fn ends_within(handle: &OwnedFd, time: Duration) -> bool {
     let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) };
     poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&time)).is_ok_and(|ready| ready > 0)
@@ -82,7 +83,7 @@ fn lives_in(pid: u32, namespaces: &HashSet<(u64, u64)>) -> bool {
     identity(Path::new(&format!("/proc/{pid}/ns/net"))).is_ok_and(|id| namespaces.contains(&id))
 }
 
-/// Whether it runs this very program, or one called landspeed (an older build, since replaced).
+/// Returns true if the process runs this program, or one called landspeed (an older build, since replaced).
 fn is_landspeed(pid: u32) -> bool {
     let exe = format!("/proc/{pid}/exe");
     let same = identity(Path::new("/proc/self/exe")).ok() == identity(Path::new(&exe)).ok();

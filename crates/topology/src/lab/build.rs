@@ -1,4 +1,4 @@
-//! Making the links of a lab, inside its namespaces.
+//! Makes the links of a lab, inside its namespaces.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -13,21 +13,21 @@ use crate::error::{During, Error};
 use crate::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";
-/// What veth takes, and IPv4 can say.
+/// The largest MTU of veth and of IPv4.
 const LARGEST_MTU: u32 = 65_535;
-/// It takes a millisecond; this bounds a machine that stalls.
+/// Time limit for an address to become usable. It takes about a millisecond; the limit is for a machine that stalls.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
-/// Per namespace, before the first link: what keeps it silent. Links made later take over "default".
+/// Sysctls that keep a namespace silent, set before its first link: later links inherit "default".
 const QUIET: &[(&str, &str)] = &[
-    // No link-local addresses: without them no router solicitations and no duplicate address detection.
+    // Without link-local addresses there are no router solicitations and no duplicate address detection.
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
     ("net/ipv6/conf/default/accept_dad", "0"),
     ("net/ipv6/conf/default/accept_ra", "0"),
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// Makes all links that lead to hosts, and bridges. Their namespaces exist and are empty.
+/// Makes the bridges and all links that lead to hosts. Their namespaces exist and are empty.
 pub(super) fn build(layout: &Layout) -> Result<(), Error> {
     for name in layout.namespaces() {
         with_namespace(&name, quieten)??;
@@ -43,7 +43,8 @@ pub(super) fn build(layout: &Layout) -> Result<(), Error> {
     }
 }
 
-/// As many queues as cores, so that steering over cores (RPS, XPS, multi-queue) has something to steer.
+/// Returns the number of a link's queues: one per core, so that steering over cores (RPS, XPS, multi-queue) has queues
+/// to use.
 fn queues() -> u32 {
     const MOST: usize = 64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -57,7 +58,8 @@ fn quieten() -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes one of this thread's namespace's sysctls. One that the kernel lacks (IPv6 off) cannot make noise.
+/// Writes a sysctl of this thread's namespace. One that the kernel lacks (IPv6 off) is skipped, because it cannot
+/// cause traffic.
 fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
     match std::fs::write(format!("/proc/sys/{path}"), value) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -80,13 +82,13 @@ fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
     })?
 }
 
-/// Links from all hosts to a namespace between them, and what joins them there.
+/// Makes links from all hosts to the namespace between them, and joins them there.
 fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Error> {
     let hosts: Result<Vec<(&LabHost, File)>, Error> =
         hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
     let hosts = hosts?;
     with_namespace(middle, || {
-        // What is in the middle forwards frames; it takes no part in IP.
+        // The namespace in the middle forwards frames, and takes no part in IP.
         write_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
         let rtnl = Rtnl::open()?;
         for (number, (host, netns)) in (1..).zip(&hosts) {
@@ -103,7 +105,7 @@ fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Er
     })?
 }
 
-/// A bridge of this name and number with these ports, all up.
+/// Makes a bridge of this name and number with these ports, all up.
 fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) -> Result<(), Error> {
     rtnl.create_bridge(bridge)?;
     rtnl.set_link(bridge, LinkChange::Mac(mac(MacOf::Bridge, number)))?;
@@ -115,8 +117,8 @@ fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) 
     Ok(rtnl.set_link(bridge, LinkChange::Up(true))?)
 }
 
-/// Slows ports down to their rates, both ways: what the switch sends at its own end of the veth pair, what the host sends at
-/// the host's.
+/// Limits ports to their rates in both directions: the switch's sending at its own end of the veth pair, and the
+/// host's at the host's end.
 fn shape_ports(hosts: &[LabHost], middle: &str, rates: PortRates) -> Result<(), Error> {
     for (number, (host, rate)) in (1..).zip(hosts.iter().zip(rates.of(hosts.len()))) {
         let Some(bps) = rate else { continue };
@@ -130,12 +132,12 @@ fn shape(netns: &str, device: &str, bps: u64) -> Result<(), Error> {
     with_namespace(netns, || Ok(Rtnl::open()?.replace_root_token_bucket(device, &bucket(bps))?))?
 }
 
-/// A port of this rate.
+/// Returns the token bucket of a port of this rate.
 fn bucket(bps: u64) -> TokenBucket {
-    // The largest superpacket with headers for each of its segments, so that none is cut or stuck; and a millisecond of the rate,
-    // so that a late timer costs nothing.
+    // The largest superpacket with headers for each of its segments, so that none is cut or stuck. The burst is at
+    // least a millisecond of the rate, so that a late timer costs nothing.
     const LEAST_BURST: u64 = 72 << 10;
-    // What a switch holds for a port: 4 ms of it, and a few superpackets where that is little.
+    // The queue of a switch's port: 4 ms of its rate, and at least a few superpackets.
     const LEAST_QUEUE: u64 = 256 << 10;
     let bytes = |millis: u64, least: u64| {
         let bytes = (bps / 8_000 * millis).max(least);
@@ -148,8 +150,8 @@ fn bucket(bps: u64) -> TokenBucket {
     }
 }
 
-/// What a wide-area link will join: the ports to two hosts, or a bridge on each side where there are more. Hosts a have
-/// the odd ports, hosts b the even ones.
+/// Prepares the two ports that a wide-area link will join: the ports to two hosts, or, for more hosts, a bridge on
+/// each side. Hosts a have the odd ports, hosts b the even ones.
 fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     open_ports(rtnl, ports)?;
     if ports.len() == 2 {
@@ -166,8 +168,8 @@ fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ports of a wide-area link, which carries frames itself and must never be what limits their size: that
-/// is for the hosts' MTUs and the link's own parameters to say.
+/// Brings up the ports of a wide-area link, with the largest MTU. The link carries frames itself, and their size must
+/// be limited only by the hosts' MTUs and the link's own parameters.
 fn open_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     for port in ports {
         rtnl.set_link(port, LinkChange::Mtu(LARGEST_MTU))?;
@@ -176,7 +178,7 @@ fn open_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Addresses, and links up, of one host.
+/// Sets the addresses of one host, and brings its links up.
 fn furnish(host: &LabHost) -> Result<(), Error> {
     with_namespace(&host.netns, || {
         let rtnl = Rtnl::open()?;
@@ -185,7 +187,7 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
         let index = rtnl.index_of(&host.device)?;
         rtnl.add_address(&Address::new(index, IpAddr::V4(host.v4), V4_PREFIX))?;
         match rtnl.add_address(&Address::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
-            // A kernel without IPv6 still makes an IPv4 lab; a v6 run then says that there is no route.
+            // Without IPv6 in the kernel, the lab has only IPv4; a v6 run then reports that there is no route.
             Err(e) if e.is_unsupported() => Ok(()),
             Err(e) => Err(e.into()),
             Ok(()) => settle(&rtnl, host),
@@ -193,8 +195,8 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
     })?
 }
 
-/// Waits until the host takes packets for its IPv6 address: even without duplicate address detection the
-/// kernel finishes that in a work queue, a moment after the request is answered.
+/// Waits until the host accepts packets for its IPv6 address. Even without duplicate address detection, the kernel
+/// completes this in a work queue, a moment after it answers the request.
 fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     while Instant::now() < deadline {

@@ -1,13 +1,13 @@
 //! The lab: hosts that are network namespaces of this machine, joined by veth pairs.
 //!
-//! Nothing outside the lab's own namespaces changes: links are born inside them, sysctls are written inside
-//! them, nothing is put on the host's bridges or routes. What remains afterwards is what `ip netns` leaves
-//! too: the empty folder /run/netns (and /run/landspeed/labs). landspeed loads no kernel module; where veth
-//! or bridge is one, the kernel loads it when the first such link is made.
+//! Nothing outside the lab's own namespaces changes: links are created and sysctls are written inside them, and the
+//! host's bridges and routes are not used. After a lab, only what `ip netns` also leaves remains: the empty folder
+//! /run/netns (and /run/landspeed/labs). landspeed loads no kernel module; if veth or bridge is one, the kernel loads
+//! it with the first such link.
 //!
-//! No traffic of its own: no IPv6 link-local addresses, so no router solicitation and no duplicate address
-//! detection; no router advertisements heeded; no spanning tree. Only ARP and neighbour discovery remain, and
-//! a few multicast listener reports in the lab's first seconds.
+//! A lab has no traffic of its own: it has no IPv6 link-local addresses, so no router solicitation and no duplicate
+//! address detection; it ignores router advertisements, and has no spanning tree. Only ARP and neighbour discovery
+//! remain, and a few multicast listener reports in the lab's first seconds.
 
 mod agents;
 mod build;
@@ -38,19 +38,19 @@ pub use sweep::{LabInfo, Removed, Which, down, leave, list};
 /// One host of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabHost {
-    /// "a", "b", "h0", "h1", ...
+    /// Its name: "a", "b", "h0", "h1", ...
     pub name: String,
-    /// Its network namespace, as `ip netns` shows it.
+    /// Its network namespace, by the name that `ip netns` shows.
     pub netns: String,
     /// Its link to the other hosts.
     pub device: String,
-    /// IPv4 address, of the benchmark range (RFC 2544); all hosts in one /24.
+    /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
     pub v4: Ipv4Addr,
-    /// IPv6 address, unique local (RFC 4193); all hosts in one /64.
+    /// IPv6 address, unique local (RFC 4193); all hosts are in one /64.
     pub v6: Ipv6Addr,
 }
 
-/// A lab that stands, until dropped.
+/// A lab that exists until it is dropped.
 #[derive(Debug)]
 #[must_use = "the lab is removed when this is dropped"]
 pub struct Lab {
@@ -58,15 +58,15 @@ pub struct Lab {
     plan: LabPlan,
     lab_hosts: Vec<LabHost>,
     hosts: Vec<Host>,
-    /// What carries frames between the hosts, where that is landspeed itself.
+    /// The link that carries frames between the hosts, if landspeed carries it.
     link: Option<Link>,
-    /// In the order they were made; removed in reverse.
+    /// The namespaces, in the order of their creation; they are removed in reverse.
     namespaces: Vec<Namespace>,
     store: Store,
 }
 
 impl Lab {
-    /// Makes the lab that a word of a command line asks for, "lab:switch:4".
+    /// Makes the lab that a word of a command line names, such as "lab:switch:4".
     pub fn open(word: &str) -> Result<Self, Error> {
         let words = [word.to_owned()];
         match find(&words)?.plan(&words)? {
@@ -75,14 +75,14 @@ impl Lab {
         }
     }
 
-    /// Makes a lab of a random id. Several can stand at once; what was made is removed again where a later
-    /// part fails, and by a keeper ([`keep_with`]) where this process dies. Needs root.
+    /// Makes a lab with a random ID. Several labs can exist at a time. If a later step fails, the earlier ones are
+    /// undone, and if this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
     pub fn make(plan: LabPlan) -> Result<Self, Error> {
         let _making = sweep::making();
         let store = Store::open()?;
         let layout = Layout::new(LabId::random()?, plan);
         keeper::start()?;
-        // First of all, so that a crash from here on can be cleaned up by another landspeed.
+        // The first step, so that another landspeed can clean up after a crash from here on.
         store.add(&layout)?;
         let mut lab = Lab {
             id: layout.id.clone(),
@@ -116,11 +116,11 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // Agents that outlived their session would keep their namespace alive without a name. Nobody is
-        // left to tell of a failure; the state file then stays for `landspeed lab down`.
+        // Agents that outlived their session would keep their namespace alive without a name. A failure cannot be
+        // reported here; the state file then stays for `landspeed lab down`.
         let names: Vec<String> = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
         let _ = agents::end_within(&names);
-        // Its sockets would keep the namespace between the hosts.
+        // The link's sockets would keep the namespace between the hosts alive.
         self.link = None;
         while let Some(namespace) = self.namespaces.pop() {
             drop(namespace);
@@ -165,8 +165,8 @@ impl From<&LabHost> for Host {
     }
 }
 
-/// What follows a lab's name and ':' in a command line's only word; empty where nothing does, `None` where the word names
-/// something else.
+/// Returns the text after a lab's name and ':' in a command line's only word; empty if there is none, `None` if the
+/// word names another lab.
 pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
     let [word] = words else { return None };
     match word.strip_prefix(name)? {
@@ -175,12 +175,12 @@ pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str>
     }
 }
 
-/// Words that are no lab of the expected form.
+/// Returns the error for words that do not name a lab of the expected form.
 pub(crate) fn no_lab(words: &[String], expected: &'static str) -> Error {
     Error::Name { what: "lab", given: words.join(" ").chars().take(40).collect(), expected }
 }
 
-/// Whether labs can be made here; asks the kernel itself, in a namespace that is gone before this returns.
+/// Checks that labs can be made here. It tries in the kernel, in a namespace that is removed before this returns.
 pub(crate) fn can_run() -> Result<(), String> {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {

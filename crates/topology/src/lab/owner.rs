@@ -1,4 +1,4 @@
-//! Which process a lab belongs to, and whether it still runs.
+//! The process that owns a lab, and the check that it still runs.
 
 use std::io;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::namespace::identity;
 
-/// A process, beyond the reuse of its number.
+/// A process, identified even if its number is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owner {
-    /// Process id.
+    /// Process ID.
     pub(super) pid: u32,
-    /// When it started: clock ticks since boot (/proc/PID/stat, field 22).
+    /// Start time in clock ticks since boot (/proc/PID/stat, field 22).
     pub(super) start_ticks: u64,
-    /// The boot that both belong to.
+    /// ID of the boot in which the process ran.
     pub(super) boot_id: String,
-    /// Inode of the process namespace in which `pid` counts; `None` in files of older builds.
+    /// Inode of the PID namespace of `pid`; `None` in files of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pid_namespace: Option<u64>,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns this process.
     pub(super) fn me() -> io::Result<Self> {
         let ended = || io::Error::new(io::ErrorKind::NotFound, "the process has ended");
         let Process { pid, start_ticks } = Process::find(std::process::id()).ok_or_else(ended)?;
         Ok(Owner { pid, start_ticks, boot_id: boot_id()?, pid_namespace: Some(pid_namespace()?) })
     }
 
-    /// Whether it still runs. Of a process in a container with process ids of its own this cannot be told
-    /// from outside: it counts as alive.
+    /// Returns true if the process still runs. A process in a container with its own PID namespace cannot be checked
+    /// from outside, and counts as alive.
     pub(super) fn is_alive(&self) -> bool {
         let is_foreign = self.pid_namespace.is_some_and(|own| pid_namespace().is_ok_and(|here| here != own));
         let Owner { pid, start_ticks, .. } = *self;

@@ -1,4 +1,4 @@
-//! What a lab is to be, and the names and addresses that follow from its id. Pure.
+//! The plan of a lab, and the names and addresses that follow from its ID. Pure.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use landspeed_netlink::HardwareAddress;
 use super::LabHost;
 use crate::error::{During, Error};
 
-/// A lab's id: six hexadecimal digits.
+/// The ID of a lab: six hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabId(String);
 
@@ -51,19 +51,20 @@ pub(super) const V4_PREFIX: u8 = 24;
 /// Length of the hosts' common IPv6 prefix.
 pub(super) const V6_PREFIX: u8 = 64;
 
-/// A lab before it has an id: its hosts, and what joins them.
+/// A lab before it has an ID: its hosts, and how they are joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabPlan {
     label: String,
     /// Names of the hosts.
     hosts: Vec<String>,
-    /// Which of them talk to which.
+    /// The pairs of hosts that talk to each other.
     pub(super) pairs: Vec<[usize; 2]>,
-    /// A namespace that all of them lead to, and what joins them there; without one, a veth pair joins two hosts.
+    /// A namespace to which all hosts are linked, and how they are joined there; `None` if a veth pair joins two
+    /// hosts.
     middle: Option<(&'static str, Joint)>,
 }
 
-/// What joins hosts in the middle.
+/// How hosts are joined in the middle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Joint {
     Bridge(PortRates),
@@ -71,17 +72,17 @@ pub(super) enum Joint {
     Link(Box<WanSpec>),
 }
 
-/// How fast the ports of a bridge are, in bits of frames a second; as fast as the machine where nothing is said.
+/// Rates of the ports of a bridge, in bits of frames per second; `None` for a port that is as fast as the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PortRates {
-    /// Of every host but the last.
+    /// Rate for every host but the last.
     pub(crate) port_bps: Option<u64>,
-    /// Of the last host: the one that a fan leads to.
+    /// Rate for the last host: the destination of a fan.
     pub(crate) trunk_bps: Option<u64>,
 }
 
 impl PortRates {
-    /// The rate of each host's port, in the order of the hosts.
+    /// Returns the rate of each host's port, in the order of the hosts.
     pub(super) fn of(self, hosts: usize) -> impl Iterator<Item = Option<u64>> {
         let last = hosts.saturating_sub(1);
         (0..hosts).map(move |number| if number == last { self.trunk_bps } else { self.port_bps })
@@ -89,31 +90,31 @@ impl PortRates {
 }
 
 impl LabPlan {
-    /// Two hosts and a veth pair. The label is the words that ask for the lab.
+    /// Plans two hosts and a veth pair. The label is the words that name the lab.
     pub(crate) fn veth(label: impl Into<String>, hosts: [&str; 2]) -> Self {
         let hosts = hosts.map(str::to_owned).into();
         LabPlan { label: label.into(), hosts, pairs: vec![[0, 1]], middle: None }
     }
 
-    /// Hosts on a bridge, which is in a namespace of this name.
+    /// Plans hosts on a bridge, which is in a namespace of this name.
     pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>, rates: PortRates) -> Self {
         LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, Joint::Bridge(rates))) }
     }
 
-    /// Pairs of hosts that share a link, which is in a namespace of this name.
+    /// Plans pairs of hosts that share a link, which is in a namespace of this name.
     pub(crate) fn link(label: String, middle: &'static str, hosts: Vec<[String; 2]>, spec: WanSpec) -> Self {
         let pairs = (0..hosts.len()).map(|n| [2 * n, 2 * n + 1]).collect();
         let hosts = hosts.into_iter().flatten().collect();
         LabPlan { label, hosts, pairs, middle: Some((middle, Joint::Link(Box::new(spec)))) }
     }
 
-    /// The words that ask for it.
+    /// Returns the words that name it.
     pub fn label(&self) -> &str {
         &self.label
     }
 }
 
-/// A lab with an id, from which all names and addresses follow.
+/// A lab with an ID, from which all names and addresses follow.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     pub(super) id: LabId,
@@ -127,53 +128,53 @@ impl Layout {
         Layout { id, plan, hosts }
     }
 
-    /// The namespace between the hosts, where there is one, and what joins them there.
+    /// Returns the namespace between the hosts, if there is one, and how they are joined there.
     pub(super) fn middle(&self) -> Option<(String, &Joint)> {
         self.plan.middle.as_ref().map(|(name, joint)| (own(&self.id, name), joint))
     }
 
-    /// The links that a wide-area link joins, in the namespace between the hosts: those that lead to the two hosts, or, where
-    /// several pairs share it, those that lead to a bridge on each side.
+    /// Returns the ports that a wide-area link joins, in the namespace between the hosts: those of the two hosts, or,
+    /// if several pairs share the link, those of a bridge on each side.
     pub(super) fn link_ports(&self) -> [String; 2] {
         if self.hosts.len() > 2 { SIDES.map(|side| side.port.to_owned()) } else { [port(1), port(2)] }
     }
 
-    /// All namespaces, in the order in which they are made.
+    /// Returns all namespaces, in the order of their creation.
     pub(super) fn namespaces(&self) -> Vec<String> {
         let middle = self.middle().map(|(name, _)| name);
         middle.into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
     }
 }
 
-/// A lab's namespace of this name.
+/// Returns the full name of a lab's namespace.
 fn own(id: &LabId, name: &str) -> String {
     format!("ls-{id}-{name}")
 }
 
-/// Whether a namespace of this name could be one of the lab's.
+/// Returns true if a namespace of this name may belong to the lab.
 pub(super) fn is_own(id: &LabId, namespace: &str) -> bool {
     let name = namespace.strip_prefix(&own(id, "")).unwrap_or_default();
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// One side of a wide-area link that several pairs share: a bridge to the hosts there, and a veth pair from it to the
-/// link.
+/// One side of a wide-area link that several pairs share: a bridge to the hosts on that side, and a veth pair from it
+/// to the link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Side {
     pub(super) bridge: &'static str,
     /// The end that is a port of the bridge.
     pub(super) trunk: &'static str,
-    /// The other end.
+    /// The end that the link uses.
     pub(super) port: &'static str,
 }
 
-/// The side of the hosts a, and that of the hosts b.
+/// The side of hosts a, and that of hosts b.
 pub(super) const SIDES: [Side; 2] = [
     Side { bridge: "ls-br-a", trunk: "ls-trunk-a", port: "ls-link-a" },
     Side { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
 ];
 
-/// The link in the middle's namespace that leads to a host, counted from 1.
+/// Returns the name of the middle's port to a host, counted from 1.
 pub(super) fn port(number: usize) -> String {
     format!("ls-p{}", number - 1)
 }
@@ -182,14 +183,14 @@ fn host(id: &LabId, number: u8, name: String) -> LabHost {
     LabHost {
         netns: own(id, &name),
         device: format!("ls-{name}"),
-        // RFC 2544 sets 198.18.0.0/15 aside for measurements.
+        // RFC 2544 reserves 198.18.0.0/15 for measurements.
         v4: Ipv4Addr::new(198, 18, 0, number),
         v6: Ipv6Addr::new(0xfd00, 0x18, 0, 0, 0, 0, 0, number.into()),
         name,
     }
 }
 
-/// What a hardware address is for.
+/// The kind of device that a hardware address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MacOf {
     Host,
@@ -197,8 +198,8 @@ pub(super) enum MacOf {
     Bridge,
 }
 
-/// A locally administered address ("LS" within), the same in every lab: RSS, bridges' tables and
-/// recordings of two runs then agree.
+/// Returns a locally administered address (it contains "LS"). It is the same in every lab, so that RSS, the bridges'
+/// tables and the recordings of two runs agree.
 pub(super) fn mac(of: MacOf, number: usize) -> HardwareAddress {
     let role = match of {
         MacOf::Host => 0,

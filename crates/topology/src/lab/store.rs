@@ -1,5 +1,5 @@
-//! One file a lab in /run/landspeed/labs, so that what a crash left can be found. What is in the files is
-//! not trusted: one that names another namespace than the lab's own is left out.
+//! One file for each lab in /run/landspeed/labs, so that what a crash left can be found. The files' contents are not
+//! trusted: one that names a namespace other than the lab's own is ignored.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,27 +13,27 @@ use super::owner::Owner;
 use super::plan::{LabId, Layout, is_own};
 use crate::error::{During, Error};
 
-/// Where the folder of labs is, unless the environment variable [`RUN_DIR_VARIABLE`] says otherwise.
+/// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
 const RUN_DIR: &str = "/run/landspeed";
-/// Names another such place: for tests, and for hosts without a writable /run.
+/// Environment variable that names this folder: for tests, and for hosts without a writable /run.
 pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
-/// No state file comes near this.
+/// Most bytes that are read of a state file; real ones are far smaller.
 const LARGEST: u64 = 16 * 1024;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// What is written down of a lab.
+/// The recorded state of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// Its id, the file's name too.
+    /// Its ID, which is also the file's name.
     pub(super) id: String,
-    /// The words that ask for such a lab; only shown. Older builds called it a kind.
+    /// The words that name such a lab; only shown. Older builds called it a kind.
     #[serde(rename = "kind")]
     pub(super) label: String,
-    /// Whose it is.
+    /// The process that owns it.
     pub(super) owner: Owner,
-    /// Its namespaces, in the order in which they are made.
+    /// Its namespaces, in the order of their creation.
     pub(super) namespaces: Vec<String>,
-    /// When it was begun, in seconds since 1970.
+    /// When its creation began, in seconds since 1970.
     pub(super) created_unix_s: u64,
 }
 
@@ -45,19 +45,19 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the folder, made at need; only this user may write to it.
+    /// Opens the folder, and makes it if needed. Only this user may write to it.
     pub(super) fn open() -> Result<Self, Error> {
         Self::at(&folder())
     }
 
-    /// As [`Store::open`], but `None` where no lab was ever made.
+    /// Opens the folder if it exists; returns `None` if no lab was ever made.
     pub(super) fn open_existing() -> Result<Option<Self>, Error> {
         if folder().symlink_metadata().is_ok() { Self::open().map(Some) } else { Ok(None) }
     }
 
     fn at(path: &Path) -> Result<Self, Error> {
         if !path.is_absolute() {
-            // A keeper runs in another folder.
+            // A keeper has another working directory.
             let why = format!("{RUN_DIR_VARIABLE} names no absolute path");
             return Err(Error::Untrusted { path: path.to_owned(), why });
         }
@@ -72,7 +72,7 @@ impl Store {
         Ok(Store { folder: trusted_folder(path)?, path: path.to_owned() })
     }
 
-    /// Writes a new lab down, with this process as owner.
+    /// Records a new lab, with this process as its owner.
     pub(super) fn add(&self, layout: &Layout) -> Result<(), Error> {
         let owner = Owner::me().during(|| "read this process's start time".into())?;
         let state = State {
@@ -88,15 +88,15 @@ impl Store {
     fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
         let written = self.write_whole(id, &text).or_else(|e| match e.raw_os_error() {
-            // What stays after a kill half-way is then a file that names no lab.
+            // A file left by a kill halfway then does not name a lab.
             Some(libc::EOPNOTSUPP | libc::EISDIR) => self.write_named(id, &text),
             _ => Err(e),
         });
         written.during(|| format!("write {}", self.path.join(file_name(id)).display()))
     }
 
-    /// The file has its name only once all of it is written: whoever is killed meanwhile leaves none. Some file
-    /// systems have no files without a name (overlayfs before Linux 6.1).
+    /// Writes a file that gets its name only when it is complete, so that a killed process leaves no file. Some file
+    /// systems do not support unnamed files (overlayfs before Linux 6.1).
     fn write_whole(&self, id: &LabId, text: &[u8]) -> std::io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         let mut file = std::fs::File::from(rustix::fs::openat(&self.folder, ".", flags, PRIVATE)?);
@@ -111,7 +111,7 @@ impl Store {
         std::fs::File::from(file).write_all(text)
     }
 
-    /// Forgets a lab.
+    /// Removes the record of a lab.
     pub(super) fn remove(&self, id: &LabId) -> Result<(), Error> {
         match rustix::fs::unlinkat(&self.folder, file_name(id), AtFlags::empty()) {
             Err(rustix::io::Errno::NOENT) => Ok(()),
@@ -119,7 +119,7 @@ impl Store {
         }
     }
 
-    /// All labs that are written down. Files that are not a lab's state are left alone and left out.
+    /// Returns all recorded labs. Files that are not a lab's state are left alone and left out.
     pub(super) fn all(&self) -> Result<Vec<(LabId, State)>, Error> {
         let reading = || format!("list {}", self.path.display());
         let mut all = Vec::new();
@@ -139,7 +139,7 @@ impl Store {
         Ok(all)
     }
 
-    /// `None` where there is no such file, or it says nothing understandable.
+    /// Returns the state of a lab; `None` if there is no such file, or it is not valid.
     fn read(&self, id: &LabId) -> Option<State> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.folder, file_name(id), flags, Mode::empty()).ok()?;
@@ -150,7 +150,7 @@ impl Store {
     }
 }
 
-/// The folder of state files, as this process's environment has it.
+/// Returns the folder of state files, according to this process's environment.
 fn folder() -> PathBuf {
     let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
     given.map_or_else(|| RUN_DIR.into(), PathBuf::from).join("labs")
@@ -160,7 +160,7 @@ fn file_name(id: &LabId) -> String {
     format!("{id}.json")
 }
 
-/// Opens a folder that is no symbolic link, belongs to this user, and that nobody else can write to.
+/// Opens a folder that is not a symbolic link, belongs to this user, and is writable only by this user.
 fn trusted_folder(path: &Path) -> Result<OwnedFd, Error> {
     let untrusted = |why: &str| Error::Untrusted { path: path.to_owned(), why: why.to_owned() };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// A folder of this test's own.
+    /// A folder for one test.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -232,7 +232,7 @@ mod tests {
         store.remove(&plan.id).unwrap();
         store.remove(&plan.id).unwrap();
         assert!(store.all().unwrap().is_empty());
-        // As where no file can be without a name.
+        // Writes as on a file system without unnamed files.
         let text = serde_json::to_vec(&all[0].1).unwrap();
         store.write_named(&plan.id, &text).unwrap();
         assert_eq!(store.all().unwrap(), all);

@@ -1,4 +1,4 @@
-//! Finding labs, and taking down what a crash left behind.
+//! Finds labs, and takes down those that a crash left behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -12,24 +12,24 @@ use super::store::{State, Store};
 use crate::error::{During, Error};
 use crate::namespace::{self, with_namespace};
 
-/// Held for reading by each lab that is being made.
+/// Held for reading while a lab is being made.
 static MAKING: RwLock<()> = RwLock::new(());
-/// Whether this process ever made one.
+/// True if this process ever made a lab.
 static MADE: AtomicBool = AtomicBool::new(false);
 
-/// A lab that is written down.
+/// A recorded lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabInfo {
     pub id: LabId,
-    /// The words that ask for such a lab.
+    /// The words that name such a lab.
     pub label: String,
-    /// Names of its namespaces: its hosts', and the one between them.
+    /// Names of its namespaces: those of its hosts, and the one between them.
     pub namespaces: Vec<String>,
     /// The process that made it.
     pub owner_pid: u32,
-    /// Whether that process still runs; if not, the lab was left behind by a crash.
+    /// True if that process still runs; if not, a crash left the lab behind.
     pub alive: bool,
-    /// When it was begun, in seconds since 1970.
+    /// When its creation began, in seconds since 1970.
     pub created_unix_s: u64,
 }
 
@@ -46,16 +46,16 @@ impl LabInfo {
     }
 }
 
-/// Which labs to take down.
+/// The labs to take down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// This one, whether or not its owner still runs.
+    /// This lab, whether or not its owner still runs.
     Id(LabId),
-    /// Those whose owner has died.
+    /// Labs whose owner has died.
     Stale,
-    /// Those of this process.
+    /// Labs of this process.
     Own,
-    /// All of them, in use or not.
+    /// All labs, in use or not.
     All,
 }
 
@@ -63,26 +63,25 @@ pub enum Which {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     pub id: LabId,
-    /// Landspeed processes that lived in it and were ended.
+    /// Landspeed processes in the lab that were ended.
     pub ended: Vec<u32>,
-    /// Other processes in it, which were left alone.
+    /// Other processes in the lab, which were left alone.
     pub left: Vec<u32>,
-    /// What the kernel called its namespaces (SO_NETNS_COOKIE), as far as they were still there.
+    /// The kernel's cookies of its namespaces (SO_NETNS_COOKIE), of those that still existed.
     pub cookies: Vec<u64>,
 }
 
-/// All labs on this machine, by id. Needs root.
+/// Returns all labs on this machine, by ID. Needs root.
 pub fn list() -> Result<Vec<LabInfo>, Error> {
     let states = Store::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
 }
 
-/// Takes labs down: ends landspeed's own processes in them (and no others), removes their namespaces in
-/// reverse order, and forgets them. Nothing outside the lab's own names is touched, whatever a state
-/// file says. Needs root.
+/// Takes labs down: ends landspeed's own processes in them (and no others), removes their namespaces in reverse order,
+/// and removes their records. Only the lab's own names are touched, whatever a state file contains. Needs root.
 ///
 /// # Errors
-/// No lab of that id, or what the kernel refuses; all labs were tried by then.
+/// Returns an error if there is no lab of that ID, or the kernel refuses something. All labs have been tried by then.
 pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
     let store = Store::open_existing()?;
     let labs = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::all)?;
@@ -103,14 +102,14 @@ pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
     done.into_iter().collect()
 }
 
-/// Takes down every lab of this process for good: whatever thread wants to make one from here on waits for
-/// ever. For a process that a signal ends.
+/// Takes down all labs of this process for good: any thread that wants to make one from here on waits forever. For a
+/// process that is ended by a signal.
 pub fn leave() -> Result<Vec<Removed>, Error> {
     std::mem::forget(MAKING.write().unwrap_or_else(PoisonError::into_inner));
     if MADE.load(Ordering::Relaxed) { down(&Which::Own) } else { Ok(Vec::new()) }
 }
 
-/// The right to make a lab; [`leave`] waits for it.
+/// Returns the right to make a lab; [`leave`] waits until it is dropped.
 pub(super) fn making() -> RwLockReadGuard<'static, ()> {
     let making = MAKING.read().unwrap_or_else(PoisonError::into_inner);
     MADE.store(true, Ordering::Relaxed);

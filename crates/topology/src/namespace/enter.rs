@@ -1,4 +1,4 @@
-//! Moving into a network namespace: a whole process, or one closure.
+//! Moves a whole process, or one closure, into a network namespace.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,11 +8,11 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use crate::error::{During, Error};
 
-/// Moves this process into a named network namespace for good, as `ip netns exec` does: its own mount
-/// namespace, with a /sys that shows the namespace's devices. What is mounted below /sys is hidden.
+/// Moves this process into a named network namespace for good, as `ip netns exec` does. It also gets its own mount
+/// namespace, with a /sys that shows the namespace's devices. Mounts below /sys are hidden.
 ///
-/// Must be called before any thread is started, since only the calling one moves; [`Error::Threads`]
-/// otherwise. Needs CAP_SYS_ADMIN.
+/// Call it before any thread is started, because only the calling thread moves; otherwise it returns
+/// [`Error::Threads`]. Needs CAP_SYS_ADMIN.
 pub fn enter(name: &str) -> Result<(), Error> {
     let threads = thread_count().during(|| "count this process's threads".into())?;
     if threads != 1 {
@@ -22,8 +22,8 @@ pub fn enter(name: &str) -> Result<(), Error> {
     own_sys().during(|| format!("mount /sys of network namespace {name}"))
 }
 
-/// Runs `work` on a fresh thread inside a named network namespace and returns what it returned; a panic in
-/// it goes on here. Sockets opened there stay in the namespace. /sys still shows the caller's devices.
+/// Runs `work` on a new thread inside a named network namespace, and returns its result; a panic in it continues here.
+/// Sockets opened there stay in the namespace. /sys still shows the caller's devices.
 pub fn with_namespace<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
     on_fresh_thread(|| {
         move_network(name)?;
@@ -31,13 +31,13 @@ pub fn with_namespace<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> R
     })
 }
 
-/// Runs `work` on a thread that nobody else will use, so that it may leave its namespace.
+/// Runs `work` on a new thread, so that it may leave its namespace.
 pub(super) fn on_fresh_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let outcome = std::thread::scope(|scope| scope.spawn(work).join());
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Puts this thread into a new network namespace.
+/// Moves this thread into a new network namespace.
 pub(super) fn unshare_network() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)
 }
@@ -54,8 +54,8 @@ fn thread_count() -> io::Result<usize> {
 
 fn own_sys() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)?;
-    // Nothing mounted here may show outside; what is mounted outside later may show here. In a chroot / is no
-    // mount, but /sys is one.
+    // Mounts made here must not show outside; later mounts outside may show here. In a chroot, / is not a mount, but
+    // /sys is.
     let inward = |at| mount_change(at, MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC);
     inward("/").or_else(|_| inward("/sys"))?;
     unmount("/sys", UnmountFlags::DETACH)?;
@@ -64,6 +64,6 @@ fn own_sys() -> io::Result<()> {
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES), "bug: descriptors must stay shared");
-    // SAFETY: unsound only with CLONE_FILES, which would part the threads' descriptor tables; see above.
+    // SAFETY: this is unsound only with CLONE_FILES, which would split the threads' descriptor tables; see above.
     Ok(unsafe { unshare_unsafe(flags) }?)
 }

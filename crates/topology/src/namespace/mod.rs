@@ -1,5 +1,5 @@
-//! Network namespaces with a name, as `ip netns` knows them: a file in /run/netns onto which the
-//! namespace is mounted, which keeps it alive.
+//! Network namespaces with a name, as in `ip netns`: the namespace is mounted onto a file in /run/netns, which keeps
+//! it alive.
 
 mod enter;
 
@@ -14,11 +14,11 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_chang
 use crate::error::{During, Error};
 pub use enter::{enter, with_namespace};
 
-/// Where `ip netns` keeps them.
+/// The folder of `ip netns`.
 const FOLDER: &str = "/run/netns";
 const THIS_THREADS: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace that this process made; removed when dropped.
+/// A network namespace that this process made; dropping it removes it.
 #[derive(Debug)]
 #[must_use = "the namespace is removed when this is dropped"]
 pub struct Namespace {
@@ -26,8 +26,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace visible to `ip netns`. One of that name that exists already is left alone and is
-    /// an error. Needs CAP_SYS_ADMIN.
+    /// Makes a namespace that is visible to `ip netns`. An existing one of that name is left alone, and is an error.
+    /// Needs CAP_SYS_ADMIN.
     pub fn create(name: &str) -> Result<Self, Error> {
         let path = path_of(name)?;
         prepare_folder().during(|| format!("prepare {FOLDER} for network namespaces"))?;
@@ -37,7 +37,7 @@ impl Namespace {
                 _ => Error::Io { operation: format!("create network namespace {name}"), source: e },
             }
         })?;
-        // From here on dropping cleans up, whatever happens.
+        // From here on, dropping the value cleans up.
         let namespace = Namespace { name: name.to_owned() };
         enter::on_fresh_thread(|| {
             enter::unshare_network()?;
@@ -47,7 +47,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -55,21 +55,21 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Nobody is left to tell; `landspeed lab down` finds what stays.
+        // A failure cannot be reported here; `landspeed lab down` finds what stays.
         let _ = delete(&self.name);
     }
 }
 
-/// Whether there is a named namespace of this name.
+/// Returns true if there is a namespace of this name.
 pub fn exists(name: &str) -> bool {
     path_of(name).is_ok_and(|path| path.symlink_metadata().is_ok())
 }
 
-/// Takes the name off a namespace; it ends with the last process in it. Absent ones are no error.
+/// Removes the name of a namespace, which then ends with its last process. A missing namespace is no error.
 pub(crate) fn delete(name: &str) -> Result<(), Error> {
     let path = path_of(name)?;
     match unmount(&path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
-        // EINVAL: no mount there, as after a crash between the two steps of making one.
+        // EINVAL: nothing is mounted there, as after a crash between the two steps of creation.
         Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => {}
         Err(e) => return Err(e).during(|| format!("unmount network namespace {name}")),
     }
@@ -81,19 +81,19 @@ pub(crate) fn delete(name: &str) -> Result<(), Error> {
     }
 }
 
-/// The namespace's file, opened to enter it or to put a link into it.
+/// Opens the namespace's file, to enter it or to put a link into it.
 pub(crate) fn open(name: &str) -> Result<File, Error> {
     let path = path_of(name)?;
     File::open(&path).during(|| format!("open network namespace {name}"))
 }
 
-/// Device and inode of a namespace's file: what /proc/PID/ns/net of its processes has, too.
+/// Returns the device and inode of a namespace's file, which /proc/PID/ns/net of its processes shares.
 pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     path.metadata().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// The file of a namespace, once its name is known to stay within the folder.
+/// Returns the file of a namespace, after checking that its name stays within the folder.
 pub(crate) fn path_of(name: &str) -> Result<PathBuf, Error> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let valid = (1..=64).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with(['-', '.']);
@@ -105,11 +105,11 @@ pub(crate) fn path_of(name: &str) -> Result<PathBuf, Error> {
     Ok(Path::new(FOLDER).join(name))
 }
 
-/// Makes /run/netns a shared mount, as iproute2 does, so that a namespace removed here is gone in every
-/// mount namespace. What is there already stays as it is.
+/// Makes /run/netns a shared mount, as iproute2 does, so that a namespace removed here is removed in every mount
+/// namespace. An existing mount is kept.
 fn prepare_folder() -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(FOLDER)?;
-    // iproute2 takes the same lock: two at once would mount the folder onto itself twice.
+    // iproute2 takes the same lock: two processes at the same time would mount the folder onto itself twice.
     let folder = File::open(FOLDER)?;
     flock(&folder, FlockOperation::LockExclusive)?;
     let shared = MountPropagationFlags::SHARED | MountPropagationFlags::REC;

@@ -1,4 +1,4 @@
-//! Hosts as people write them. What is written here may end up as an argument of ssh.
+//! Hosts as users write them. The text may end up as an argument of ssh.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,20 +10,20 @@ const LONGEST: usize = 255;
 const SCHEME: &str = "landspeed://";
 const NAMESPACE: &str = "netns:";
 
-/// One host of a command line.
+/// One host on a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostSpec {
     /// This machine.
     Local,
-    /// A named network namespace of this machine that somebody else made: a container's, say.
+    /// A named network namespace of this machine that landspeed did not make, such as a container's.
     Namespace(String),
-    /// A host by ssh.
+    /// A host reached by ssh.
     Ssh(SshTarget),
-    /// A pasted agent line.
+    /// The line that an agent printed, pasted.
     Invite(Invite),
 }
 
-/// A destination that ssh can be given: it cannot be taken for an option.
+/// A destination for ssh that cannot be taken for an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshTarget(String);
 
@@ -49,13 +49,13 @@ impl fmt::Display for HostSpec {
     }
 }
 
-/// An agent's line without what pasting adds: quotes around it, and the breaks of a narrow terminal.
+/// Removes from an agent's line what pasting adds: quotes around it, and the breaks of a narrow terminal.
 fn as_printed(pasted: &str) -> String {
     pasted.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"')).collect()
 }
 
-/// A user or host part: what names, IPv6 literals with a zone and ssh_config aliases are made of, and
-/// nothing that a shell or ssh's own %-expansion (other than the zone's) could act on.
+/// Returns true for a valid user or host part. It may contain the characters of names, of IPv6 literals with a zone
+/// and of ssh_config aliases, and none that a shell or ssh's own %-expansion (other than the zone's) could act on.
 fn is_plain(part: &str, extra: &[char]) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') || extra.contains(&c);
     !part.is_empty() && !part.starts_with('-') && part.chars().all(allowed)
@@ -72,7 +72,7 @@ fn is_ssh_target(given: &str) -> bool {
 impl FromStr for HostSpec {
     type Err = Error;
 
-    /// "local", "netns:NAME", "[user@]host", or a line that starts with `landspeed://`.
+    /// Parses "local", "netns:NAME", "[user@]host", or a line that starts with `landspeed://`.
     fn from_str(given: &str) -> Result<Self, Error> {
         if let Some(name) = given.strip_prefix(NAMESPACE) {
             crate::namespace::path_of(name)?;
@@ -91,7 +91,7 @@ impl FromStr for HostSpec {
             target if printable && is_ssh_target(target) => Ok(HostSpec::Ssh(SshTarget(target.to_owned()))),
             _ => Err(Error::Name {
                 what: "host",
-                // A mistyped invitation still holds its secret.
+                // A mistyped invitation still contains its secret, so only the part before it is shown.
                 given: given.split("://").next().unwrap_or_default().chars().take(60).collect(),
                 expected: "'local', 'netns:NAME', '[user@]host' or an agent's landspeed:// line",
             }),

@@ -1,4 +1,4 @@
-//! Hosts that landspeed did not make: this machine, others by ssh, or by an agent started by hand.
+//! Hosts that landspeed did not make: this machine, others by ssh, or by an agent that was started by hand.
 
 mod host_spec;
 

@@ -1,6 +1,6 @@
-//! What the lab tests share.
+//! Functions that the lab tests share.
 
-/// Whether a lab of this kind can run here; prints why not.
+/// Returns true if a lab of this kind can run here; prints why if not.
 pub(crate) fn can_run(kind: &str) -> bool {
     match landspeed_topology::find(&[kind.to_owned()]).expect("a lab of this kind").can_run() {
         Ok(()) => true,

@@ -20,10 +20,10 @@ use landspeed_topology::lab::{self, Which};
 use landspeed_topology::{Hosts, Lab, LabHost, with_namespace};
 use landspeed_units::{Bytes, Nanos};
 
-/// Nothing here takes near this long; it bounds a machine that stalls.
+/// Time limit of all waits, far longer than they take: for a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A lab; `None`, with the reason printed, where none can be had.
+/// Returns a lab; `None`, with the reason printed, if there can be none.
 fn lab(parameters: &str) -> Option<Lab> {
     let kind = format!("lab:wan:{parameters}");
     common::can_run(&kind).then(|| Lab::open(&kind).unwrap())
@@ -33,12 +33,12 @@ fn udp(host: &LabHost, address: IpAddr) -> UdpSocket {
     let socket =
         with_namespace(&host.netns, || UdpSocket::bind(SocketAddr::new(address, 0)).unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    // All that a test sends, as the kernel counts: what it drops here would look like the link's doing.
+    // Room for all that a test sends, as the kernel counts: packets dropped here would look like losses of the link.
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 64 << 20).unwrap();
     socket
 }
 
-/// A socket on host a that is connected to one on host b.
+/// Returns a socket on host a, connected to one on host b.
 fn udp_pair(lab: &Lab) -> (UdpSocket, UdpSocket) {
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let (near, far) = (udp(a, a.v4.into()), udp(b, b.v4.into()));
@@ -47,7 +47,7 @@ fn udp_pair(lab: &Lab) -> (UdpSocket, UdpSocket) {
     (near, far)
 }
 
-/// Waits until the figures are as they should become.
+/// Waits until the statistics satisfy `reached`.
 fn wait_for(lab: &Lab, reached: impl Fn(&WanStats) -> bool) -> WanStats {
     let start = Instant::now();
     loop {
@@ -60,12 +60,12 @@ fn wait_for(lab: &Lab, reached: impl Fn(&WanStats) -> bool) -> WanStats {
     }
 }
 
-/// The figures from a to b once so many segments have come and none is under way.
+/// Returns the statistics from a to b once `segments` have arrived and none is in flight.
 fn settled(lab: &Lab, segments: u64) -> DirectionStats {
     wait_for(lab, |s| s.a_to_b.arrived_segments >= segments && s.a_to_b.under_way_segments() == 0).a_to_b
 }
 
-/// What the hosts' kernels may send by themselves.
+/// Most packets that the hosts' kernels may send by themselves.
 const OTHERS: u64 = 40;
 
 fn round_trip(near: &UdpSocket, far: &UdpSocket) -> Duration {
@@ -82,7 +82,7 @@ fn round_trip(near: &UdpSocket, far: &UdpSocket) -> Duration {
 fn a_round_trip_takes_its_time() {
     let Some(lab) = lab("rate=1G,rtt=20ms") else { return };
     let (near, far) = udp_pair(&lab);
-    // The kernel tells arrivals on another clock than that of this test; they may drift by this much.
+    // The kernel reports arrivals on another clock than this test's; the clocks may drift by this much.
     let least = Duration::from_millis(20) - Duration::from_micros(10);
     let trips: Vec<Duration> = (0..20).map(|_| round_trip(&near, &far)).collect();
     assert!(trips.iter().all(|trip| *trip >= least), "{trips:?}");
@@ -104,14 +104,14 @@ fn two_links_stand_at_once_and_apart() {
     assert!(fast.link().unwrap().stats().a_to_b.forwarded_segments >= 3);
 }
 
-/// Sends datagrams of so many bytes in all (with their headers), numbered.
+/// Sends numbered datagrams of `ip_bytes` in total, including headers.
 fn send_numbered(socket: &UdpSocket, count: u32, ip_bytes: usize) {
     let mut datagram = vec![0; ip_bytes - 28];
     for number in 0..count {
         datagram[..4].copy_from_slice(&number.to_be_bytes());
         socket.send(&datagram).unwrap();
         if number % 64 == 63 {
-            // A look at the clock's pace, so that no buffer on the way overflows.
+            // Paces the sending, so that no buffer on the way overflows.
             std::thread::sleep(Duration::from_micros(200));
         }
     }
@@ -126,7 +126,7 @@ fn the_line_loses_the_share_that_it_is_told_to() {
     let stats = settled(&lab, SENT.into());
     assert_eq!(stats.faults(), 0, "{stats:?}");
     assert_eq!((stats.queue_drops, stats.size_drops, stats.reordered_segments), (0, 0, 0));
-    // Binomial, mean 200: six standard deviations of 14.1, and the few of others.
+    // Binomial with mean 200: six standard deviations of 14.1, and the few packets of the kernels.
     assert!((115..=285).contains(&stats.loss_drops), "{stats:?}");
     assert_eq!(stats.forwarded_segments + stats.loss_drops, stats.arrived_segments);
 }
@@ -159,7 +159,7 @@ fn a_full_queue_drops_its_tail() {
     let Some(lab) = lab("rate=1M,rtt=2ms,queue=15000") else { return };
     let (near, far) = udp_pair(&lab);
     const SENT: u32 = 60;
-    // Host a holds back what it sends until it knows b's hardware address, and may then mix it up.
+    // Until it knows b's hardware address, host a queues what it sends, and may reorder it.
     round_trip(&near, &far);
     send_numbered(&near, SENT, 1000);
     let stats = settled(&lab, SENT.into());
@@ -205,7 +205,7 @@ fn packets_overtake_each_other_where_asked() {
     assert_eq!(order.iter().collect::<HashSet<_>>().len(), SENT as usize, "and all came");
 }
 
-/// Moves a known stream from a to b and compares it there.
+/// Transfers a known stream from a to b, and compares it there.
 fn move_stream(lab: &Lab, v6: bool, bytes: usize) {
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let address = if v6 { IpAddr::V6(b.v6) } else { IpAddr::V4(b.v4) };
@@ -234,13 +234,13 @@ fn streams_survive_what_the_link_does_to_them() {
     move_stream(&lab, true, 8_000_000);
     let stats = settled(&lab, 16_000_000 / 1460);
     assert!(stats.loss_drops > 10 && stats.reordered_segments > 10, "{stats:?}");
-    // Headers once a superpacket: had they all been cut, there would be 52 bytes more a segment.
+    // Superpackets have one header each: if all had been cut, there would be 52 bytes more per segment.
     assert!(stats.forwarded_bytes.0 < stats.forwarded_segments * 1490, "superpackets pass whole: {stats:?}");
     let whole = lab.link().unwrap().stats();
     println!("{whole:?}");
     assert_eq!((whole.spec.split(',').next(), whole.rtt_ns), (Some("rate=2G"), Nanos::millis(1)));
     assert!(whole.window_ns.0 > 0 && whole.queue_bytes == Some(Bytes::mib(1)), "{whole:?}");
-    // Two streams of 8 MB are copied in no less; a kernel without schedstat says nothing.
+    // Copying two streams of 8 MB takes at least this long; a kernel without schedstat reports nothing.
     assert!(whole.a_to_b.cpu_ns.is_none_or(|time| time.0 > 1_000_000), "{whole:?}");
 }
 
@@ -264,7 +264,7 @@ fn packets_larger_than_ip_can_say_are_cut() {
 #[test]
 fn checksums_of_pieces_are_true() {
     let Some(lab) = lab("rate=2G,rtt=1ms,queue=1M,loss=0.5%") else { return };
-    // The port to host b computes them in software, cutting superpackets; host b then checks each.
+    // The port to host b computes checksums in software, when it cuts superpackets; host b then checks each.
     with_namespace(&format!("ls-{}-wan", lab.id()), || {
         let ethtool = Ethtool::open().unwrap();
         let known = ethtool.features("ls-p1").unwrap();

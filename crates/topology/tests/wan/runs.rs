@@ -1,4 +1,4 @@
-//! Runs over one link: each with figures, and losses by number, of its own.
+//! Tests of runs over one link: each has its own statistics, and its own numbering of losses.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use landspeed_units::{Bytes, Nanos};
 
 use super::{lab, round_trip, send_numbered, settled, udp_pair};
 
-/// Sends so many numbered datagrams and tells which did not come, once none is under way.
+/// Sends numbered datagrams, and returns which did not arrive, once none is in flight.
 fn lost(lab: &Lab, near: &UdpSocket, far: &UdpSocket, count: u32) -> BTreeSet<u32> {
     let before = lab.link().unwrap().stats().a_to_b.arrived_segments;
     send_numbered(near, count, 128);
@@ -32,7 +32,7 @@ fn run(lab: &Lab) -> WanStats {
 fn a_list_is_met_to_the_packet_in_every_run() {
     let Some(lab) = lab("rate=10G,rtt=1ms,queue=32M,drop-list=5+17+300") else { return };
     let (near, far) = udp_pair(&lab);
-    // Host a learns b's hardware address, and a packet is counted that the runs do not count.
+    // Host a learns b's hardware address here, with a packet that the runs do not count.
     round_trip(&near, &far);
     for _ in 0..2 {
         lab.link().unwrap().mark();
@@ -46,7 +46,7 @@ fn a_list_is_met_to_the_packet_in_every_run() {
     assert_eq!(round_trip_is_free_backwards(&near, &far), 7);
 }
 
-/// The way back has no list: all of seven packets come.
+/// The way back has no list: all of seven packets arrive.
 fn round_trip_is_free_backwards(near: &UdpSocket, far: &UdpSocket) -> usize {
     (0..7).for_each(|_| _ = far.send(b"back").unwrap());
     (0..7).filter(|_| near.recv(&mut [0; 8]).is_ok()).count()
@@ -59,7 +59,7 @@ fn the_same_seed_loses_the_same_packets() {
     let [Some(one), Some(same), Some(other)] = labs else { return };
     let lost = [&one, &same, &other].map(|lab| {
         let (near, far) = udp_pair(lab);
-        // The first datagram waits for the answer to ARP; what chance does to it is the same, too.
+        // The first datagram waits for the ARP reply; the link's random draws for it are the same, too.
         near.send(b"first").unwrap();
         settled(lab, 1);
         lost(lab, &near, &far, 3000)
@@ -77,13 +77,13 @@ fn a_run_is_not_told_what_the_queue_was_before_it() {
     lab.link().unwrap().mark();
     send_numbered(&near, 400, 1000);
     settled(&lab, 401);
-    // 400 kB at 10 Mb/s wait for a third of a second; the next packet says that the queue has drained.
+    // 400 kB at 10 Mb/s take a third of a second; the next packet shows that the queue has drained.
     std::thread::sleep(std::time::Duration::from_millis(150));
     round_trip(&near, &far);
     let (stats, queue) = lab.link().unwrap().since_mark();
     assert!(stats.a_to_b.most_queued_bytes > Bytes::kib(256), "{stats:?}");
     assert!(queue.len() >= 4 && queue.is_sorted_by_key(|sample| sample.at_ns), "{queue:?}");
-    // The first look may come while they are still being sent; a tenth of a second later 275 kB are left.
+    // The first sample may be taken while they are still being sent; a tenth of a second later 275 kB are left.
     let most = queue.iter().map(|sample| sample.waiting_bytes).max().unwrap();
     assert!(most > Bytes::kib(128) && queue.last().unwrap().waiting_bytes == Bytes(0), "{queue:?}");
     lab.link().unwrap().mark();

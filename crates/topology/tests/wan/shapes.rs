@@ -1,4 +1,4 @@
-//! What the link can be told to be, and several pairs of hosts on one.
+//! Tests of the link's parameters, and of several pairs of hosts on one link.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn packets_come_twice_and_late_where_asked() {
     let trips: Vec<Duration> = (0..20)
         .map(|_| {
             let trip = round_trip(&near, &far);
-            // The copies.
+            // Receives the copies.
             far.recv(&mut [0; 8]).unwrap();
             near.recv(&mut [0; 8]).unwrap();
             trip
@@ -36,17 +36,17 @@ fn packets_come_twice_and_late_where_asked() {
         (stats.forwarded_segments, stats.duplicated_segments),
         (2 * stats.arrived_segments, stats.arrived_segments)
     );
-    // Two draws from 0 to 20 ms each: with 20 of them some are small and some are large.
+    // Each trip has two draws from 0 to 20 ms: among 20 trips some are short and some are long.
     let (least, most) = (trips.iter().min().unwrap(), trips.iter().max().unwrap());
     assert!(*most - *least > Duration::from_millis(5), "{trips:?}");
 }
 
-/// Packets with "congestion experienced" that a host's IP has taken in.
+/// Returns the packets with "congestion experienced" that a host's IP has received.
 fn marked(netns: &str) -> u64 {
     netstat(netns, "IpExt: ", "InCEPkts")
 }
 
-/// A counter of a namespace's netstat.
+/// Returns a counter of a namespace's netstat.
 fn netstat(netns: &str, protocol: &str, name: &str) -> u64 {
     let text =
         with_namespace(netns, || std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()).unwrap();
@@ -74,10 +74,10 @@ fn marks_reach_the_receiver_with_true_checksums() {
 
 #[test]
 fn streams_are_marked_and_not_harmed() {
-    // The queue has room for a whole stream: where other work has the cores, marks come late.
+    // The queue has room for a whole stream: if other work has the cores, marks come late.
     let Some(lab) = lab("rate=500M,rtt=4ms,queue=16M,mark-above=30p") else { return };
     for host in lab.hosts() {
-        // Without ECN for those who ask only: both ends ask.
+        // By default a host only accepts ECN; here both ends request it.
         with_namespace(&host.netns, || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap()).unwrap();
     }
     move_stream(&lab, false, 8_000_000);
@@ -89,7 +89,7 @@ fn streams_are_marked_and_not_harmed() {
     assert!(netstat(&a.netns, "TcpExt: ", "TCPDeliveredCE") > 0, "and tells a");
 }
 
-/// As `udp_pair`, of pair number `n`.
+/// Returns a socket on host a of pair number `n`, connected to one on host b.
 fn udp_of(lab: &Lab, n: usize) -> (std::net::UdpSocket, std::net::UdpSocket) {
     let [a, b] = &lab.hosts()[2 * n..2 * n + 2] else { panic!("two hosts") };
     let (near, far) = (udp(a, a.v4.into()), udp(b, b.v4.into()));
@@ -109,7 +109,7 @@ fn pairs_share_one_link() {
     }
     let before = settled(&lab, 3);
     assert_eq!(before.arrived_segments, 3, "all of them cross it: {before:?}");
-    // Hosts of one side are on one bridge: what they say to each other does not cross the link.
+    // Hosts of one side are on one bridge: their traffic to each other does not cross the link.
     let [a, _, other, ..] = lab.hosts() else { panic!("six hosts") };
     let (near, far) = (udp(a, a.v4.into()), udp(other, other.v4.into()));
     near.connect(far.local_addr().unwrap()).unwrap();
@@ -121,7 +121,7 @@ fn pairs_share_one_link() {
 #[test]
 fn a_trace_sets_the_pace() {
     let path = std::env::temp_dir().join(format!("ls-trace-{}", std::process::id()));
-    // A packet each 2 ms: 6 Mb/s.
+    // One packet each 2 ms is 6 Mb/s.
     std::fs::write(&path, "2\n").unwrap();
     let lab = lab(&format!("trace={},rtt=2ms,queue=1M", path.display()));
     std::fs::remove_file(&path).unwrap();

@@ -1,13 +1,14 @@
-//! `app:NAME`: a program as a workload. Its file says what runs where; see the crate `application`.
+//! `app:NAME`: runs a program as a workload. Its file says what runs where; see the crate `application`.
 //!
-//! Host 1 is the client's end of every pair, so that all pairs of a trial meet there; the first of them, to host 2, leads. In a
-//! trial
-//! 1. every other host ends the services that do not live on from the trial before, and says `Ready(CLEARED)`; once all have, host 1
-//!    answers each with `Count(CLEARED)`. No new service meets an old one so;
-//! 2. they start their services, prepare their own clients and say `Ready(READY)`;
-//! 3. once all have, host 1 starts its services and prepares its clients, and says `Count(READY)` to every host;
-//! 4. all clients run to their ends, with the windows open; a host that has clients says `Ready(ENDED)` when they have ended;
-//! 5. the windows close, and what does not live on ends.
+//! Host 1 is the client of every pair, so that all pairs of a trial meet there. The pair of hosts 1 and 2 leads. A
+//! trial has five phases:
+//! 1. Every other host ends the services that do not live on from the trial before, and sends `Ready(CLEARED)`. Once
+//!    all have, host 1 answers each with `Count(CLEARED)`. So no new service meets an old one.
+//! 2. The other hosts start their services, prepare their own clients and send `Ready(READY)`.
+//! 3. Once all have, host 1 starts its services, prepares its clients, and sends `Count(READY)` to every host.
+//! 4. All clients run to their ends, with the windows open. A host that has clients sends `Ready(ENDED)` when they
+//!    have ended.
+//! 5. The windows close, and services that do not live on end.
 
 mod run;
 mod stage;
@@ -27,9 +28,9 @@ use crate::{Error, TrialEnd, check};
 
 pub(crate) use run::Living;
 
-/// How applications are told from other workloads.
+/// Prefix that distinguishes applications from other workloads.
 const PREFIX: &str = "app:";
-/// Texts that one process reads at most: each stays for as long as it lives.
+/// Most applications that one process reads: their texts are never freed.
 const MOST_TEXTS: usize = 256;
 
 /// An application as a workload.
@@ -42,17 +43,17 @@ pub(crate) struct ProgramRunner {
     application: &'static Application,
 }
 
-/// What was read so far.
+/// Applications that were read so far.
 static READ: Mutex<Vec<&'static ProgramRunner>> = Mutex::new(Vec::new());
 
 fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramRunner>> {
     READ.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the application in the file `path`; from then on it is found by its name.
+/// Reads the application in the file `path`, and registers it under its name.
 ///
 /// # Errors
-/// The first mistake, with its line.
+/// Returns the first mistake in the file, with its line.
 pub fn load(path: &Path, text: &str) -> Result<&'static dyn Runner, FileError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let known = all_read().iter().copied().find(|one| one.application.name == name && one.text == text);
@@ -85,10 +86,10 @@ fn keep(application: Application, text: &str) -> &'static ProgramRunner {
     kept
 }
 
-/// The application that a workload's name means: one that was read, or one that ships.
+/// Returns the application of a workload's name: one that was read, or one that ships.
 pub(crate) fn find(workload: &str) -> Option<&'static dyn Runner> {
     let name = workload.strip_prefix(PREFIX)?;
-    // The last one that was read under a name is what the user means by it.
+    // The user means the last one that was read under a name.
     if let Some(found) = all_read().iter().rev().copied().find(|one| one.application.name == name) {
         return Some(found);
     }
@@ -96,14 +97,14 @@ pub(crate) fn find(workload: &str) -> Option<&'static dyn Runner> {
     load(Path::new(&format!("{name}.toml")), text).ok()
 }
 
-/// Every application that ships, and those that were read beside, as workloads.
+/// Returns all applications that ship or were read, as workloads.
 pub fn applications() -> Vec<&'static dyn Runner> {
     let ship = shipped().iter().map(|one| format!("{PREFIX}{}", one.name));
     let names: BTreeSet<String> = all_read().iter().map(|one| one.name.to_owned()).chain(ship).collect();
     names.iter().filter_map(|name| find(name)).collect()
 }
 
-/// The text of the application that a workload's name means, for the hosts that are to run it.
+/// Returns the name and the text of the application that a workload's name means, to send to the hosts that run it.
 pub fn text_of(workload: &str) -> Option<(String, String)> {
     find(workload)?;
     let name = workload.strip_prefix(PREFIX)?;
@@ -111,7 +112,7 @@ pub fn text_of(workload: &str) -> Option<(String, String)> {
     Some((name.to_owned(), text))
 }
 
-/// What decides of a run of an application: the figure that its parameters choose.
+/// Returns the figure that decides about a run of an application: the one that its parameters choose.
 pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramOf> {
     let name = find(&workload.name)?.name();
     let application = all_read().iter().rev().find(|one| one.name == name)?.application;
@@ -125,7 +126,7 @@ pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramOf> {
     })
 }
 
-/// The runner of a program that a controller sends.
+/// Returns the runner of a program that a controller sends.
 pub(crate) fn sent(program: &Program) -> Result<&'static dyn Runner, Error> {
     if all_read().len() > MOST_TEXTS {
         return Err(Error::spec("program", format!("more than {MOST_TEXTS} applications in one session")));

@@ -1,4 +1,4 @@
-//! One end of a trial of a program.
+//! Runs one end of a trial of a program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,22 +17,22 @@ use crate::trial::{Mark, Measured, Parts, Trial};
 use crate::workers;
 use crate::{Error, TrialEnd};
 
-/// How often an end looks while programs run.
+/// Interval at which an end checks its programs and its peers.
 const LOOK: Duration = Duration::from_millis(2);
-/// What the ends of a trial need beside the programs.
+/// Time limit of a trial, beyond those of its programs.
 const BESIDE: Duration = Duration::from_secs(10);
 
-/// Points to which the hosts of a trial come together: see the module's own text.
+/// Points at which the hosts of a trial wait for each other; the head of the module lists them.
 const CLEARED: u64 = 0;
 const READY: u64 = 1;
 const ENDED: u64 = 2;
 
-/// Services that live through a block, at the end that accepts.
+/// Services that live through a block, at the accepting end.
 #[derive(Default)]
 pub(crate) struct Living(Mutex<Option<(String, Vec<Role>)>>);
 
 impl Living {
-    /// Takes those of an epoch; those of another one end.
+    /// Takes the services of an epoch. Those of another epoch end.
     fn take(&self, epoch: &str) -> Option<Vec<Role>> {
         let (of, roles) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let serve = of == epoch && roles.iter().all(|role| role.serves().is_ok());
@@ -94,7 +94,7 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
     Ok(outcome)
 }
 
-/// Who plays what, and where.
+/// The roles that this host plays in one trial.
 struct Cast<'a> {
     application: &'a Application,
     program: &'a Program,
@@ -119,7 +119,7 @@ impl Cast<'_> {
         roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
     }
 
-    /// The longest that any part of a trial takes.
+    /// Returns the longest that any part of a trial takes.
     fn patience(&self) -> Duration {
         let all: Nanos = self.application.roles.iter().map(|role| role.within).sum();
         BESIDE + Duration::from(all)
@@ -131,7 +131,7 @@ impl Cast<'_> {
         Ok(started)
     }
 
-    /// Starts services one after the other, each once the one before is ready.
+    /// Starts services in order, each once the previous one is ready.
     fn serve(&self, roles: &[&RoleSpec], cancelled: Cancelled<'_>) -> Result<Vec<Role>, Error> {
         let mut services = Vec::new();
         for role in roles {
@@ -150,7 +150,7 @@ impl Cast<'_> {
         self.own(false).map(start).collect()
     }
 
-    /// The end of a host that is not the first.
+    /// Runs the end of a host other than host 1.
     fn answer(
         &self,
         trial: &mut Trial<'_, '_>,
@@ -188,13 +188,14 @@ impl Cast<'_> {
         Ok((measured, ran(clients)))
     }
 
-    /// Comes to a point, and waits until all hosts have.
+    /// Reports that this host has reached a point, and waits until all hosts have.
     fn arrive(&self, trial: &mut Trial<'_, '_>, point: u64, phase: &'static str) -> Result<(), Error> {
         trial.say(Signal::Ready(point))?;
         self.until(trial, phase, |_, said| Ok(said == Some(Signal::Count(point))))
     }
 
-    /// What must stay the same for services to live on. Which figure decides is no matter to them.
+    /// Returns what must stay the same for services to live on. The figure that decides is left out, because it does
+    /// not affect them.
     fn epoch(&self) -> String {
         let parameters: Vec<_> =
             self.spec.workload.parameters.iter().filter(|(name, _)| *name != METRIC).collect();
@@ -204,7 +205,7 @@ impl Cast<'_> {
         )
     }
 
-    /// Host 1's end of a pair.
+    /// Runs host 1's end of a pair.
     fn call(
         &self,
         trial: &mut Trial<'_, '_>,
@@ -234,13 +235,13 @@ impl Cast<'_> {
         Ok((measured, ran))
     }
 
-    /// Whether the other host of this pair has clients of its own.
+    /// Returns true if the other host of this pair has clients.
     fn has_clients_beyond(&self) -> bool {
         let other = self.program.other as usize;
         self.application.roles.iter().any(|role| role.on.holds(other) && !role.is_service())
     }
 
-    /// Runs host 1's own roles. The other host of the pair may tell meanwhile that its clients have ended.
+    /// Runs host 1's own roles. The other host of the pair may report during this that its clients have ended.
     fn lead(
         &self,
         trial: &mut Trial<'_, '_>,
@@ -268,7 +269,7 @@ impl Cast<'_> {
         Ok(trial.open())
     }
 
-    /// Waits until the other hosts of all pairs have come to a point.
+    /// Waits until the other hosts of all pairs have reached a point.
     fn gather(
         &self,
         trial: &mut Trial<'_, '_>,
@@ -298,7 +299,7 @@ impl Cast<'_> {
         })
     }
 
-    /// Looks after the trial until `is_over` says so.
+    /// Watches the trial until `is_over` returns true.
     fn until(
         &self,
         trial: &mut Trial<'_, '_>,
@@ -318,7 +319,7 @@ impl Cast<'_> {
     }
 }
 
-/// Tells the other pairs of a trial that one failed, on every way out but the good one.
+/// Marks the trial as failed for its other pairs when it is dropped, unless it is done.
 struct Failing {
     stage: Arc<Stage>,
     is_done: bool,
@@ -346,7 +347,7 @@ fn go(clients: &mut [Client]) {
     }
 }
 
-/// Whether all have.
+/// Returns true if all clients have ended.
 fn have_ended(clients: &mut [Client]) -> Result<bool, Error> {
     let mut all = true;
     for client in clients {

@@ -1,30 +1,30 @@
-//! Where the pairs of one trial meet on host 1.
+//! The state that the pairs of one trial share on host 1.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How far the pairs of a trial are, as host 1 sees it.
+/// How far the pairs of a trial have come.
 #[derive(Debug, Default)]
 struct Far {
-    /// How many pairs' other hosts have come to each point.
+    /// The number of other hosts that have reached each point.
     at: BTreeMap<u64, usize>,
-    /// The clients begin now.
+    /// True once the clients may begin.
     has_begun: bool,
-    /// Host 1's clients have ended.
+    /// True once host 1's clients have ended.
     has_ended: bool,
-    /// A pair failed.
+    /// True once a pair has failed.
     has_failed: bool,
 }
 
-/// The pairs of one trial.
+/// The shared state of one trial's pairs.
 #[derive(Debug, Default)]
 pub(super) struct Stage(Mutex<Far>);
 
-/// By the trials' tokens. A stage goes with the last pair that has it.
+/// Stages by their trials' tokens. A stage is removed after its last pair has dropped it.
 static STAGES: Mutex<BTreeMap<String, std::sync::Weak<Stage>>> = Mutex::new(BTreeMap::new());
 
 impl Stage {
-    /// That of a trial.
+    /// Returns the stage of a trial.
     pub(super) fn of(token: &str) -> Arc<Stage> {
         let mut stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
         stages.retain(|_, stage| stage.strong_count() > 0);
@@ -40,12 +40,12 @@ impl Stage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another host has come to this point.
+    /// Notes that another host has reached this point.
     pub(super) fn arrive(&self, point: u64) {
         *self.far().at.entry(point).or_default() += 1;
     }
 
-    /// Whether so many hosts have.
+    /// Returns true if `hosts` hosts have reached this point.
     pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
         self.far().at.get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
@@ -59,7 +59,7 @@ impl Stage {
         self.far().has_begun
     }
 
-    /// Host 1's clients have ended.
+    /// Notes that host 1's clients have ended.
     pub(super) fn end(&self) {
         self.far().has_ended = true;
     }
@@ -68,7 +68,7 @@ impl Stage {
         self.far().has_ended
     }
 
-    /// A pair failed: the others must not wait.
+    /// Notes that a pair has failed, so that the others do not wait.
     pub(super) fn fail(&self) {
         self.far().has_failed = true;
     }

@@ -1,19 +1,19 @@
-//! Buffers that a host dropped before its sockets: one packet each, or several that the stack had joined.
+//! Counts buffers that a host dropped outside its sockets: one packet each, or several that the stack had joined.
 
 use std::fs::read_to_string;
 
-/// Columns of /proc/net/dev behind the device's name (net/core/net-procfs.c, dev_seq_printf_stats).
+/// Columns of /proc/net/dev after the device's name (net/core/net-procfs.c, dev_seq_printf_stats).
 const RECEIVED_DROP: usize = 3;
 const RECEIVED_FIFO: usize = 4;
 const SENT_DROP: usize = 11;
 
-/// Dropped on the way in so far: by the devices of this network namespace, and by the processors' backlogs, which are the
-/// machine's. What cannot be read counts for nothing.
+/// Returns the buffers dropped on receipt so far: by the devices of this network namespace, and by the processors'
+/// backlogs, which belong to the whole machine. Unreadable counters count as zero.
 pub(super) fn received() -> u64 {
     devices(&[RECEIVED_DROP, RECEIVED_FIFO]) + backlogs()
 }
 
-/// Dropped on the way out so far, by the devices of this network namespace.
+/// Returns the buffers dropped on sending so far, by the devices of this network namespace.
 pub(super) fn sent() -> u64 {
     devices(&[SENT_DROP])
 }
@@ -31,7 +31,8 @@ fn sum(text: &str, columns: &[usize]) -> u64 {
     counters.map(of).sum()
 }
 
-/// Packets for which a processor's backlog had no room (/proc/net/softnet_stat, second column; net/core/net-procfs.c).
+/// Returns the packets for which a processor's backlog had no room (/proc/net/softnet_stat, second column;
+/// net/core/net-procfs.c).
 fn backlogs() -> u64 {
     let text = read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let of = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();

@@ -1,4 +1,4 @@
-//! What a search has found, as a record has it.
+//! The result of a search, in the form that is recorded.
 
 use landspeed_record::{Amount, EndpointOutcome, Headline, Misshapen, detail};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use super::search::{self, Came, Limit};
 
-/// [`Found::limit`] where the path was it.
+/// The value of [`Found::limit`] if the path was the limit.
 pub(super) const PATH: &str = "path";
 
-/// What a search has found, at the sender's end.
+/// The result of a search, at the sender's end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Found {
-    /// The highest load that is carried, in bits of payload; `None` where not even the least load is.
+    /// The highest load that is carried, in bits of payload; `None` if not even the least load is carried.
     pub(super) carried_bps: Option<BitRate>,
-    /// The same in bits of IP packets, which the rate of a link is told in.
+    /// The highest load that is carried, in bits of IP packets, the unit of a link's rate.
     pub(super) carried_ip_bps: Option<BitRate>,
-    /// The lowest load that is not carried, in bits of payload; `None` where the search ended before one was found.
+    /// The lowest load that is not carried, in bits of payload; `None` if the search ended before one was found.
     pub(super) exceeded_bps: Option<BitRate>,
-    /// What kept a higher load from being carried: "path", "sender", "receiver", or "time" where the search was cut.
+    /// The reason why no higher load was carried: "path", "sender", "receiver", or "time" if the search was cut.
     pub(super) limit: String,
-    /// How long the search took.
+    /// Duration of the search.
     pub(super) took_ns: Nanos,
-    /// The most datagrams that went out at once at that load.
+    /// The most datagrams sent in one call at the carried load.
     pub(super) burst_datagrams: u64,
-    /// Every trial, in order.
+    /// All trials, in order.
     pub(super) trials: Vec<Tried>,
 }
 
@@ -33,17 +33,17 @@ pub(super) struct Found {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Tried {
-    /// The load that was asked for, in bits of payload.
+    /// The requested load, in bits of payload.
     pub(super) load_bps: BitRate,
-    /// Datagrams that the sender handed over.
+    /// Datagrams that the sender passed to the kernel.
     pub(super) sent: u64,
     /// Datagrams that arrived.
     pub(super) received: u64,
-    /// Buffers that the receiving host dropped, each with as many datagrams as went out at once, at most.
+    /// Buffers that the receiving host dropped, each with at most as many datagrams as one call sent.
     pub(super) dropped: u64,
-    /// From the first handed over to the last.
+    /// Time from the first datagram sent to the last.
     pub(super) sending_ns: Nanos,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub(super) arriving_ns: Nanos,
 }
 
@@ -63,7 +63,7 @@ impl Tried {
 }
 
 impl Found {
-    /// `is_cut`: time ended the search.
+    /// Converts the result of a search; `is_cut` is true if the time limit ended it.
     pub(super) fn of(found: search::Found, is_cut: bool) -> Found {
         let limit = match found.exceeded {
             _ if is_cut => "time",
@@ -90,11 +90,11 @@ impl Found {
     }
 }
 
-/// What the server says of itself.
+/// What the server reports about its sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Room {
-    /// Room in each receiving socket, as SO_RCVBUF has it.
+    /// Receive buffer of each socket, as SO_RCVBUF returns it without the kernel's doubling.
     pub(super) receive_buffer_bytes: Bytes,
 }
 

@@ -1,8 +1,8 @@
-//! `capacity`: the highest load that a path carries with at most a given loss ratio.
+//! `capacity`: measures the highest load that a path carries with at most a given loss ratio.
 //!
-//! The client sends trials of datagrams at a load that its own clock keeps, and searches (`search.rs`, after RFC 9971). The server
-//! counts. When the search has ended, the window opens and the load that was found is held for some time: goodput, loss and
-//! processor time of the outcome are those of the capacity.
+//! The client sends trials of datagrams at a load that its own clock keeps, and searches (`search.rs`, after RFC
+//! 9971). The server counts. After the search the window opens, and the client holds the load that was found for some
+//! time. Goodput, loss and processor time of the outcome are those of this window.
 
 mod drops;
 mod found;
@@ -25,10 +25,10 @@ use crate::trial::Parts;
 use crate::{Error, TrialEnd, check};
 use search::Goal;
 
-/// Between the beginning of the held load and the window.
+/// Time between the beginning of the held load and the window.
 const LEAD: Duration = Duration::from_millis(200);
 
-/// A loss ratio of zero is RFC 2544's throughput.
+/// With a loss ratio of zero, the result is RFC 2544's throughput.
 static LOSS: Factor = Factor {
     name: "loss",
     about: "share of the datagrams that may be lost; 0 is the throughput of RFC 2544",
@@ -61,7 +61,7 @@ static SUM: Factor = Factor {
     source: "RFC 9971, goal duration sum; its goal exceed ratio is 0.5",
     ..Factor::FLOW
 };
-/// What is known by then is the answer.
+/// At this limit, the bounds known so far are the result.
 static LIMIT: Factor = Factor {
     name: "limit",
     about: "end the search after this time",
@@ -75,7 +75,7 @@ static DURATION: Factor = Factor {
     ..parameter::DURATION
 };
 
-/// A search that takes a few seconds, in short trials: for what follows more than one load.
+/// Returns a search that takes a few seconds, in short trials: for callers that repeat it as settings change.
 pub fn brief(limit: Nanos) -> Workload {
     Workload::new(Capacity.name())
         .with(TRIAL.name, "200ms")
@@ -84,21 +84,21 @@ pub fn brief(limit: Nanos) -> Workload {
         .with(LIMIT.name, limit.exact())
 }
 
-/// What a path was found to carry.
+/// The load that a path was found to carry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Carried {
-    /// Payload of the highest load that was carried with at most the loss asked for.
+    /// Payload of the highest load that was carried with at most the requested loss.
     pub load: BitRate,
-    /// Whether the path kept a higher one from being carried, and not a host.
+    /// True if the path, and not a host, was the limit.
     pub is_of_path: bool,
-    /// Trials of the search.
+    /// Number of trials in the search.
     pub trials: usize,
 }
 
-/// What the client's end of a search found; `None` where not even the least load was carried.
+/// Returns the result of a search from the client's outcome; `None` if not even the least load was carried.
 ///
 /// # Errors
-/// The outcome is not what this version writes.
+/// Returns an error if the outcome does not have the form that this version writes.
 pub fn carried(client: &EndpointOutcome) -> Result<Option<Carried>, Misshapen> {
     let found = client.details.find::<found::Found>()?;
     let of = |found: &found::Found| {

@@ -18,12 +18,12 @@ use crate::stream::{Left, Receiving};
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 
-/// Datagrams that did not come so long after the peer said that it has sent all, and after the last one, are lost (RFC 2544
-/// section 23 waits for two seconds; queues that hold more than this are not for a search).
+/// Time after the peer's report and after the last arrival at which missing datagrams count as lost. (RFC 2544 section
+/// 23 waits for two seconds; a search is not meant for longer queues than this.)
 const SILENCE: Duration = Duration::from_millis(200);
-/// How often the coordinator looks whether a trial has come.
+/// Interval at which the coordinator checks whether a trial has arrived.
 const LOOK: Duration = Duration::from_millis(2);
-/// Room in the receiving socket, so that the search is about the path: 16 ms at 2 Gb/s.
+/// Receive buffer of a socket in bytes, large enough that the search measures the path: 16 ms at 2 Gb/s.
 const ROOM: usize = 4 << 20;
 
 pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
@@ -45,7 +45,8 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     .with(room))
 }
 
-/// Gives sockets [`ROOM`], unless the user has set it: above what others may have where this process may, else what all may.
+/// Sets the receive buffers to [`ROOM`], unless the user has set them: beyond net.core.rmem_max if this process may,
+/// and otherwise up to it. Returns the smallest one.
 fn make_room(flows: &[Box<dyn Flow>], asked: Option<&String>) -> Bytes {
     let sockets = || flows.iter().flat_map(|flow| flow.sockets());
     if asked.is_none_or(|asked| asked == "0") {
@@ -54,12 +55,12 @@ fn make_room(flows: &[Box<dyn Flow>], asked: Option<&String>) -> Bytes {
                 .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, ROOM));
         }
     }
-    // The kernel doubles what it is asked for: socket(7).
+    // The kernel returns twice the requested size: socket(7).
     let least = sockets().filter_map(|socket| sockopt::socket_recv_buffer_size(socket).ok()).min();
     Bytes(least.unwrap_or(0) as u64 / 2)
 }
 
-/// When the first datagram of a trial came: nanoseconds since `origin`, zero while none has.
+/// Time of the first datagram of a trial: nanoseconds since `origin`, zero before it.
 struct First {
     origin: Instant,
     at: AtomicU64,
@@ -74,7 +75,7 @@ impl First {
         Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
     }
 
-    /// Called by workers when data came.
+    /// Records the first arrival. Workers call it when data arrives.
     fn came(&self) {
         if self.at.load(Ordering::Relaxed) == 0 {
             let now = self.since_origin(Instant::now());
@@ -83,7 +84,7 @@ impl First {
         }
     }
 
-    /// Until the last arrival of all.
+    /// Returns the time from the first arrival to the last one, `last`.
     fn until(&self, last: Option<Instant>) -> Nanos {
         let first = self.at.load(Ordering::Relaxed);
         let last = last.filter(|_| first > 0).map_or(0, |last| self.since_origin(last));
@@ -107,7 +108,7 @@ fn lead(mut trial: Trial<'_, '_>, first: &First) -> Result<Measured, Error> {
     trial.workers.start();
     let mut before = counts(&trial);
     loop {
-        // A trial may last longer than a peer may be silent.
+        // Ticks inside a trial too, because it may last longer than a peer may be silent.
         let sent = match trial.tick(LOOK)? {
             Some(Signal::Count(sent)) => sent,
             Some(Signal::Ready(_)) => return hold(trial),
@@ -117,7 +118,7 @@ fn lead(mut trial: Trial<'_, '_>, first: &First) -> Result<Measured, Error> {
         let now = counts(&trial);
         let arriving = first.until(now.last);
         first.forget();
-        // Before the peer goes on.
+        // The counts are taken before the peer continues.
         for count in [now.received - before.received, now.dropped - before.dropped, arriving.0] {
             trial.say(Signal::Count(count))?;
         }
@@ -125,7 +126,7 @@ fn lead(mut trial: Trial<'_, '_>, first: &First) -> Result<Measured, Error> {
     }
 }
 
-/// Waits until so many have come in all, or what has not is lost.
+/// Waits until `all` datagrams have arrived, or the missing ones count as lost.
 fn drain(trial: &mut Trial<'_, '_>, all: u64) -> Result<(), Error> {
     let (mut seen, mut since) = (counts(trial).received, Instant::now());
     while seen < all && since.elapsed() < SILENCE {
@@ -146,11 +147,11 @@ fn hold(mut trial: Trial<'_, '_>) -> Result<Measured, Error> {
     trial.close(&mark)
 }
 
-/// Of all flows since they began.
+/// Counts of all flows since they began.
 #[derive(Debug, Clone, Copy)]
 struct Counts {
     received: u64,
-    /// By the sockets of the flows, and by this host before them.
+    /// Datagrams dropped by the flows' sockets, and buffers dropped by this host outside them.
     dropped: u64,
     last: Option<Instant>,
 }

@@ -1,64 +1,66 @@
-//! The search for the highest load that a path carries: pure, fed with trials.
+//! Searches for the highest load that a path carries. The search is pure: the caller runs the trials and passes in
+//! their results.
 //!
-//! It is a controller of RFC 9971 (MLRsearch) with one search goal, whose trials at a load are all of one length. A trial exceeds the
-//! goal where more than the goal's loss ratio was lost, or where datagrams came out slower than they went in: a queue would
-//! hide the loss of any short trial. A load is carried where at most half of the goal's trials exceed it (goal exceed ratio 0.5).
+//! It is a controller of RFC 9971 (MLRsearch) with one search goal, whose trials at a load all have one length. A
+//! trial exceeds the goal if more than the goal's loss ratio was lost, or if datagrams arrived more slowly than they
+//! were sent, because a queue would hide the loss of any short trial. A load is carried if at most half of the goal's
+//! trials exceed it (goal exceed ratio 0.5).
 
 use landspeed_units::{BitRate, Nanos};
 
-/// Where the search begins: little enough for any path that is measured.
+/// The first load, low enough for any path that is measured.
 const START: BitRate = BitRate(10e6);
-/// Loads are not searched below this.
+/// The lowest load that is tried.
 const LEAST: BitRate = BitRate(100e3);
-/// Trials of the climb are so much shorter than those that count.
+/// Factor by which trials of the climb are shorter than those that count.
 const SHORTER: u64 = 5;
-/// Delivery at this much below a load's rate is not yet slower than it, of the goal's width.
+/// Share of the goal's width by which a load may miss its rate, or arrive more slowly than it was sent.
 const SLACK: f64 = 0.5;
 
-/// What is searched for (RFC 9971, "Search Goal").
+/// The goal of a search (RFC 9971, "Search Goal").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Goal {
     /// The goal loss ratio.
     pub(super) loss: f64,
-    /// How near the bounds come to each other: the goal width.
+    /// How close the bounds must come to each other: the goal width.
     pub(super) width: f64,
     /// The goal final trial duration.
     pub(super) trial: Nanos,
-    /// Trials at a load: the goal duration sum over the trial duration.
+    /// Number of trials at a load: the goal duration sum divided by the trial duration.
     pub(super) trials: u32,
 }
 
 /// A trial to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ask {
-    /// Payload.
+    /// Rate of payload.
     pub(super) load: BitRate,
     pub(super) lasts: Nanos,
 }
 
-/// What a trial came to.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Came {
-    /// Datagrams that the sender handed over.
+    /// Datagrams that the sender passed to the kernel.
     pub(super) sent: u64,
-    /// Buffers of them that the sending host dropped.
+    /// Buffers of these datagrams that the sending host dropped.
     pub(super) unsent: u64,
     /// Datagrams that arrived.
     pub(super) received: u64,
     /// Buffers that the receiving host dropped.
     pub(super) dropped: u64,
-    /// Datagrams in each buffer, at most: a batch travels through a host as one buffer (UDP_SEGMENT, GRO).
+    /// Most datagrams in each buffer: a batch crosses a host as one buffer (UDP_SEGMENT, GRO).
     pub(super) joined: u64,
-    /// From the first handed over to the last.
+    /// Time from the first datagram sent to the last.
     pub(super) sending: Nanos,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub(super) arriving: Nanos,
-    /// Payload of each.
+    /// Payload of each datagram, in bytes.
     pub(super) size: u64,
 }
 
 impl Came {
-    /// What was sent in a second.
+    /// Returns the rate at which payload was sent.
     pub(super) fn offered(&self) -> BitRate {
         rate(self.sent, self)
     }
@@ -71,7 +73,7 @@ impl Came {
         self.sent.saturating_sub(received) as f64 / self.sent.max(1) as f64
     }
 
-    /// What arrived in a second of the arrivals' own time: what a path with a long queue carries.
+    /// Returns the rate of arrival, over the arrivals' own time: what a path with a long queue carries.
     fn delivered(&self) -> f64 {
         let time = self.arriving.max(self.sending).as_secs_f64();
         8.0 * (self.size * self.received) as f64 / time.max(1e-9)
@@ -82,20 +84,20 @@ fn rate(datagrams: u64, came: &Came) -> BitRate {
     BitRate(8.0 * (came.size * datagrams) as f64 / came.sending.as_secs_f64().max(1e-9))
 }
 
-/// What a trial says of its load.
+/// The verdict of a trial on its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Carried,
-    /// The path did not carry it.
+    /// The path did not carry the load.
     Exceeded,
-    /// The receiving host dropped what came.
+    /// The receiving host dropped datagrams.
     Dropped,
-    /// The sending host did not keep the load, so that it says nothing of it.
+    /// The sending host did not keep the load, so the trial does not show whether the path carries it.
     Late,
 }
 
 impl Goal {
-    /// What ends the climb, where loads are far from each other and trials short.
+    /// Returns the goal of the climb, whose loads are far apart and whose trials are short.
     fn coarse(&self) -> Goal {
         Goal { loss: self.loss.max(0.05), width: self.width.max(0.2), ..*self }
     }
@@ -121,7 +123,7 @@ impl Goal {
     }
 }
 
-/// What ended the climb to a load, or bounds it from above.
+/// The limit that ended the climb, or bounds the load from above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
     Path,
@@ -134,14 +136,14 @@ pub(super) enum Limit {
 pub(super) struct Found {
     /// The highest load that is carried.
     pub(super) carried: Option<BitRate>,
-    /// The lowest that is not, and what kept it from being.
+    /// The lowest load that is not carried, and its limit.
     pub(super) exceeded: Option<(BitRate, Limit)>,
 }
 
 #[derive(Debug)]
 pub(super) struct Search {
     goal: Goal,
-    /// Until the climb has met a load that is not carried.
+    /// True until the climb has met a load that is not carried.
     climbing: bool,
     load: BitRate,
     counts: Counts,
@@ -149,11 +151,11 @@ pub(super) struct Search {
     climbed: BitRate,
     carried: Option<BitRate>,
     exceeded: Option<(BitRate, Limit)>,
-    /// How far from a bound the next load lies where the other bound is not known.
+    /// Relative distance of the next load from a bound if the other bound is unknown.
     step: f64,
 }
 
-/// Trials of the present load by what they said.
+/// Trials of the present load, by verdict.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     carried: u32,
@@ -180,13 +182,13 @@ impl Search {
         Found { carried: self.carried, exceeded: self.exceeded }
     }
 
-    /// What may be held: the highest load that is carried; where none is known to be, what the climb has passed.
+    /// Returns the load to hold: the highest load that is carried, or, if none is known, what the climb has passed.
     pub(super) fn held(&self) -> BitRate {
         let below = self.exceeded.map_or(self.climbed, |(load, _)| BitRate(load.0.min(self.climbed.0)));
         self.carried.unwrap_or(below)
     }
 
-    /// The next trial; `None` where the bounds are as near as was asked for, or there is nothing below them.
+    /// Returns the next trial; `None` if the bounds are within the goal width, or the load falls below the least.
     pub(super) fn next(&self) -> Option<Ask> {
         let lasts = if self.climbing { Nanos(self.goal.trial.0 / SHORTER) } else { self.goal.trial };
         let is_near = match (self.carried, self.exceeded) {
@@ -196,7 +198,7 @@ impl Search {
         (!is_near && self.load.0 >= LEAST.0).then_some(Ask { load: self.load, lasts })
     }
 
-    /// Takes what the trial that was asked for came to.
+    /// Takes the result of the trial that [`Search::next`] returned.
     pub(super) fn take(&mut self, came: &Came) {
         if self.climbing {
             return self.climb(self.goal.coarse().judge(self.load, came), came);
@@ -214,7 +216,7 @@ impl Search {
         }
     }
 
-    /// Doubles the load until it is not carried. What arrived then is near what the path carries.
+    /// Doubles the load until it is not carried. The rate of arrival at that point is close to what the path carries.
     fn climb(&mut self, verdict: Verdict, came: &Came) {
         self.climbing = verdict == Verdict::Carried;
         if self.climbing {
@@ -227,8 +229,8 @@ impl Search {
         };
     }
 
-    /// What the trials so far say of the load (RFC 9971, "Load Classification"): carried, or by what it is limited. Trials that are
-    /// missing are taken for the worse, and for the better.
+    /// Classifies the load by its trials so far (RFC 9971, "Load Classification"): carried, or its limit. Returns
+    /// `None` while the missing trials could still change the result.
     fn classified(&self) -> Option<Option<Limit>> {
         let Counts { carried, exceeded, dropped, late } = self.counts;
         let most = self.goal.trials / 2;
@@ -260,14 +262,14 @@ impl Search {
         self.go(next);
     }
 
-    /// Twice as far each time.
+    /// Returns the step and doubles it.
     fn step(&mut self) -> f64 {
         let step = self.step;
         self.step *= 2.0;
         step
     }
 
-    /// To a load of whole bits: what is recorded is what was offered.
+    /// Moves to a load of whole bits, so that the recorded load is exactly the one offered.
     fn go(&mut self, load: f64) {
         self.load = BitRate(load.round());
         self.counts = Counts::default();
@@ -280,18 +282,18 @@ mod tests {
 
     const GOAL: Goal = Goal { loss: 0.0, width: 0.01, trial: Nanos::millis(500), trials: 5 };
 
-    /// A path of a rate with a queue, a sender and a receiver that can do so much.
+    /// A path with a rate and a queue, between a sender and a receiver with their own limits.
     #[derive(Clone, Copy)]
     struct Path {
         rate: f64,
         queue_ms: u64,
         sender: f64,
         receiver: f64,
-        /// Lost of a trial of this number and so many datagrams.
+        /// Returns the loss of a trial, by its number and its datagrams.
         lossy: fn(u64, u64) -> u64,
     }
 
-    /// Datagrams of a buffer.
+    /// Datagrams in a buffer.
     const BATCH: u64 = 40;
     const PATH: Path = Path { rate: 1e9, queue_ms: 10, sender: 1e11, receiver: 1e11, lossy: |_, _| 0 };
 
@@ -300,9 +302,9 @@ mod tests {
             let seconds = ask.lasts.as_secs_f64();
             let load = ask.load.0.min(self.sender);
             let datagrams = |bits: f64| (bits / 8.0 / 1472.0) as u64;
-            // One goes out at once.
+            // The first datagram leaves at the start.
             let sent = datagrams(load * seconds) + 1;
-            // Datagrams that the path carries in so much time, and the receiver takes.
+            // Datagrams at this rate in this time.
             let most = |rate: f64, seconds: f64| datagrams(rate * seconds) + 1;
             let waited = seconds + self.queue_ms as f64 / 1e3;
             let through = sent.min(most(self.rate, waited));
@@ -321,7 +323,7 @@ mod tests {
             }
         }
 
-        /// The bounds, and the time that the trials took.
+        /// Returns the bounds, and the total time of the trials in seconds.
         fn search(&self, goal: Goal) -> (Found, f64) {
             let mut search = Search::new(goal);
             let mut seconds = 0.0;
@@ -371,7 +373,7 @@ mod tests {
     fn a_loss_that_never_ends_is_within_the_goal_or_ends_the_search() {
         let path = Path { lossy: |_, sent| sent * 7 / 10_000, ..PATH };
         near(path.search(Goal { loss: 0.001, ..GOAL }).0, 1e9);
-        // Less than a datagram of a trial is lost below this.
+        // At loads below this, less than one datagram of a trial is lost.
         let (found, seconds) = path.search(GOAL);
         assert!(found.carried.expect("a load without loss").0 < 40e6, "{found:?}");
         assert!(seconds < 60.0, "{seconds}");

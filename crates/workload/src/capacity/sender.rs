@@ -20,25 +20,25 @@ use crate::signal::Signal;
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Station, Task};
 
-/// How often the coordinator looks whether a trial has been sent.
+/// Interval at which the coordinator checks whether a trial has been sent.
 const LOOK: Duration = Duration::from_millis(5);
-/// Headers of IPv4, of IPv6, and of UDP.
+/// Length of the headers of IPv4, IPv6 and UDP, in bytes.
 const IPV4: u64 = 20;
 const IPV6: u64 = 40;
 const UDP: u64 = 8;
 
-/// What a worker sends: a load, until the time has passed; until it is stopped where there is none.
+/// An order to a worker: to send a load for a time, or until it is stopped if there is none.
 #[derive(Debug, Clone, Copy)]
 struct Order {
     load: BitRate,
     lasts: Option<Nanos>,
 }
 
-/// What a worker did for an order.
+/// The result of an order.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     took: Nanos,
-    /// Bytes that went out in one call, at most.
+    /// Most bytes sent in one call.
     burst: u64,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let (report, reports) = mpsc::channel();
     let (orders, tasks): (Vec<_>, Vec<_>) =
         flows.iter().map(|flow| worker(flow.as_ref(), size as usize, report.clone())).unzip();
-    // Only workers report: once all have left, nothing more comes.
+    // Only workers hold a sender now: once all have left, the channel is closed.
     drop(report);
     let ((mut measured, found), _) = workers::run(&spec.cores, flows, tasks, |workers| {
         let crew = Crew { trial: parts.trial(workers), orders, reports, size, burst: 0 };
@@ -62,20 +62,20 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     Ok(EndpointOutcome { sent_bytes, ..outcome(&mut measured, flows) }.with(found))
 }
 
-/// Bytes of headers in front of each datagram.
+/// Returns the length of the headers before each datagram, in bytes.
 fn headers(sockets: &[BorrowedFd<'_>]) -> u64 {
     let address = sockets.first().and_then(|socket| getsockname(socket).ok());
     let is_v6 = address.is_some_and(|address| address.address_family() == rustix::net::AddressFamily::INET6);
     UDP + if is_v6 { IPV6 } else { IPV4 }
 }
 
-/// The coordinator with its workers.
+/// The coordinator and its workers.
 struct Crew<'c, 'p> {
     trial: Trial<'c, 'p>,
     orders: Vec<mpsc::Sender<Order>>,
     reports: mpsc::Receiver<Done>,
     size: u64,
-    /// Bytes of the largest call of the last trial.
+    /// Most bytes sent in one call of the last trial.
     burst: u64,
 }
 
@@ -106,7 +106,7 @@ impl Crew<'_, '_> {
         Ok((measured, Found { took_ns, burst_datagrams, trials, ..found }))
     }
 
-    /// One trial: sends, says how much it sent, and hears what came.
+    /// Runs one trial: sends it, reports how much was sent, and receives the counts.
     fn offer(&mut self, ask: Ask) -> Result<Came, Error> {
         let (before, unsent) = (self.sent(), drops::sent());
         self.order(ask.load, Some(ask.lasts))?;
@@ -140,7 +140,7 @@ impl Crew<'_, '_> {
         self.trial.close(&mark)
     }
 
-    /// Each flow takes an equal part.
+    /// Orders each flow to send an equal part of the load.
     fn order(&self, load: BitRate, lasts: Option<Nanos>) -> Result<(), Error> {
         let order = Order { load: BitRate(load.0 / self.orders.len() as f64), lasts };
         self.orders.iter().try_for_each(|orders| orders.send(order).map_err(|_| Error::Worker))
@@ -156,13 +156,13 @@ impl Crew<'_, '_> {
         }
     }
 
-    /// Datagrams of all flows since they began.
+    /// Returns the datagrams that all flows have sent since they began.
     fn sent(&self) -> u64 {
         self.trial.datagrams().iter().map(|datagrams| datagrams.sent).sum()
     }
 }
 
-/// The task that sends over a flow, and where it takes its orders.
+/// Makes the task that sends over a flow, and the channel of its orders.
 fn worker(
     flow: &dyn Flow,
     size: usize,

@@ -1,7 +1,7 @@
-//! `connect`: connections set up and closed, one after the other.
+//! `connect`: sets up and closes connections, one after the other.
 //!
-//! The set-up time is that of connect(2) alone. Connections per second count the whole cycle: socket,
-//! connect, proof of the key both ways (one request and one response), and the end.
+//! The set-up time is that of connect(2) alone. Connections per second count the whole cycle: socket, connect, proof
+//! of the key in both directions (one request and one response), and the close.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,8 +26,7 @@ use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Station, Task};
 use crate::{ClientPlan, Error, TrialEnd, check};
 
-/// The most that one connection may take: a lost SYN is sent again after one second, three, seven
-/// (RFC 6298 section 2).
+/// Time limit of one connection: a lost SYN is sent again after one, three and seven seconds (RFC 6298 section 2).
 const ONE: Duration = Duration::from_secs(8);
 
 static DURATION: Factor = parameter::DURATION;
@@ -39,11 +38,11 @@ static CLOSE: Factor = Factor {
     source: "RFC 9293 section 3.6",
     ..Factor::FLOW
 };
-/// A set-up that takes longer has lost a SYN or its answer.
+/// A set-up that takes longer than this has lost a SYN or its answer.
 const LONG: Duration = Duration::from_secs(1);
-/// Time between two looks whether the last connection is set up.
+/// Interval at which the coordinator checks whether the last connection is set up.
 const LOOK: Duration = Duration::from_millis(5);
-/// Pause before a client looks again whether the server has ended its part.
+/// Pause before a client checks again whether the server has closed its side.
 const AGAIN: Duration = Duration::from_micros(20);
 
 #[derive(Debug)]
@@ -130,17 +129,17 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-/// How far these counters of the host moved, all together.
+/// Returns by how much these counters of the host grew, in total.
 fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<Amount>, Misshapen> {
     let counts: Option<&SnmpCounts> = end.observed.details.find()?;
     let of = |counts: &SnmpCounts| names.iter().filter_map(|name| counts.0.get(*name)).sum::<u64>();
     Ok(counts.map(of).map(Amount::from))
 }
 
-/// The connection that is under way and counts, as the coordinator sees it.
+/// The start of the current connection, if it counts; the coordinator reads it.
 struct UnderWay {
     origin: Instant,
-    /// When it began, in nanoseconds from the origin; zero where there is none.
+    /// When the connection began, in nanoseconds from the origin; zero for none.
     began: AtomicU64,
 }
 
@@ -160,7 +159,7 @@ impl UnderWay {
     }
 }
 
-/// What the worker that calls leaves.
+/// The result of the calling worker.
 #[derive(Default)]
 struct Left {
     latency: Option<Latency>,
@@ -169,12 +168,12 @@ struct Left {
 }
 
 impl Left {
-    /// Set-up of a connection that counts.
+    /// Records the set-up time of a connection that counts.
     fn record(&mut self, took: Nanos) {
         self.latency.get_or_insert_with(Latency::new).record(took);
     }
 
-    /// One that was not set up, in so long.
+    /// Records a connection that was not set up within `waited`.
     fn missed(&mut self, waited: Duration) {
         self.not_set_up += 1;
         self.record(waited.into());
@@ -195,8 +194,9 @@ fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<Endp
     Ok(outcome.with(connections).with(NotSetUp(left.not_set_up)))
 }
 
-/// One connection after the other until stopped. The kernel chooses the source ports: one and the same
-/// could be taken again only when the server has seen the close. Those that begin within the window count, however long they take.
+/// Makes one connection after the other until stopped. The kernel chooses the source ports, because a fixed one could
+/// be used again only after the server has seen the close. Connections that begin within the window count, however
+/// long they take.
 fn calls(
     station: &Station<'_>,
     (plan, settings): (&ClientPlan, &Settings),
@@ -211,7 +211,7 @@ fn calls(
     let mut count = 0;
     while !station.stopped() {
         let began = Instant::now();
-        // In this order: where the coordinator finds none under way, none counts that begins later.
+        // The order matters: once the coordinator finds no connection here, none that begins later counts.
         window.under_way.set(Some(began));
         let counts = window.counting.load(Ordering::SeqCst);
         if !counts {
@@ -241,12 +241,12 @@ fn calls(
     Ok(())
 }
 
-/// Whether a connection took too long, rather than failed.
+/// Returns true if a connection took too long, rather than failed.
 fn gave_up(error: &landspeed_transport::Error) -> bool {
     matches!(error, landspeed_transport::Error::NoAnswer { .. })
 }
 
-/// Ends a connection as it is to end.
+/// Closes a connection in the requested way.
 fn end(flow: &dyn Flow, orderly: bool, cancel: &Cancel) -> Result<(), Error> {
     let patience = Patience { until: Instant::now() + ONE, cancel };
     if orderly { end_second(flow, &patience) } else { Ok(()) }
@@ -256,7 +256,8 @@ fn is_orderly(spec: &TrialSpec) -> bool {
     CLOSE.of(&spec.workload.parameters) == "orderly"
 }
 
-/// Ends a flow after the server has: the port in TIME_WAIT is then the server's, and a client's are soon used up.
+/// Closes a flow after the server has, so that the port in TIME_WAIT is the server's: a client's ports are soon used
+/// up.
 fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     let mut receiver = flow.receiver()?;
     while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
@@ -282,7 +283,7 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
                     station.tally.set(count);
                 }
                 Err(_) if station.stopped() => {}
-                // A path that lets no SYN through for a while.
+                // The path may let no SYN through for a while.
                 Err(landspeed_transport::Error::NobodyCame { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -295,14 +296,14 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
     Ok(outcome_of(&mut measured, Found::new()))
 }
 
-/// What coordinator and worker share.
+/// The state that coordinator and worker share.
 struct Window {
-    /// Whether it is open.
+    /// True while the window is open.
     counting: AtomicBool,
     under_way: UnderWay,
 }
 
-/// Start, warm-up, window.
+/// Starts the workers, and runs the warm-up and the window.
 fn timed(mut trial: Trial<'_, '_>, window: &Window) -> Result<Measured, Error> {
     let duration = Duration::from(DURATION.time(&trial.spec.workload.parameters));
     trial.workers.start();
@@ -315,8 +316,8 @@ fn timed(mut trial: Trial<'_, '_>, window: &Window) -> Result<Measured, Error> {
     trial.close_then(&mark, |trial| settle(trial, &window.under_way))
 }
 
-/// Lets a connection that began within the window come to its end, or to the time that counts as long: to leave it out would show the path
-/// better than it is.
+/// Waits for a connection that began within the window, until it is set up or counts as long: without it the path
+/// would look better than it is.
 fn settle(trial: &mut Trial<'_, '_>, under_way: &UnderWay) -> Result<(), Error> {
     while let Some(began) = under_way.since().filter(|began| began.elapsed() <= LONG) {
         trial.until((began + LONG + LOOK).min(Instant::now() + LOOK))?;

@@ -1,10 +1,10 @@
-//! The kernel's memory that connections take.
+//! Reads the kernel memory that connections take.
 
 use landspeed_units::Bytes;
 
 use crate::Error;
 
-/// Slabs, which hold sockets, and what the kernel took beside (/proc/meminfo, proc(5)).
+/// Returns the memory of slabs (/proc/meminfo, proc(5)), which hold sockets.
 pub(super) fn kernel() -> Result<Bytes, Error> {
     const PATH: &str = "/proc/meminfo";
     let text = std::fs::read_to_string(PATH).map_err(|source| Error::refused("read", PATH, source))?;

@@ -1,7 +1,7 @@
-//! `idle`: connections that are opened and held, and carry nothing: what one costs a host.
+//! `idle`: opens and holds connections that carry nothing, and measures what one costs a host.
 //!
-//! Memory is the growth of the kernel's slabs and page buffers (/proc/meminfo, proc(5)) from before the first connection
-//! until all are open, so anything else that grows meanwhile is in it; two hosts of one machine grow together.
+//! Memory is the growth of the kernel's slabs (/proc/meminfo, proc(5)) from before the first connection until all are
+//! open. Anything else that grows in that time is included, and two hosts on one machine include each other's growth.
 
 mod memory;
 
@@ -24,7 +24,7 @@ use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Station, Task};
 use crate::{ClientPlan, Error, TrialEnd, check, room};
 
-/// How long all connections may take to open.
+/// Time limit for opening all connections.
 const OPENING: Duration = Duration::from_secs(60);
 
 static CONNECTIONS: Factor = Factor {
@@ -40,13 +40,13 @@ static DURATION: Factor = parameter::DURATION;
 #[derive(Debug)]
 pub(crate) struct Idle;
 
-/// What a host held.
+/// The connections that a host held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Held {
-    /// Connections that were open.
+    /// Number of connections that were open.
     connections: u64,
-    /// By how much the kernel's memory grew until all were open.
+    /// Growth of the kernel's memory until all were open.
     kernel_bytes: Bytes,
 }
 
@@ -145,7 +145,7 @@ impl Runner for Idle {
     }
 }
 
-/// Whether this end has what as many connections take.
+/// Checks that this end has the files and the ports for these connections.
 fn has_room(wanted: u64, more: Option<&More>) -> Result<(), Error> {
     room::files(wanted)?;
     match more {
@@ -154,7 +154,7 @@ fn has_room(wanted: u64, more: Option<&More>) -> Result<(), Error> {
     }
 }
 
-/// Opens or accepts as many connections as are wanted.
+/// Opens or accepts the wanted number of connections.
 fn hold(
     station: &Station<'_>,
     mut more: More,

@@ -1,4 +1,4 @@
-//! The end of a ping-pong that begins each round and measures it.
+//! The end of a ping-pong that starts each round and measures it.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use crate::signal::Signal;
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 
-/// How often the coordinator looks whether a size is done, once its time is over.
+/// Interval at which the coordinator checks whether a size is done, once its time is over.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Between coordinator and worker: sizes one way, histograms the other.
+/// Channels between coordinator and worker: sizes in one direction, histograms in the other.
 struct Channels {
     orders: mpsc::Sender<Bytes>,
     done: mpsc::Receiver<Done>,
@@ -37,7 +37,7 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     let (orders, ordered) = mpsc::channel();
     let (report, done) = mpsc::channel();
     let channels = Channels { orders, done };
-    // The channels go with the coordinator: once they are gone, the worker has no more orders and ends.
+    // The channels are dropped with the coordinator; the worker then gets no more orders and ends.
     let task = task(flows[0].as_ref(), plan, (ordered, report));
     let ((mut measured, done), _) = workers::run(&parts.spec.cores, flows, vec![task], |workers| {
         lead(parts.trial(workers), plan, channels)
@@ -78,7 +78,7 @@ fn lead(mut trial: Trial<'_, '_>, plan: &Plan, channels: Channels) -> Result<(Me
 }
 
 fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Error> {
-    // Its last round must come to its end.
+    // Waits for the last round of the size to end.
     let patience = trial.patience();
     let deadline = Instant::now() + patience;
     loop {
@@ -121,15 +121,15 @@ fn task<'a>(
             let lost =
                 rounds(plan, &mut latency, |patience| round(&mut exchange, size.0 as usize, patience))?;
             let Some(lost) = lost else { break };
-            // Nobody listens any more where the coordinator gave up.
+            // The coordinator may have given up.
             let _ = report.send(Done { latency: latency.export(size), lost });
         }
         Ok(())
     })
 }
 
-/// Rounds of one size: one clock read each, whose end is the next one's start. The first read of the
-/// counted part follows the warm-up. How many were lost; `None` when the worker shall stop.
+/// Runs the rounds of one size, with one clock read each: the end of one is the start of the next. The first read of
+/// the counted part follows the warm-up. Returns how many were lost; `None` if the worker must stop.
 fn rounds(
     plan: &Plan,
     latency: &mut Latency,
@@ -159,18 +159,18 @@ fn rounds(
     Ok(Some(lost))
 }
 
-/// How long an answer is waited for: in a stream, for as long as it takes. A lost datagram is sent again
-/// by nobody, and a round that waits for it must end.
+/// How long to wait for an answer: in a stream, as long as it takes. A lost datagram is not sent again, so a round
+/// that waits for one must end.
 struct Waiting {
     delivery: Delivery,
-    /// Smoothed round-trip time (RFC 6298 section 2), once there was one.
+    /// Smoothed round-trip time (RFC 6298 section 2), after the first round trip.
     smoothed: Option<Duration>,
 }
 
 impl Waiting {
-    /// Before the first round trip, and added to later ones: RFC 6298's initial timeout, and the least
-    /// one that Linux has (TCP_RTO_MIN).
+    /// Wait before the first round trip is known: RFC 6298's initial timeout.
     const INITIAL: Duration = Duration::from_secs(1);
+    /// Added to four smoothed round trips: Linux's least timeout (TCP_RTO_MIN).
     const LEAST: Duration = Duration::from_millis(200);
 
     fn new(delivery: Delivery) -> Self {

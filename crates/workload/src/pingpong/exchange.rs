@@ -1,4 +1,4 @@
-//! The two calls that a round is made of.
+//! The calls that make up a round.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -11,25 +11,25 @@ use crate::buffer::Buffer;
 use crate::stream::why;
 use crate::workers::Station;
 
-/// How many empty-handed looks a spinning receiver takes before it sees whether it shall stop.
+/// Polls without data after which a spinning receiver checks whether to stop.
 const LOOKS: u32 = 256;
 
 pub(super) struct Exchange<'a> {
     station: &'a Station<'a>,
     sender: Box<dyn transport::Sender + 'a>,
     receiver: Box<dyn transport::Receiver + 'a>,
-    /// Whether it waits without ever sleeping.
+    /// True if it polls and never sleeps.
     spins: bool,
-    /// Whether messages come whole.
+    /// True if messages arrive whole.
     whole: bool,
     buffer: Buffer,
 }
 
-/// What came of waiting for a message.
+/// The result of waiting for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
     Message(usize),
-    /// None in time.
+    /// No message arrived in time.
     Nothing,
     Stop,
 }
@@ -46,7 +46,7 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Sends a message of `size`; false when the worker shall stop.
+    /// Sends a message of `size`. Returns false if the worker must stop.
     pub(super) fn send(&mut self, size: usize) -> Result<bool, Error> {
         let mut sent = 0;
         while sent < size {
@@ -61,14 +61,14 @@ impl<'a> Exchange<'a> {
         Ok(true)
     }
 
-    /// Receives one message, whose size `size` tells anew after each call. Only one message is ever under
-    /// way, so no call can take bytes of the next.
+    /// Receives one message. `size` returns its size, and is called again after each receive. Only one message is ever
+    /// on its way, so no call can take bytes of the next.
     pub(super) fn receive(&mut self, size: impl Fn() -> usize) -> Result<Heard, Error> {
         self.receive_within(None, size)
     }
 
-    /// Receives the answer to the message sent last, if it comes within `patience`. A late answer to an
-    /// earlier one is dropped.
+    /// Receives the answer to the message sent last, if it arrives within `patience`. A late answer to an earlier
+    /// message is dropped.
     pub(super) fn answer(&mut self, size: usize, patience: Option<Duration>) -> Result<Heard, Error> {
         loop {
             let heard = self.receive_within(patience, || size)?;
@@ -106,7 +106,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Looks again and again; gives up after a while, so that the caller can look whether to stop.
+/// Polls the receiver, and gives up after a while so that the caller can check whether to stop.
 fn spin(receiver: &mut dyn transport::Receiver, into: &mut [u8]) -> io::Result<usize> {
     for _ in 0..LOOKS {
         match receiver.try_receive(into) {

@@ -1,4 +1,4 @@
-//! `pingpong`: a message to and fro, one at a time (NetPIPE; feng-2003, section 3.2).
+//! `pingpong`: sends a message back and forth, one at a time (NetPIPE; feng-2003, section 3.2).
 
 mod client;
 mod exchange;
@@ -18,7 +18,7 @@ use crate::runner::{Needs, Runner};
 use crate::trial::Parts;
 use crate::{Error, TrialEnd, check};
 
-/// What SO_BUSY_POLL is set to where the settings do not say: net.core.busy_read's recommended value
+/// The value of SO_BUSY_POLL if the settings have none, in microseconds: net.core.busy_read's recommended value
 /// (kernel documentation, admin-guide/sysctl/net).
 const BUSY_POLL_US: &str = "50";
 
@@ -39,19 +39,19 @@ static RECEIVER: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The smallest message that `transport` carries, to and fro for so long.
+/// Returns a ping-pong of the smallest message that `transport` carries, for `time`.
 pub fn smallest(transport: &dyn Transport, time: Nanos) -> Workload {
     let sizes = SIZES.default_over(transport.about().delivery == Delivery::Datagrams);
     let smallest = sizes.split(',').next().unwrap_or_default();
     one_byte(time).with(SIZES.name, smallest)
 }
 
-/// Messages of these sizes, each for so long.
+/// Returns a ping-pong of these sizes, each for `time`.
 pub fn spec(sizes: &str, time: Nanos) -> Workload {
     one_byte(time).with(SIZES.name, sizes)
 }
 
-/// One byte to and fro for so long.
+/// Returns a ping-pong of one byte, for `time`.
 pub fn one_byte(time: Nanos) -> Workload {
     Workload::new(PingPong.name()).with(SIZES.name, 1).with(DURATION.name, time.exact())
 }
@@ -83,8 +83,8 @@ impl Runner for PingPong {
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
         let plan = plan(spec);
-        // Nagle's algorithm (RFC 896) would measure delayed acknowledgements in place of the path, and
-        // a receiver that maps pages would not wait as it is told.
+        // With Nagle's algorithm (RFC 896), delayed acknowledgements would be measured in place of the path. A
+        // receiver that maps pages would not wait as `receiver` says.
         let mut settings = single_messages(&spec.flow);
         settings.insert(WRITE_SIZE.name.into(), plan.largest().to_string());
         if RECEIVER.of(&spec.workload.parameters) == "busy-poll" {
@@ -117,9 +117,9 @@ impl Runner for PingPong {
 struct Plan {
     sizes: Vec<Bytes>,
     duration: Duration,
-    /// Not counted, before each size.
+    /// Time before each size that is not counted.
     warm_up: Duration,
-    /// Whether both ends receive in a loop.
+    /// True if both ends receive in a loop.
     spins: bool,
     delivery: Delivery,
 }

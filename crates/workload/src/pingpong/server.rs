@@ -1,4 +1,4 @@
-//! The end of a ping-pong that sends back what it gets.
+//! The end of a ping-pong that sends back each message.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use crate::signal::Signal;
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 
-/// How often the coordinator looks before its window is open.
+/// Interval at which the coordinator checks its peer before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
-/// How often afterwards: as seldom as it can.
+/// The same interval once the window is open, as long as possible.
 const REST: Duration = Duration::from_millis(50);
 
 pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Error> {

@@ -1,4 +1,4 @@
-//! Sanity of a staggered run.
+//! Checks the plan of a staggered run.
 
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -9,7 +9,7 @@ use super::{Plan, StaggeredFlow};
 use crate::Error;
 use crate::check::{self, MOST_SAMPLES};
 
-/// Flows of a run, each with a thread and a buffer.
+/// Most flows of a run, each with a thread and a buffer.
 const MOST_FLOWS: usize = 64;
 /// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);
@@ -51,7 +51,7 @@ fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a flow can be made with these.
+/// Checks that a flow can be made with these settings.
 fn settings(settings: &Settings) -> Result<(), Error> {
     if check::delivery(settings) != Delivery::Stream {
         let why = format!("{} acknowledges nothing: staggered flows need a stream", TRANSPORT.of(settings));
@@ -98,7 +98,7 @@ mod tests {
         StaggeredFlow { leaves_ns: Nanos::secs(960), ..StaggeredFlow::default() }
     }
 
-    /// The field that is refused.
+    /// Returns the field that is refused.
     fn refused(spec: &TrialSpec) -> Option<&'static str> {
         match Plan::of(&spec.workload.parameters).and_then(|plan| check(spec, &plan)) {
             Ok(()) => None,
@@ -131,7 +131,7 @@ mod tests {
             (&planned(&[nothing], every), Some("data_bytes")),
             (&nonsense, Some("plan")),
             (&TrialSpec { warm_up_ns: Nanos(1), ..fine.clone() }, Some("warm_up_ns")),
-            // An outcome fits one message.
+            // Samples are limited so that an outcome fits one message.
             (&planned(&[good()], Nanos(0)), None),
             (&planned(&[good()], Nanos::millis(100)), None),
             (&planned(&[good()], Nanos(1000)), Some("probe-every")),

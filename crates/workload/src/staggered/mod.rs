@@ -1,13 +1,13 @@
-//! `staggered`: flows that enter and leave at set times, beside a probe of the round trip (cottrell-2005,
+//! `staggered`: flows that enter and leave at set times, with a probe of the round trip beside them (cottrell-2005,
 //! section III.A).
 //!
-//! All connections are open and proven before the run, each with its own congestion control. At the client a thread
+//! All connections are open and proven before the run, each with its own congestion control. At the client, a thread
 //! for each flow sleeps until the flow enters, sends until it leaves, resets the connection and sleeps again: threads
-//! live as long as the run, because they are watched. What a flow has not sent when it leaves is dropped, so that
-//! after it nothing is on the path but what was already there. The server takes the reset as the flow's end.
+//! live as long as the run, because they are watched. Data that a flow has not sent when it leaves is dropped, so that
+//! it adds nothing to the path afterwards. The server takes the reset as the flow's end.
 //!
-//! One connection more carries the probe. Sampling goes on for all flows until the end; see [`report`] for what is
-//! left of those that are gone.
+//! One more connection carries the probe. All flows are sampled until the end; see [`report`] for the samples of flows
+//! that have left.
 
 mod bounds;
 mod probe;
@@ -37,14 +37,14 @@ use crate::{Error, TrialEnd};
 pub use samples::FlowSample;
 use samples::Sampler;
 
-/// The longest run: the study's longest is 24 minutes.
+/// The longest run; the study's longest is 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
 
 static PLAN: Factor = Factor {
     name: "plan",
     about: "1 to 64 flows as a JSON list: settings, enters_ns, leaves_ns, data_bytes",
     domain: Domain::Text(64 << 10),
-    // One, for as long as any run takes.
+    // One flow, for as long as the longest run.
     default: r#"[{"leaves_ns":21600000000000}]"#,
     ..Factor::FLOW
 };
@@ -64,28 +64,29 @@ static PROBE_EVERY: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// One flow of a run; times run from the first flow's start.
+/// One flow of a run; times count from the first flow's start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StaggeredFlow {
-    /// Settings of its own, its transport among them; for the rest the trial's are.
+    /// Settings of this flow, possibly with its own transport; the trial's settings apply to the rest.
     pub settings: Settings,
     /// When it enters.
     pub enters_ns: Nanos,
-    /// When it leaves, whatever is under way.
+    /// When it leaves, even if data is still on its way.
     pub leaves_ns: Nanos,
-    /// All that it sends; `None` for no end. It leaves once that is acknowledged.
+    /// The total that it sends; `None` if unlimited. It leaves once all is acknowledged.
     pub data_bytes: Option<Bytes>,
 }
 
 impl StaggeredFlow {
-    /// A flow with a congestion control of its own, as the kernel calls it.
+    /// Makes a flow with its own congestion control, by the kernel's name.
     pub fn controlled(congestion: &str) -> Self {
         let settings = [("socket-congestion".to_owned(), congestion.to_owned())].into();
         StaggeredFlow { settings, ..StaggeredFlow::default() }
     }
 
-    /// Its settings where the trial's are `common`: of these, what a transport of its own has.
+    /// Returns its settings on top of the trial's `common` ones, of which those that its own transport lacks are left
+    /// out.
     fn over(&self, common: &Settings) -> Settings {
         let own =
             self.settings.get(TRANSPORT.name).and_then(|name| landspeed_transport::find(name)).map(table);
@@ -97,8 +98,9 @@ impl StaggeredFlow {
     }
 }
 
-/// Flows from client to server that enter and leave at set times, beside a probe of the round trip
-/// (cottrell-2005 section III.A). All connections are open from the start; a flow that leaves is closed at once.
+/// Returns a run of flows from client to server that enter and leave at set times, with a probe of the round trip
+/// beside them (cottrell-2005 section III.A). All connections are open from the start; a flow that leaves is closed
+/// immediately.
 pub fn spec(flows: &[StaggeredFlow], time: Nanos, probe_every: Nanos) -> Workload {
     let plan = serde_json::to_string(flows).expect("plain data");
     Workload::new(Staggered.name())
@@ -131,7 +133,7 @@ impl Runner for Staggered {
         bounds::check(spec, &Plan::of(&spec.workload.parameters)?)
     }
 
-    /// It is counted from its start.
+    /// Returns zero, because the run counts from its start.
     fn warm_up(&self) -> Nanos {
         Nanos(0)
     }
@@ -141,7 +143,7 @@ impl Runner for Staggered {
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        // Checked before: it can be read.
+        // The plan was checked before, so it can be read.
         let plan = Plan::of(&spec.workload.parameters).unwrap_or_default();
         let mut own: Vec<_> = plan.flows.iter().map(|flow| flow.over(&spec.flow)).collect();
         if plan.probes() {
@@ -201,7 +203,7 @@ impl Plan {
     }
 }
 
-/// The run's clock, the same for all workers of an end.
+/// The run's clock, shared by all workers of an end.
 struct Times {
     begun: OnceLock<Instant>,
     duration: Duration,
@@ -216,7 +218,7 @@ impl Times {
         self.begun.get_or_init(Instant::now);
     }
 
-    /// `since` after the beginning, and at the end at the latest.
+    /// Returns the time `since` after the beginning, or the end if that is earlier.
     fn at(&self, since: Nanos) -> Instant {
         let begun = *self.begun.get().expect("the run begins before its workers start");
         begun + Duration::from(since).min(self.duration)
@@ -227,18 +229,19 @@ impl Times {
     }
 }
 
-/// What an end saw beside what every workload counts: the client, but for the samples.
+/// What an end recorded besides the counts of every workload. Only the client fills it, except for the samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
-    /// Round trips of the probe that came back.
+    /// Round trips of the probes that were answered.
     pub probes: Vec<ProbeSample>,
-    /// Probes that did not come back, or only after something was sent again: their time would be that of a
-    /// retransmission timer. Not in `probes`.
+    /// Probes without an answer, or with one after a retransmission, whose time would be that of the retransmission
+    /// timer. They are not in `probes`.
     pub probes_lost: u64,
-    /// From entering to the last byte's acknowledgement, by flow; `None` where a flow had no end or did not reach it.
+    /// Time from entering to the last byte's acknowledgement, by flow; `None` if a flow was unlimited or did not reach
+    /// its end.
     pub flow_took_ns: Vec<Option<Nanos>>,
-    /// Of flows that are not TCP's, each interval.
+    /// Samples of flows other than TCP's, at each interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<FlowSample>,
 }
@@ -247,21 +250,21 @@ detail!("staggered" => Seen);
 
 #[derive(Default)]
 struct Left {
-    /// By a flow's sender, from entering to leaving. The tally at the window's end may lack a call that was under way,
-    /// the bytes of which the peer already has.
+    /// Bytes that a flow's sender sent, from entering to leaving. The tally at the window's end may lack a call in
+    /// progress, whose bytes the peer already has.
     sent: u64,
     completions: Completions,
     mapped: Bytes,
-    /// From entering to the last acknowledgement, of a flow that came to its own end.
+    /// Time from entering to the last acknowledgement, of a flow that completed.
     took: Option<Nanos>,
     probes: Vec<ProbeSample>,
     probes_lost: u64,
 }
 
-/// Data flows and the probe, if there is one.
+/// The data flows, and the probe if there is one.
 type Both<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
-/// Whether the sending flows have the settings that the run is about, their congestion controls above all.
+/// Checks that the sending flows have the requested settings, above all their congestion controls.
 fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
     let refused =
         flows.iter().find_map(|flow| Some((flow.number(), flow.not_as_asked().into_iter().next()?)));
@@ -285,7 +288,8 @@ fn receiving((data, probe): Both<'_>, size: usize) -> Vec<Task<'_, Left>> {
     flows.chain(probe.iter().map(|flow| probe::answer(flow.as_ref()))).collect()
 }
 
-/// The window is the whole run: at the client from the first flow's start, at the server from its first data.
+/// Runs the window, which is the whole run: at the client from the first flow's start, at the server from its first
+/// data.
 fn timed(mut trial: Trial<'_, '_>, times: &Times) -> Result<Measured, Error> {
     times.begin();
     trial.workers.start();
@@ -295,8 +299,8 @@ fn timed(mut trial: Trial<'_, '_>, times: &Times) -> Result<Measured, Error> {
     trial.close(&mark)
 }
 
-/// A flow that has left is sampled no more at the client: the kernel clears a connection that is reset. At the server
-/// it keeps its last values.
+/// Makes the outcome. At the client, samples of a flow that has left are removed, because the kernel clears a
+/// connection that is reset. At the server they keep their last values.
 fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn Flow>]) -> EndpointOutcome {
     let counts = std::mem::take(&mut measured.counts);
     let (received, senders) = match role {

@@ -1,8 +1,8 @@
-//! The probe: one byte to and fro over a connection of its own.
+//! The probe: one byte back and forth over its own connection.
 //!
-//! A byte that TCP had to send again came back by a retransmission timer, not by the path. At the asking end the kernel
-//! tells; of the answering end's each answer tells, by the count of packets sent again so far: so an answer is believed
-//! once the next one has come.
+//! The time of a byte that TCP had to send again is that of a retransmission timer, not of the path. The kernel
+//! reports the retransmissions of the asking end. The answering end puts its count of them into each answer. So an
+//! answer counts only once the next one has arrived.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::Error;
 use crate::stream::why;
 use crate::workers::{Station, Task};
 
-/// Sends a probe each `every` and waits for its answer, until the run ends.
+/// Sends a probe at each `every` and waits for its answer, until the run ends.
 pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> Task<'a, Left> {
     Box::new(move |station, left| {
         let mut probe = ProbeEnd::new(flow, station)?;
@@ -32,7 +32,7 @@ pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> 
             let came = Instant::now();
             let sample = ProbeSample { at_ns: (sent - begun).into(), rtt_ns: (came - sent).into() };
             ledger.enter(answer.map(|answer| (sample, answer)), probe.resent()?);
-            // One that comes late pushes the next ones on; they are not crowded.
+            // A late answer delays the next probes instead of crowding them.
             due = (due + every).max(came);
         }
         (left.probes, left.probes_lost) = ledger.close();
@@ -70,13 +70,13 @@ impl<'a> ProbeEnd<'a> {
         Ok(ProbeEnd { flow, sender: flow.sender()?, receiver: flow.receiver()?, station })
     }
 
-    /// One byte out and one back; the one that came back, or none where the run ended meanwhile.
+    /// Sends one byte and returns the one that comes back; `None` if the run ended before it.
     fn round(&mut self) -> Result<Option<u8>, Error> {
         self.say(0)?;
         self.hear(false)
     }
 
-    /// A byte always has room: none is sent before the last one was answered.
+    /// Sends a byte. There is always room for it, because the one before was answered.
     fn say(&mut self, byte: u8) -> Result<(), Error> {
         match self.sender.send(&[byte], 1) {
             Ok(_) => Ok(()),
@@ -84,7 +84,7 @@ impl<'a> ProbeEnd<'a> {
         }
     }
 
-    /// The next byte. None when the run is over, which may be for the peer, too, where `may_end`.
+    /// Returns the next byte; `None` if the run is over, or, with `may_end`, if the peer has closed the connection.
     fn hear(&mut self, may_end: bool) -> Result<Option<u8>, Error> {
         let mut byte = [0];
         while !self.station.stopped() {
@@ -97,7 +97,7 @@ impl<'a> ProbeEnd<'a> {
         Ok(None)
     }
 
-    /// Packets that this end has sent again so far; of the count its last eight bits.
+    /// Returns the last eight bits of the count of packets that this end has sent again.
     fn resent(&self) -> Result<u8, Error> {
         let progress = self.flow.progress();
         let progress =
@@ -106,20 +106,21 @@ impl<'a> ProbeEnd<'a> {
     }
 }
 
-/// Which round trips are the path's.
+/// Decides which round trips show the path.
 #[derive(Default)]
 struct Ledger {
     probes: Vec<ProbeSample>,
     lost: u64,
-    /// Packets sent again: by this end, and by the other as it said last.
+    /// Packets that this end has sent again.
     resent: u8,
+    /// Packets that the other end has sent again, by its last answer.
     theirs: u8,
-    /// The last round trip, believed unless the next answer says that this one's was sent again.
+    /// The last round trip, which counts unless the next answer reports that this one's answer was sent again.
     last: Option<ProbeSample>,
 }
 
 impl Ledger {
-    /// A round came to its end: its time and what the answer said, and this end's count after it.
+    /// Enters a finished round: its time and the byte of its answer, and this end's count after it.
     fn enter(&mut self, round: Option<(ProbeSample, u8)>, resent: u8) {
         let was_resent = resent != self.resent;
         self.resent = resent;
@@ -133,7 +134,7 @@ impl Ledger {
             self.theirs = theirs;
         }
         match round {
-            // What is still under way when the run ends, and was not sent again, is no loss.
+            // A probe that is on its way when the run ends, and was not sent again, is not lost.
             _ if was_resent => self.lost += 1,
             Some((sample, _)) => self.last = Some(sample),
             None => {}
@@ -156,7 +157,8 @@ mod tests {
         ProbeSample { at_ns: Nanos(number), rtt_ns: Nanos(1) }
     }
 
-    /// What is left of rounds 0, 1, ... with these counts: (this end's after the round, the other's with the answer).
+    /// Returns what is kept of rounds 0, 1, ... with these counts: (this end's after the round, the other's in the
+    /// answer).
     fn kept(rounds: &[(u8, u8)]) -> (Vec<u64>, u64) {
         let mut ledger = Ledger::default();
         for (number, &(ours, theirs)) in (0..).zip(rounds) {

@@ -17,7 +17,7 @@ pub(super) fn receive(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
     })
 }
 
-/// Whether the flow has come to its end. That the peer itself is gone is seen on the signal flow.
+/// Returns true if the flow has ended. The end of the peer itself is detected on the signal flow.
 pub(super) fn has_left(ended: &io::Result<usize>) -> bool {
     match ended {
         Ok(n) => *n == 0,

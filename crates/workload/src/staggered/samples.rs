@@ -1,4 +1,4 @@
-//! How far flows have come of which no TCP_INFO tells: those of transports that are not TCP.
+//! Samples the progress of flows without TCP_INFO: those of transports that are not TCP.
 
 use landspeed_record::{Observations, Progress, Role, Settings};
 use landspeed_transport::settings::TRANSPORT;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::workers::Tally;
 use crate::{Watch, Watched};
 
-/// One such flow at one moment, as one end knows it.
+/// A sample of such a flow, at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowSample {
@@ -19,23 +19,23 @@ pub struct FlowSample {
     pub at_ns: Nanos,
     /// Payload that the program has received; 0 at the sending end.
     pub received_bytes: Bytes,
-    /// Packets sent again; 0 at the receiving end, and where the transport sends nothing again.
+    /// Packets sent again; 0 at the receiving end, and if the transport retransmits nothing.
     pub resent: u64,
-    /// The sender's smoothed round trip; `None` at the receiving end, and where the transport does not tell.
+    /// The sender's smoothed round trip; `None` at the receiving end, and if the transport does not report one.
     pub rtt_ns: Option<Nanos>,
 }
 
-/// Watches a run as it is told to, and samples beside it what nothing else does.
+/// Forwards to the run's watch, and takes samples of the flows that nothing else samples.
 pub(super) struct Sampler<'a> {
     watch: &'a mut dyn Watch,
-    /// With what each one's task has counted.
+    /// The flows, each with its task's tally.
     flows: Vec<(&'a dyn Flow, &'a Tally)>,
     role: Role,
     samples: &'a mut Vec<FlowSample>,
 }
 
 impl<'a> Sampler<'a> {
-    /// `flows` come with their settings and tallies. The samples go to `samples`.
+    /// Makes a sampler. `flows` come with their settings and tallies; the samples are added to `samples`.
     pub(super) fn new(
         (role, watch): (Role, &'a mut dyn Watch),
         flows: impl Iterator<Item = (&'a dyn Flow, Settings, &'a Tally)>,
@@ -45,7 +45,7 @@ impl<'a> Sampler<'a> {
         Sampler { watch, flows: untold.map(|(flow, _, tally)| (flow, tally)).collect(), role, samples }
     }
 
-    /// `None` of a flow that has left.
+    /// Samples a flow; returns `None` for one that has left.
     fn look(&self, at_ns: Nanos, (flow, tally): (&dyn Flow, &Tally)) -> Option<FlowSample> {
         let sample = FlowSample { flow: flow.number(), at_ns, ..FlowSample::default() };
         if self.role == Role::Server {

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::buffer::Buffer;
 use crate::workers::{Station, Task};
 
-/// The longest that a sender without room waits before it looks whether its time is over.
+/// The longest that a sender waits for room before it checks whether its time is over.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Sends `size` bytes a call from when the flow enters until it leaves, then resets it.
@@ -24,7 +24,7 @@ pub(super) fn send<'a>(
     Box::new(move |station, left| {
         let buffer = Buffer::new(size);
         let mut sender = flow.sender()?;
-        // A call that waits for room would not see when its time is over: on a slow path that takes seconds.
+        // Without a limit, a call that waits for room would overrun the flow's time, by seconds on a slow path.
         let refused = |error| Error::refused("limit the waits of", "a flow", error);
         sender.give_up_after(LOOK).map_err(refused)?;
         if !station.begin() {
@@ -52,7 +52,8 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends until all is sent and acknowledged, and returns how long that took; or until the time is over.
+    /// Sends until all is sent and acknowledged, and returns how long that took; `None` if the time is over before
+    /// that.
     fn run(&self, buffer: &Buffer, sender: &mut dyn Sender) -> Result<Option<Nanos>, Error> {
         let entered = Instant::now();
         let before = self.acked()?;
@@ -78,8 +79,8 @@ impl Sending<'_> {
         self.station.stopped() || Instant::now() >= self.until
     }
 
-    /// Waits until the peer has acknowledged `all` bytes; false where the time is over before. It looks 32 times a
-    /// round trip: so exact is what a flow took.
+    /// Waits until the peer has acknowledged `all` bytes; returns false if the time is over before that. It checks 32
+    /// times a round trip, which is the precision of a flow's duration.
     fn await_acknowledgement(&self, all: u64) -> Result<bool, Error> {
         loop {
             let progress = self.progress()?;

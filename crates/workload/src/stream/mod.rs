@@ -1,4 +1,4 @@
-//! `stream`: bytes for a set time, goodput at the receiver.
+//! `stream`: sends bytes for a set time, and measures goodput at the receiver.
 
 mod worker;
 
@@ -26,7 +26,7 @@ static REVERSE: Factor =
     Factor { name: "reverse", short: Some('R'), about: "send from server to client", ..Factor::FLOW };
 static BIDIR: Factor = Factor { name: "bidir", about: "send both ways at once", ..Factor::FLOW };
 
-/// A stream of this length from client to server.
+/// Returns a stream of this length from client to server.
 pub fn spec(time: Nanos) -> Workload {
     Workload::new(Stream.name()).with(DURATION.name, time.exact())
 }
@@ -84,7 +84,7 @@ impl Runner for Stream {
     }
 }
 
-/// A path that breaks leaves what was measured until then.
+/// Runs the trial. If the path breaks, the result is what was measured until then.
 fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error> {
     let begun = Instant::now();
     trial.workers.start();
@@ -94,7 +94,7 @@ fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error
     match ran {
         Ok(()) => trial.close(&mark),
         Err(Error::PathBroke(broken)) => Ok(trial.break_off(&mark, broken)),
-        // The peer closed its window before its time: it waited for the path as long as this end would have.
+        // The peer closed its window early: it has waited for the path as long as this end would have.
         Err(Error::PeerGone { .. }) if trial.peer_closed() => {
             let broken = Broken { waited_ns: trial.patience().into(), ..Broken::default() };
             Ok(trial.break_off(&mark, broken))
@@ -103,7 +103,7 @@ fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error
     }
 }
 
-/// Lets the warm-up and the window pass; there is no mark where nothing comes.
+/// Waits for the warm-up and the window. `mark` stays empty if nothing arrives.
 fn pass(trial: &mut Trial<'_, '_>, duration: Duration, mark: &mut Option<Mark>) -> Result<(), Error> {
     let Some(first) = trial.first()? else { return Ok(()) };
     trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
@@ -111,7 +111,7 @@ fn pass(trial: &mut Trial<'_, '_>, duration: Duration, mark: &mut Option<Mark>) 
     trial.until(Instant::now() + duration)
 }
 
-/// What one end does with each flow.
+/// The directions in which one end uses each flow.
 #[derive(Debug, Clone, Copy)]
 struct Ways {
     sends: bool,
@@ -124,7 +124,7 @@ impl Ways {
         Ways { sends: both || sends, receives: both || !sends }
     }
 
-    /// One task for each flow and way: first all that receive, then all that send.
+    /// Returns one task for each flow and direction: first all that receive, then all that send.
     fn tasks<'a>(self, flows: &'a [Box<dyn Flow>], settings: &Settings) -> Vec<Task<'a, Left>> {
         let (read, write) = (READ_SIZE.number(settings) as usize, WRITE_SIZE.number(settings) as usize);
         let mut tasks: Vec<Task<'a, Left>> = Vec::new();
@@ -137,7 +137,7 @@ impl Ways {
         tasks
     }
 
-    /// How many of its tasks receive, which come first.
+    /// Returns how many of its tasks receive; they come first.
     fn receiving(self, flows: &[Box<dyn Flow>]) -> usize {
         if self.receives { flows.len() } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! The loops that the traffic comes from and goes to.
+//! The loops that send and receive the traffic.
 
 use std::io::{self, ErrorKind};
 
@@ -11,7 +11,7 @@ use crate::workers::{Station, Task};
 
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// What became of its zero-copy sends.
+    /// Results of its zero-copy sends.
     pub(crate) completions: Completions,
     /// Bytes that it received by mapping.
     pub(crate) mapped: Bytes,
@@ -56,19 +56,19 @@ pub(crate) fn receive(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
     })
 }
 
-/// The loop of every receiving end; what workloads add to it costs those that add nothing nothing.
+/// The loop of every receiving end. Generic, so that workloads without additions pay nothing for them.
 pub(crate) struct Receiving<'a, P> {
     pub(crate) flow: &'a dyn Flow,
-    /// Bytes asked for in a call.
+    /// Bytes requested in a call.
     pub(crate) size: usize,
-    /// Told after each call how many bytes had come before it, and have come now.
+    /// Called after each receive with the bytes received before it and after it.
     pub(crate) passed: P,
-    /// Whether a call that brought nothing is the flow's end, and no error.
+    /// Returns true if a call without data is the flow's end, and not an error.
     pub(crate) is_end: fn(&io::Result<usize>) -> bool,
 }
 
 impl<P: FnMut(u64, u64)> Receiving<'_, P> {
-    /// Receives until stopped, or until the flow's end; bytes that were mapped, not copied.
+    /// Receives until stopped, or until the flow's end. Returns the bytes that were mapped, not copied.
     pub(crate) fn run(mut self, station: &Station<'_>) -> Result<Bytes, Error> {
         let mut buffer = Buffer::new(self.size);
         let mut receiver = self.flow.receiver()?;
@@ -92,7 +92,7 @@ impl<P: FnMut(u64, u64)> Receiving<'_, P> {
     }
 }
 
-/// Why a receive brought nothing.
+/// Returns why a receive brought no data.
 pub(crate) fn why(ended: io::Result<usize>) -> io::Error {
     ended.err().unwrap_or_else(|| ErrorKind::UnexpectedEof.into())
 }

@@ -1,10 +1,10 @@
 //! `sweep`: a fixed count of writes of each size, the NTTCP procedure (feng-2003, section 3.2).
 //!
-//! Size by size: the receiver says that it is ready, the sender sends count times size bytes, and the
-//! receiver notes the time from the first byte to the last. A size that takes too long is cut: the
-//! receiver notes how far it came, and the sender, told to stop, says how much it sent, which the
-//! receiver still takes before the next size begins. Where datagrams may be lost, silence after the
-//! sender's word ends a size, and the time runs to the last arrival (jin-yoo-2007, section 3).
+//! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
+//! notes the time from the first byte to the last. A size that takes too long is cut: the receiver notes how much has
+//! arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver takes the
+//! rest before the next size begins. If datagrams may be lost, silence after the sender's report ends a size, and the
+//! time counts to the last arrival (jin-yoo-2007, section 3).
 
 mod receiver;
 mod sender;
@@ -19,7 +19,7 @@ use crate::runner::{Needs, Runner};
 use crate::trial::Parts;
 use crate::{Error, TrialEnd};
 
-/// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), with the payload of one Ethernet packet among them.
+/// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), plus the payload of one Ethernet packet.
 static SIZES: Factor = Factor {
     about: "write sizes, separated by commas",
     default: "128,256,512,1024,1448,2048,4096,8192,16384",
@@ -34,7 +34,7 @@ static COUNT: Factor = Factor {
     source: "feng-2003 3.2 (NTTCP)",
     ..Factor::FLOW
 };
-/// On a slow path a count alone would take minutes.
+/// Without a limit, a count would take minutes on a slow path.
 static LIMIT: Factor = Factor {
     name: "limit",
     about: "cut a size that takes longer than this",
@@ -43,13 +43,13 @@ static LIMIT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// This many writes of each size.
+/// Returns a sweep with this many writes of each size.
 pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
     let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
     Workload::new(Sweep.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
 }
 
-/// As [`spec`], with so long for each size.
+/// Returns a sweep like [`spec`]'s, with a time limit for each size.
 pub fn within(limit: Nanos, count: u64, sizes: &[Bytes]) -> Workload {
     spec(count, sizes).with(LIMIT.name, limit.exact())
 }
@@ -70,13 +70,13 @@ impl Runner for Sweep {
         vec![&SIZES, &COUNT, &LIMIT]
     }
 
-    /// As long as it takes.
+    /// Returns an estimate of 60 s for each size; a sweep takes as long as it needs.
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        // What is sent has the sweep's sizes, and the flow makes room for the largest.
+        // Data is sent in the sweep's sizes, and the flow needs room for the largest.
         let largest = SIZES.sizes(&spec.workload.parameters).into_iter().max().unwrap_or_default();
         let mut settings = spec.flow.clone();
         settings.insert(WRITE_SIZE.name.into(), largest.0.to_string());
@@ -100,11 +100,11 @@ struct Part {
     size: Bytes,
     total: Bytes,
     warm_up: bool,
-    /// It is cut after so long.
+    /// The part is cut after this time.
     limit: Nanos,
 }
 
-/// The parts of a sweep: a warm-up, if there is one, of the first size until it is cut, then each size.
+/// Returns the parts of a sweep: a warm-up of the first size, if there is one, until it is cut; then each size.
 fn parts(spec: &TrialSpec) -> Vec<Part> {
     let asked = &spec.workload.parameters;
     let (count, sizes, limit) = (COUNT.number(asked), SIZES.sizes(asked), LIMIT.time(asked));

@@ -1,4 +1,4 @@
-//! The receiving end of a sweep, which holds the watch.
+//! The receiving end of a sweep, which takes the times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,20 +16,21 @@ use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 use crate::{Error, check};
 
-/// Datagrams that did not come so long after the peer said that it has sent all, and after the last one,
-/// are lost. Queues that hold more than this are not for a sweep.
+/// Time after the peer's report and after the last arrival at which missing datagrams count as lost. A sweep is not
+/// meant for longer queues than this.
 const SILENCE: Duration = Duration::from_millis(200);
-/// How often the coordinator looks whether a part has come.
+/// Interval at which the coordinator checks whether a part has arrived.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Marks on the byte count: the worker notes the time when its count leaves `start` and when it
-/// reaches `end`. The coordinator moves them while nothing is under way.
+/// Marks on the byte count: the worker notes the time when its count leaves `start` and when it reaches `end`. The
+/// coordinator moves them while no data is on its way.
 struct Marks {
     origin: Instant,
     start: AtomicU64,
     end: AtomicU64,
-    /// Nanoseconds since `origin`, zero while not reached.
+    /// When the start was left, in nanoseconds since `origin`; zero before.
     first: AtomicU64,
+    /// When the end was reached, in nanoseconds since `origin`; zero before.
     last: AtomicU64,
 }
 
@@ -47,7 +48,7 @@ impl Marks {
         Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
     }
 
-    /// The result of a part of which `moved` bytes came, the last at `until`.
+    /// Returns the result of a part of which `moved` bytes arrived, the last at `until`.
     fn point(&self, part: &Part, moved: u64, until: u64) -> SweepPoint {
         SweepPoint {
             size_bytes: part.size,
@@ -63,7 +64,7 @@ impl Marks {
         self.end.store(from + total.0, Ordering::Release);
     }
 
-    /// Called by the worker when its count went from `before` to `after`.
+    /// Notes the times. The worker calls it when its count has gone from `before` to `after`.
     fn passed(&self, before: u64, after: u64) {
         if before == self.start.load(Ordering::Acquire) {
             self.first.store(self.now(), Ordering::Relaxed);
@@ -116,15 +117,15 @@ fn lead(mut trial: Trial<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measu
     Ok((trial.close(&mark)?, all))
 }
 
-/// Asks for one part and takes it: to its end, to silence, or to the limit. `sent` is what the peer had sent before, and
-/// becomes what it has sent now.
+/// Requests one part and receives it: to its end, to silence, or to the limit. `sent` holds the peer's total before
+/// the part, and is set to the total after it.
 fn take(
     trial: &mut Trial<'_, '_>,
     (number, part): (usize, &Part),
     marks: &Marks,
     sent: &mut u64,
 ) -> Result<Taken, Error> {
-    // Before the peer is asked: data may come at once.
+    // Read before the peer is asked, because data may arrive immediately.
     let (start, before) = (count(trial), trial.datagrams().first().copied());
     trial.say(Signal::Ready(number as u64))?;
     let (reached, said) = come(trial, part, marks, start)?;
@@ -139,13 +140,14 @@ fn take(
     let datagrams = before.zip(after).map(|(before, after)| {
         let counts = after.since(&before);
         let sent = of_part / part.size.0;
-        // The peer's word tells of those too that nothing came after.
+        // The peer's report includes datagrams at the end of the part, which the receiver cannot miss by their
+        // numbers.
         DatagramCounts { sent, lost: sent.saturating_sub(counts.received), ..counts }
     });
     Ok(Taken { point: reached, datagrams })
 }
 
-/// Waits until a part has come: the point, and the peer's word on what it sent where it came meanwhile.
+/// Waits until a part has arrived. Returns its point, and the peer's report of what it sent if that arrived too.
 fn come(
     trial: &mut Trial<'_, '_>,
     part: &Part,
@@ -173,12 +175,12 @@ fn come(
     }
 }
 
-/// When the last datagram came; `None` where the transport carries a stream.
+/// Returns when the last datagram arrived; `None` if the transport carries a stream.
 fn last_arrival(trial: &Trial<'_, '_>) -> Option<Instant> {
     trial.datagrams().first().and_then(|datagrams| datagrams.last)
 }
 
-/// Waits until everything that was sent has come, or what has not is lost.
+/// Waits until everything that was sent has arrived, or the missing data counts as lost.
 fn drain(trial: &mut Trial<'_, '_>, end: u64) -> Result<(), Error> {
     let patience = trial.patience();
     let limit = Instant::now() + patience;
@@ -202,7 +204,7 @@ impl Silence {
         Silence { count: count(trial), since: Instant::now() }
     }
 
-    /// Whether nothing more will come, although the peer sent more: never in a stream.
+    /// Returns true if no more data will arrive although the peer sent more. In a stream it is never true.
     fn is_the_end(&mut self, trial: &Trial<'_, '_>) -> bool {
         if self.count != count(trial) {
             *self = Silence::new(trial);
@@ -222,7 +224,7 @@ fn count(trial: &Trial<'_, '_>) -> u64 {
     trial.workers.tallies[0].get()
 }
 
-/// The loop of `stream`, with marks.
+/// Makes the receiving task, with marks.
 fn task<'a>(flow: &'a dyn Flow, size: usize, marks: &'a Marks) -> Task<'a, Left> {
     Box::new(move |station, left| {
         let passed = |before, total| marks.passed(before, total);

@@ -17,10 +17,10 @@ use crate::stream::Left;
 use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Station, Task};
 
-/// How often the coordinator looks whether a part has been sent.
+/// Interval at which the coordinator checks whether a part has been sent.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Between coordinator and worker: what to send, when to break off, what was sent.
+/// Channels between coordinator and worker: parts to send in one direction, bytes sent in the other.
 struct Channels {
     orders: mpsc::Sender<Part>,
     sent: mpsc::Receiver<u64>,
@@ -35,7 +35,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let channels = Channels { orders, sent };
     let largest = plan.iter().map(|part| part.size.0 as usize).max().unwrap_or(1);
     let worker = Worker { flow: flows[0].as_ref(), largest, cut: &cut, ordered, report };
-    // The channels go with the coordinator: once they are gone, the worker has no more orders and ends.
+    // The channels are dropped with the coordinator; the worker then gets no more orders and ends.
     let (mut measured, left) = workers::run(&parts.spec.cores, flows, vec![worker.task()], |workers| {
         lead(parts.trial(workers), channels, &plan, &cut)
     })?;
@@ -69,7 +69,7 @@ fn lead(
     trial.close(&mark)
 }
 
-/// Waits until the worker has sent a part, and passes on the receiver's wish to cut it.
+/// Waits until the worker has sent a part, and forwards the receiver's signal to cut it.
 fn await_sent(trial: &mut Trial<'_, '_>, channels: &Channels, cut: &AtomicBool) -> Result<u64, Error> {
     loop {
         match channels.sent.try_recv() {
@@ -102,7 +102,7 @@ impl<'a> Worker<'a> {
             let mut total = 0;
             while let Ok(part) = self.ordered.recv() {
                 self.send(part, &buffer, sender.as_mut(), (station, &mut total))?;
-                // Nobody listens any more where the coordinator gave up.
+                // The coordinator may have given up.
                 let _ = self.report.send(total);
             }
             left.completions = sender.completions();
@@ -110,7 +110,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// The loop of `stream`, with an end.
+    /// Sends one part, until its end or until it is cut.
     fn send(
         &self,
         part: Part,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::trial::{self, SOON, Subject};
 
-/// What is wrong.
+/// The fault of a broken workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     HasNoDefault,
@@ -27,7 +27,7 @@ pub(crate) enum Fault {
     TakesAnything,
 }
 
-/// Each with the promise that it breaks.
+/// Each fault, with the promise that it breaks.
 pub(crate) static FAULTS: &[(Fault, &str)] = &[
     (Fault::HasNoDefault, "names and parameters are in order"),
     (Fault::TakesPigeons, "its flows take transports of the table"),
@@ -60,7 +60,7 @@ static FORGOTTEN: &[Headline<EndpointOutcome>] = &[Headline {
 }];
 static NO_DEFAULT: Factor = Factor { name: "odd", about: "a switch", default: "", ..Factor::FLOW };
 
-/// `stream` with one promise broken.
+/// `stream` with one fault.
 pub(crate) struct Broken(pub(crate) Fault);
 
 fn stream() -> &'static dyn Runner {
@@ -161,7 +161,7 @@ impl Broken {
     }
 }
 
-/// A watch that is told wrong things.
+/// A watch that is given wrong information.
 struct Misled<'w>(Fault, &'w mut dyn Watch);
 
 impl Watch for Misled<'_> {

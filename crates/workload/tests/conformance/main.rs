@@ -1,5 +1,5 @@
-//! What every workload promises, checked of each row of the table over each transport that it takes; and that each check
-//! notices a workload that breaks its promise.
+//! Checks what every workload promises, for each row of the table over each transport that it takes, and that each
+//! check notices a workload that breaks its promise.
 
 mod broken;
 mod promises;
@@ -15,8 +15,8 @@ use broken::{Broken, FAULTS};
 use promises::{Keeps, PROMISES};
 use trial::{Length, Subject, trial};
 
-/// The promises that a row breaks over a transport. The first takes longer than all others together, and waits all the
-/// while.
+/// Returns the promises that a row breaks over a transport. The first check takes longer than all others together, and
+/// only waits.
 fn breaks(row: &dyn Subject, transport: &dyn Transport) -> Vec<String> {
     let (name, over) = (row.runner().name(), transport.name());
     let broken = |(promise, keeps): &(_, Keeps)| {
@@ -33,7 +33,7 @@ fn breaks(row: &dyn Subject, transport: &dyn Transport) -> Vec<String> {
 
 #[test]
 fn every_workload_keeps_every_promise() {
-    // As the agent does.
+    // The agent raises its limit of open files in the same way.
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the hard limit");
     let rows = WORKLOADS.iter().flat_map(|row| TRANSPORTS.iter().map(move |transport| (row, *transport)));

@@ -33,7 +33,7 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
     ("values that make no sense open nothing", refuses),
 ];
 
-/// How much longer than it says a window may be open, because threads run late.
+/// How much longer than announced a window may be open, because threads run late.
 const LATE: Nanos = Nanos::millis(100);
 
 fn in_order(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
@@ -63,7 +63,7 @@ fn takes_transports(row: &dyn Subject, transport: &dyn Transport) -> Result<(), 
     hold(taken.iter().all(known) && taken.iter().any(|name| name == transport.name()), format!("{taken:?}"))
 }
 
-/// Tries again before it says no: on a busy machine a window can pass in which neither end had a turn.
+/// Checks the outcomes, up to several times: on a busy machine a window can pass in which neither end ran.
 fn has_outcomes(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     for spec in variations(row, trial(row, transport, Length::Short)?) {
         let whole = || {
@@ -75,7 +75,7 @@ fn has_outcomes(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
     Ok(())
 }
 
-/// Whether the outcomes of both ends go together.
+/// Checks that the outcomes of both ends match.
 fn is_whole(row: &dyn Subject, [client, server]: &[EndpointOutcome; 2]) -> Result<(), String> {
     for (sender, receiver) in [(client, server), (server, client)] {
         hold(sender.window_ns > Nanos(0), "a window took no time")?;
@@ -111,7 +111,7 @@ fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
 fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let mut printed = BTreeSet::new();
     for mut end in outcomes(row, &trial(row, transport, Length::Short)?)? {
-        // What an observer adds where a trial is watched.
+        // An observer adds these counters to a watched trial.
         end.observed.details.put(SnmpCounts::default());
         printed.extend(
             Headline::figures(row.runner().headlines(), &end).map_err(text)?.into_iter().map(|f| f.name),
@@ -121,7 +121,7 @@ fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Str
     missing.map_or(Ok(()), |headline| Err(format!("{} is never printed", headline.name)))
 }
 
-/// Tries again before it says no: on a busy machine windows close late.
+/// Checks the length of the window, up to three times: on a busy machine windows close late.
 fn lasts(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let spec = trial(row, transport, Length::Short)?;
     let most = Nanos(row.runner().lasts(&spec.workload.parameters, spec.warm_up_ns).0 + LATE.0);
@@ -172,7 +172,8 @@ fn can_be_cancelled(row: &dyn Subject, transport: &dyn Transport) -> Result<(), 
     hold(soon(|| of_that_name(name) == 0), format!("{} threads are left", of_that_name(name)))
 }
 
-/// Threads inherit the name of the one that starts them, which tells them from other tests'.
+/// Returns a new thread name. Threads inherit the name of the thread that starts them, which distinguishes them from
+/// those of other tests.
 fn unique_name() -> String {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     format!("promise-{}", NEXT.fetch_add(1, Ordering::Relaxed))
@@ -212,7 +213,7 @@ fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), S
     })
 }
 
-/// No parameter has one of these values.
+/// Values that no parameter has.
 const SENSELESS: [&str; 4] = ["", "-1", "\u{1b}[31m", "99999999999999999999999"];
 
 fn refuses(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {

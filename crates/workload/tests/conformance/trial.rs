@@ -1,4 +1,4 @@
-//! Both ends of a trial over loopback, as callers see a row of the table.
+//! Runs both ends of a trial over loopback, as callers use a row of the table.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
@@ -12,15 +12,15 @@ use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Runner, Watch, Wat
 
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Far more than the second that is promised: the machine may be busy.
+/// Far more than the promised second, because the machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(3);
-/// What `Log` sees, which the outcome must hold.
+/// What `Log` observes, which the outcome must contain.
 pub(crate) const SEEN: &str = "the window was closed";
 
-/// What one end returns.
+/// The result of one end.
 pub(crate) type Outcome = Result<EndpointOutcome, Error>;
 
-/// A row of the table and the entrances of both its ends.
+/// A row of the table, and the entry points of both its ends.
 pub(crate) trait Subject: Sync {
     fn runner(&self) -> &dyn Runner;
 
@@ -43,7 +43,7 @@ impl Subject for &'static dyn Runner {
     }
 }
 
-/// How long a trial takes: hardly any time, or longer than any test waits.
+/// The length of a trial: hardly any time, or longer than any test waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     Short,
@@ -51,12 +51,13 @@ pub(crate) enum Length {
 }
 
 impl Length {
-    /// The value of a parameter: its default unless it is a time or a count. A row that has no time lasts by its counts.
+    /// Returns the value of a parameter: its default, unless it is a time or a count. The counts of a row without a
+    /// time determine its length.
     fn of(self, parameter: &Factor, (datagrams, timed): (bool, bool)) -> String {
         match (parameter.domain, self) {
-            // It only cuts what takes too long.
+            // `limit` only cuts trials that take too long.
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
-            // Longer than the least retransmission time-out (200 ms), which a flow may wait for on a busy machine.
+            // Longer than the least retransmission time-out (200 ms), for which a flow may wait on a busy machine.
             (Domain::Time(..), Length::Short) => "500ms".to_owned(),
             (Domain::Time(..), Length::Long) => "60s".to_owned(),
             (Domain::Int(_, most), Length::Long) if !timed => most.to_string(),
@@ -66,7 +67,7 @@ impl Length {
     }
 }
 
-/// A trial with the defaults of its row, but for its length, and with a warm-up where the row takes one.
+/// Returns a trial with the defaults of its row except for its length, and with a warm-up if the row takes one.
 pub(crate) fn trial(
     row: &dyn Subject,
     transport: &dyn Transport,
@@ -99,7 +100,7 @@ pub(crate) fn trial(
     row.runner().check(&cold).map(|()| cold).map_err(|error| error.to_string())
 }
 
-/// The trial, and one for each other word that one of its parameters takes.
+/// Returns the trial, and one for each other word that one of its parameters takes.
 pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
     let mut all = vec![spec.clone()];
     for parameter in row.runner().parameters() {
@@ -117,7 +118,7 @@ pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
     all
 }
 
-/// Runs both ends, and `meddle` once both windows are open.
+/// Runs both ends, and calls `meddle` once both windows are open.
 pub(crate) fn meddled(
     row: &dyn Subject,
     spec: &TrialSpec,
@@ -141,7 +142,7 @@ pub(crate) fn meddled(
     Ok((ends, [here, there], took))
 }
 
-/// Both outcomes of a trial that must go well.
+/// Returns both outcomes of a trial, which must succeed.
 pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
     match meddled(row, spec, |_, _| ())?.0 {
         [Ok(client), Ok(server)] => Ok([client, server]),
@@ -150,7 +151,7 @@ pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointO
     }
 }
 
-/// A watch that writes down how it is called, and what is wrong with it.
+/// A watch that records how it is called, and what is wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) calls: Vec<&'static str>,
@@ -200,12 +201,12 @@ pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// An error unless `holds`.
+/// Returns an error unless `holds`.
 pub(crate) fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why.into()) }
 }
 
-/// Waits until `holds`, for a while.
+/// Waits for up to `SOON` until `holds` returns true.
 pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + SOON;
     while !holds() {

@@ -1,4 +1,4 @@
-//! Both ends of a trial in one process, over loopback.
+//! Runs both ends of a trial in one process, over loopback.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,32 +14,32 @@ pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// ::1.
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
-/// Messages of these sizes to and fro, each for so long.
+/// Returns a ping-pong of these sizes, each for `time`.
 pub(crate) fn pingpong(sizes: &[Bytes], time: Nanos, receiver: &str) -> Workload {
     let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
     landspeed_workload::pingpong::spec(&sizes.join(","), time).with("receiver", receiver)
 }
 
-/// Connections for so long.
+/// Returns a trial of connections for `time`.
 pub(crate) fn connect(time: Nanos) -> Workload {
     Workload::new("connect").with("time", time.exact())
 }
 
-/// Has the trial's flow set to these values.
+/// Sets the trial's flow to these values.
 pub(crate) fn set(spec: &mut TrialSpec, values: &[(&str, &str)]) {
     spec.flow.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
 }
 
-/// The same over UDP, in datagrams that fill an Ethernet packet.
+/// Returns a trial of `workload` over UDP, in datagrams that fill an Ethernet packet.
 pub(crate) fn udp(workload: Workload) -> TrialSpec {
     let mut spec = spec(workload);
     set(&mut spec, &[("transport", "udp"), ("write-size", "1472")]);
     spec
 }
 
-/// A short trial of `workload`.
+/// Returns a short trial of `workload`.
 pub(crate) fn spec(workload: Workload) -> TrialSpec {
-    // Staggered flows are counted from their start.
+    // Staggered flows count from their start.
     let warm_up = if workload.name == "staggered" { 0 } else { 20 };
     TrialSpec {
         workload,
@@ -54,10 +54,10 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
     }
 }
 
-/// What one end returns.
+/// The result of one end.
 pub(crate) type Outcome = Result<EndpointOutcome, Error>;
 
-/// Runs both ends: (client, server).
+/// Runs both ends, and returns (client, server).
 pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
     both_until(spec, at, &Cancel::new())
 }
@@ -68,7 +68,7 @@ pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &Cancel) -> (Outc
     both_on(spec, &port, (at, 0), cancel)
 }
 
-/// Runs both ends on a port that is open already, from a source port.
+/// Runs both ends on an open port, from a source port.
 pub(crate) fn both_on(
     spec: &TrialSpec,
     port: &DataPort,
@@ -83,7 +83,7 @@ pub(crate) fn both_on(
     })
 }
 
-/// Both outcomes of a trial that went well.
+/// Returns both outcomes of a trial, which must succeed.
 pub(crate) fn outcomes(spec: &TrialSpec, at: IpAddr) -> (EndpointOutcome, EndpointOutcome) {
     match both(spec, at) {
         (Ok(client), Ok(server)) => (client, server),

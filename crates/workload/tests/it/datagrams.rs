@@ -6,9 +6,10 @@ use landspeed_workload::{stream, sweep};
 
 use crate::common::{V4, V6, outcomes, set, udp};
 
-/// A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
+/// Length of a trial. A sender of datagrams does not wait for its receiver, which on a busy machine may not run for a
+/// long time.
 const QUARTER: Nanos = Nanos::millis(250);
-/// Every way to send with every way to receive that goes with it.
+/// Every way to send with every compatible way to receive.
 const WAYS: [(&str, &str); 6] = [
     ("plain", "plain"),
     ("batch", "batch"),
@@ -18,7 +19,7 @@ const WAYS: [(&str, &str); 6] = [
     ("plain", "gro"),
 ];
 
-/// What must hold of the counts of one flow whose only sender and receiver these are.
+/// Checks the counts of one flow that has only this sender and this receiver.
 fn check(sender: &EndpointOutcome, receiver: &EndpointOutcome) {
     for (sent, came) in sender.get::<Vec<DatagramCounts>>().iter().zip(receiver.get::<Vec<DatagramCounts>>())
     {
@@ -72,7 +73,7 @@ fn flows_go_both_ways_and_backwards() {
 #[test]
 fn what_a_small_buffer_drops_is_counted_as_lost() {
     let mut small = udp(stream::spec(QUARTER));
-    // Room for a few datagrams only; the receiver's core is the sender's.
+    // There is room for a few datagrams only, and the receiver shares the sender's core.
     set(&mut small, &[("write-size", "16"), ("rcvbuf", "1024")]);
     small.cores = vec![0];
     let (_, server) = outcomes(&small, V4);
@@ -86,7 +87,8 @@ fn a_paced_stream_keeps_its_rate() {
     set(&mut paced, &[("pacing-rate", "20000000")]);
     let (client, server) = outcomes(&paced, V4);
     check(&client, &server);
-    // A busy machine makes it slower, and the window's edges blurred; without pacing it is 100 times as much.
+    // On a busy machine the rate is lower, and the window's edges are less exact; without pacing it is 100 times as
+    // high.
     let rate =
         client.get::<Vec<DatagramCounts>>()[0].sent as f64 * 1472.0 * 8.0 / client.window_ns.as_secs_f64();
     assert!(rate < 20e6 * 3.0, "{rate}");
@@ -97,7 +99,7 @@ fn a_sweep_counts_each_size_above_the_mtu_too() {
     let sizes_bytes: Vec<_> = [32, 1472, 32_768, 65_507].map(Bytes).to_vec();
     for (at, way) in [(V4, "plain"), (V6, "batch")] {
         let mut sweep = udp(sweep::spec(300, &sizes_bytes));
-        // Nothing of 300 datagrams is lost for want of room.
+        // The buffer has room for all 300 datagrams, so that none is lost.
         set(&mut sweep, &[("datagram-send", way), ("rcvbuf", "4194304")]);
         let (client, server) = outcomes(&sweep, at);
         assert_eq!(client.sent_bytes, Bytes(sizes_bytes.iter().map(|size| size.0 * 300).sum()));
@@ -119,7 +121,7 @@ fn a_sweep_that_loses_its_end_comes_to_an_end() {
     for (point, counts) in server.get::<Vec<SweepPoint>>().iter().zip(&server.get::<SweepDatagrams>().0) {
         assert_eq!(counts.sent, 3000);
         assert_eq!(counts.received + counts.lost, 3000);
-        // Silence is not counted as time that data took.
+        // Silence does not count as time in which data arrived.
         assert!(point.took_ns < Nanos::secs(9), "{point:?}");
     }
     assert!(server.get::<SweepDatagrams>().0[0].lost > 0, "{server:?}");
@@ -127,7 +129,8 @@ fn a_sweep_that_loses_its_end_comes_to_an_end() {
 
 #[test]
 fn the_largest_datagram_there_is_goes_out_alone() {
-    // Loopback's MTU is 65536: it is one segment. What does not fit a path is tried in a namespace.
+    // With loopback's MTU of 65536 the datagram is one segment. Datagrams that do not fit the path are tested in a
+    // namespace.
     let mut spec = udp(stream::spec(QUARTER));
     set(&mut spec, &[("write-size", "65507"), ("datagram-send", "gso")]);
     let (client, server) = outcomes(&spec, V4);

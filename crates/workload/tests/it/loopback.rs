@@ -78,8 +78,8 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
     assert!(server.received_bytes > Bytes::mib(1));
     let ZeroCopied { completions, copied, .. } = *client.get();
     assert!(completions > 0);
-    // The loopback device clones to user space: skb_orphan_frags_rx copies every one that it gets. What
-    // waits in the socket when the flow is torn down, 32 sends at most, never comes so far.
+    // The loopback device passes clones to user space, and skb_orphan_frags_rx copies each of them. Sends that still
+    // wait in the socket when the flow is torn down, 32 at most, do not get that far.
     assert!(copied + 32 >= completions, "{client:?}");
 }
 
@@ -89,7 +89,7 @@ fn what_cannot_be_mapped_is_copied() {
     set(&mut spec, &[("zerocopy-receive", "on")]);
     let (_, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
-    // The loopback device's MSS is no multiple of a page: nothing comes that could be mapped.
+    // The loopback device's MSS is not a multiple of a page, so nothing can be mapped.
     assert_eq!(server.get::<ZeroCopied>().mapped_bytes, Bytes(0));
 }
 
@@ -141,7 +141,7 @@ fn each_size_of_a_ping_pong_is_timed() {
 #[test]
 fn connections_end_in_order_where_that_is_asked_for() {
     let orderly = spec(connect(Nanos::millis(300)).with("close", "orderly"));
-    // State 06 of a socket is TIME_WAIT, which a reset leaves none of.
+    // State 06 of a socket is TIME_WAIT; after a reset there is none.
     let waiting = || {
         let sockets = std::fs::read_to_string("/proc/net/tcp").expect("the kernel's list");
         sockets.lines().filter(|line| line.split_whitespace().nth(3) == Some("06")).count() as u64

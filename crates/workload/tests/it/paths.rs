@@ -1,4 +1,4 @@
-//! Trials between the two hosts of a lab, each in a network namespace of its own.
+//! Trials between the two hosts of a lab, each in its own network namespace.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -18,7 +18,7 @@ use landspeed_workload::{
 
 use crate::common::{KEY, Outcome, pingpong, set, spec, udp};
 
-/// A lab of this kind; says why where there can be none.
+/// Returns a lab of this kind; prints why if there can be none.
 fn lab(test: &str, word: &str) -> Option<Lab> {
     let topology = find(&[word.to_owned()]).expect("a lab of this kind");
     if let Err(reason) = topology.can_run() {
@@ -28,8 +28,8 @@ fn lab(test: &str, word: &str) -> Option<Lab> {
     Some(Lab::open(word).expect("a lab"))
 }
 
-/// Two hosts joined by one link, on which the MSS of TCP over IPv4 is 4096: whole pages of payload (20 bytes of IP, 20 of
-/// TCP and 12 of timestamps come on top).
+/// Returns two hosts joined by one link, on which the MSS of TCP over IPv4 is 4096: whole pages of payload. The
+/// headers are 20 bytes of IP, 20 of TCP and 12 of timestamps.
 fn joined(test: &str) -> Option<Lab> {
     let lab = lab(test, "lab:back-to-back")?;
     for host in lab.hosts() {
@@ -50,13 +50,13 @@ fn hosts(lab: &Lab) -> (&LabHost, &LabHost) {
     (a, b)
 }
 
-/// Both addresses of the server.
+/// Returns both addresses of the server.
 fn addresses(lab: &Lab) -> [IpAddr; 2] {
     let (_, b) = hosts(lab);
     [b.v4.into(), b.v6.into()]
 }
 
-/// Runs both ends on the hosts of `lab`, the client's watched; the server gives up when the client has failed.
+/// Runs both ends on the hosts of `lab`, with a watch at the client; the server gives up when the client has failed.
 fn over_watched(
     lab: &Lab,
     spec: &TrialSpec,
@@ -96,7 +96,7 @@ fn datagrams_cross_a_link_by_every_way() {
     for (send, receive) in
         [("plain", "plain"), ("batch", "batch"), ("uring", "batch"), ("gso", "plain"), ("gso", "gro")]
     {
-        // A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
+        // A sender of datagrams does not wait for its receiver, which on a busy machine may not run for a long time.
         let mut spec = udp(stream::spec(Nanos::millis(400)));
         set(&mut spec, &[("datagram-send", send), ("datagram-receive", receive)]);
         for at in addresses(&lab) {
@@ -141,7 +141,8 @@ fn segments_that_the_path_would_have_to_cut_are_refused_in_words() {
     }
 }
 
-/// A queue keeps what the kernel was lent until after the call: each datagram still has its own header when it leaves.
+/// The kernel may use lent memory in a queue after the call has returned: each datagram must still have its own header
+/// when it leaves.
 #[test]
 fn datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers() {
     let test = "datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers";
@@ -158,7 +159,8 @@ fn datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers() {
         let (client, server) = (client.expect("client"), server.expect("server"));
         let came = &server.get::<Vec<DatagramCounts>>()[0];
         assert!(came.received > 0, "{way}: {came:?}");
-        // The queue may be emptied by one core, then by another: some come in another order, but none with another's number.
+        // Different cores may empty the queue in turn: some datagrams arrive out of order, but none with another's
+        // number.
         assert_eq!((came.duplicated, came.malformed), (0, 0), "{way}: {came:?}");
         let sends = client.get::<ZeroCopied>();
         assert!(sends.completions > 0, "{way}: {sends:?}");
@@ -169,7 +171,7 @@ fn datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers() {
 fn payload_that_fills_pages_is_mapped() {
     let Some(lab) = joined("payload_that_fills_pages_is_mapped") else { return };
     let mut spec = spec(stream::spec(Nanos::millis(200)));
-    // What a veth copies of a zero-copy send lies in single pages; a plain send fills larger ones.
+    // veth copies a zero-copy send into single pages; a plain send fills larger ones.
     set(&mut spec, &[("zerocopy-send", "on"), ("zerocopy-receive", "on")]);
     let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
     client.expect("client");
@@ -177,7 +179,7 @@ fn payload_that_fills_pages_is_mapped() {
     assert!(server.get::<ZeroCopied>().mapped_bytes > Bytes(0), "{server:?}");
 }
 
-/// Runs a command when the window opens.
+/// A watch that runs a command when the window opens.
 struct AtOpening {
     words: String,
     ran: Option<Instant>,
@@ -204,7 +206,7 @@ fn a_sender_whose_path_is_cut_stops() {
         leaves_ns: Nanos::secs(120),
         ..StaggeredFlow::default()
     };
-    // A flow that has not entered yet, and a probe without an answer, do not hide it.
+    // A flow that has not entered yet, and a probe without an answer, must not hide the broken path.
     let idle = staggered::spec(&[flow(0), flow(60)], Nanos::secs(120), Nanos::millis(10));
     let over_quic = quic(stream.clone());
     let cases = [(spec(stream.clone()), true), (spec(idle), true), (udp(stream), false), (over_quic, false)];
@@ -215,14 +217,14 @@ fn a_sender_whose_path_is_cut_stops() {
         let words = if is_told {
             format!("ip -n {} link set {} down", a.netns, a.device)
         } else {
-            // UDP would be told that its own link is down: a black hole tells nobody.
+            // UDP would get an error if its own link were down; from a black hole it gets none.
             let unknown = "lladdr 02:00:00:00:00:99 nud permanent";
             format!("ip -n {} neigh replace {} {unknown} dev {}", a.netns, b.v4, a.device)
         };
         let mut watch = AtOpening { words, ran: None };
         let (client, server) = over_watched(&lab, &spec, b.v4.into(), &mut watch);
         if spec.workload.name == "stream" {
-            // Both ends keep what they have seen until then.
+            // Both ends keep what they measured until then.
             for end in [client, server] {
                 let end = end.expect("figures");
                 assert!(end.get::<Broken>().is_so(), "{:?}", end.details);
@@ -236,14 +238,14 @@ fn a_sender_whose_path_is_cut_stops() {
     }
 }
 
-/// The same over QUIC.
+/// Returns a trial of `workload` over QUIC.
 fn quic(workload: landspeed_record::Workload) -> TrialSpec {
     let mut spec = spec(workload);
     set(&mut spec, &[("transport", "quic")]);
     spec
 }
 
-/// Slow start overruns the queue: thousands of packets are lost at once, with gaps between them.
+/// Slow start overruns the queue: thousands of packets are lost in one burst, with gaps between them.
 #[test]
 fn quic_fills_a_long_path() {
     let path = "lab:wan:rate=300M,rtt=180ms,queue=0.5bdp";
@@ -272,10 +274,10 @@ fn flows_outlive_the_losses_of_a_long_path() {
     let workload = staggered::spec(&flows, Nanos::secs(8), Nanos::millis(100));
     let (client, server) = over(&lab, &spec(workload), addresses(&lab)[0]);
     let (client, server) = (client.expect("client"), server.expect("server"));
-    // Slow start fills the queue and loses many packets at once: repairing them takes several round trips.
+    // Slow start fills the queue and loses many packets in one burst, whose repair takes several round trips.
     assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{server:?}");
     assert_eq!(server.flow_bytes[2], Bytes::kib(64));
-    // What the first two had handed over and not sent when they left never came.
+    // Data that the first two had not sent when they left is dropped.
     assert!(client.sent_bytes > server.received_bytes, "{} {}", client.sent_bytes, server.received_bytes);
     let seen = client.get::<Seen>();
     let took = seen.flow_took_ns[2].expect("it came to its end");
@@ -284,7 +286,7 @@ fn flows_outlive_the_losses_of_a_long_path() {
     assert!(least >= Nanos::millis(179), "{least}");
 }
 
-/// What a link has sent, as iproute2 tells.
+/// Returns the bytes that a link has sent, as iproute2 reports.
 fn sent_by(host: &LabHost, link: &str) -> Bytes {
     let words = ["-n", &host.netns, "-s", "-j", "link", "show", link];
     let told = Command::new("ip").args(words).output().expect("iproute2 is installed").stdout;
@@ -292,7 +294,7 @@ fn sent_by(host: &LabHost, link: &str) -> Bytes {
     Bytes(told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count"))
 }
 
-/// A second link between the hosts; a shaper makes both narrow, so that one alone does not carry everything.
+/// Adds a second link between the hosts. A shaper narrows both, so that one alone does not carry everything.
 fn add_second_link(lab: &Lab) {
     let (a, b) = hosts(lab);
     run(&format!("ip -n {} link add second type veth peer name second netns {}", a.netns, b.netns));
@@ -329,8 +331,8 @@ fn multipath_tcp_carries_data_over_both_links() {
         let subflows = printed.iter().find(|figure| figure.name == "subflows").expect("it is printed");
         subflows.amount.clone()
     };
-    // A server that is not ready for it refuses a second subflow, and the kernel does not ask again: not all flows need one.
-    // Where the processor is busy, all four of a run can come too early; new connections ask again.
+    // A server that is not ready for a second subflow refuses it, and the kernel does not try again, so not all flows
+    // need to have one. On a busy processor, all four of a run may be too early; new connections try again.
     let seen = (0..5).map(|_| subflows()).find(|seen| *seen != Amount::Count(4));
     assert!(matches!(seen, Some(Amount::Count(5..=8))), "{seen:?}");
     let (a, _) = hosts(&lab);

@@ -1,4 +1,4 @@
-//! Flows that enter and leave: what is sent when, what the probe says, how it ends.
+//! Flows that enter and leave: what is sent when, the probe's results, and the end.
 
 use landspeed_observer::{Scene, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
@@ -21,7 +21,7 @@ fn planned(flows: Vec<StaggeredFlow>, millis: u64) -> TrialSpec {
     spec(staggered::spec(&flows, Nanos::millis(millis), Nanos::millis(20)))
 }
 
-/// TCP_INFO as an agent watches it, and the congestion controls of the flows.
+/// A watch of TCP_INFO as an agent has it, and of the flows' congestion controls.
 struct Tcp {
     watcher: Watcher,
     controls: Vec<String>,
@@ -50,10 +50,10 @@ impl Watch for Tcp {
     }
 }
 
-/// One end and its flows' congestion controls.
+/// The outcome of one end, and its flows' congestion controls.
 type Seen = (EndpointOutcome, Vec<String>);
 
-/// Both ends with their flows watched.
+/// Runs both ends with their flows watched.
 fn watched(spec: &TrialSpec) -> (Seen, Seen) {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
@@ -74,7 +74,7 @@ fn of(end: &EndpointOutcome, flow: u32) -> Vec<&TcpSample> {
     end.observed.get::<Vec<TcpSample>>().iter().filter(|sample| sample.flow == flow).collect()
 }
 
-/// Whether there are reno and cubic; says why not.
+/// Returns true if the host has reno and cubic; prints why if not.
 fn can(test: &str) -> bool {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let names = std::fs::read_to_string(path).unwrap_or_default();
@@ -99,7 +99,8 @@ fn flows_enter_and_leave_each_with_its_own_control() {
     assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes::mib(1)), "{:?}", server.flow_bytes);
     assert!(client.window_ns >= Nanos::millis(900), "{}", client.window_ns);
 
-    // In the order of the plan, whatever the machine makes of its times: the first alone, both, the first alone.
+    // The flows must be in the order of the plan, even if a busy machine shifts its times: the first alone, both, the
+    // first alone.
     let grew = |flow| -> Vec<bool> {
         let samples = of(&server, flow);
         samples.windows(2).map(|pair| pair[1].received_bytes > pair[0].received_bytes).collect()
@@ -109,7 +110,7 @@ fn flows_enter_and_leave_each_with_its_own_control() {
     let left = steps.iter().rposition(|step| step.1).expect("the second sends");
     assert!(steps[..entered].iter().any(|step| step.0), "{steps:?}");
     assert!(steps[left + 1..].iter().any(|step| step.0), "{steps:?}");
-    // At the client a flow that has left is not sampled any more.
+    // At the client, a flow that has left is not sampled any more.
     let last = |flow| of(&client, flow).last().expect("samples").at_ns;
     assert!(last(1) < last(0), "{} {}", last(1), last(0));
 }
@@ -161,7 +162,7 @@ fn a_control_that_this_host_lacks_is_named() {
     assert!(server.is_err(), "{server:?}");
 }
 
-/// AF_UNIX tells no TCP_INFO, and neither does what runs over UDP: the workload samples such flows itself.
+/// Neither AF_UNIX nor a transport over UDP has TCP_INFO, so the workload samples such flows itself.
 #[test]
 fn flows_that_are_not_tcps_are_sampled_by_what_arrived() {
     let unix = |enters, leaves| StaggeredFlow {

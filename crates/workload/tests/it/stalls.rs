@@ -1,4 +1,4 @@
-//! Paths that are silent for a while: a silence is measured, and ends nothing.
+//! Paths that are silent for a while: a silence is measured, and does not end the trial.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn streaming(transport: &str, time: Nanos) -> TrialSpec {
     spec
 }
 
-/// Runs both ends of a trial between two hosts: what each end saw.
+/// Runs both ends of a trial between two hosts, and returns their outcomes.
 fn between([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
     let (tell, port) = mpsc::channel();
     let cancel = &Cancel::new();

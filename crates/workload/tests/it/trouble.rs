@@ -12,13 +12,13 @@ use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched, run_cli
 
 use crate::common::{KEY, V4, both_until, set, spec, udp};
 
-/// Far more than the second that is promised: the machine may be busy. The trials would take minutes.
+/// Far more than the promised second, because the machine may be busy. The trials would take minutes.
 const SOON: Duration = Duration::from_secs(5);
 const LONG: Nanos = Nanos::secs(120);
 
 #[test]
 fn flows_that_wait_or_have_gone_can_be_cancelled() {
-    // One sends, one waits to enter, one has gone.
+    // One flow sends, one waits to enter, and one has left.
     let flows = [(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered_flow);
     let spec = spec(staggered::spec(&flows, LONG, Nanos::millis(10)));
     let cancel = Cancel::new();
@@ -35,7 +35,7 @@ fn flows_that_wait_or_have_gone_can_be_cancelled() {
     });
 }
 
-/// A flow that enters and leaves at these times, in ms.
+/// Returns a flow that enters and leaves at these times, in ms.
 fn staggered_flow((enters, leaves): (u64, u64)) -> StaggeredFlow {
     StaggeredFlow {
         enters_ns: Nanos::millis(enters),
@@ -44,8 +44,9 @@ fn staggered_flow((enters, leaves): (u64, u64)) -> StaggeredFlow {
     }
 }
 
-/// A server that proves itself on both flows, receives for a while and then says nothing more, with all
-/// its sockets open: its process was stopped, say. How many datagrams come to its full socket in a second, a second after that.
+/// Runs a server that proves itself on both flows, receives for a while and then is silent with all its sockets open,
+/// as if its process were stopped. Returns how many datagrams arrive at its full socket in one second, beginning a
+/// second later.
 fn falls_silent(data: &dyn Port, signals: &dyn Port, settings: &Settings) -> u64 {
     let mut data = data.listen(settings, &KEY).expect("it listens");
     let mut signals = signals.listen(&Settings::new(), &KEY).expect("it listens");
@@ -128,7 +129,7 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
 fn a_flood_of_connections_fails_no_trial() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    // Long enough that three threads which take the processor cannot take all of it.
+    // Long enough that three threads that flood cannot use all of the processor's time.
     let mut short = spec(stream::spec(Nanos::millis(500)));
     set(&mut short, &[("flows", "64")]);
     let (cancel, over) = (Cancel::new(), Cancel::new());
@@ -138,7 +139,7 @@ fn a_flood_of_connections_fails_no_trial() {
         for _ in 0..3 {
             scope.spawn(|| flood(&plan, &over));
         }
-        // Well under way.
+        // The flood has begun by then.
         std::thread::sleep(Duration::from_millis(100));
         let client = run_client(&short, &plan, &mut Unwatched, &cancel);
         let server = serving.join().expect("no panic");
@@ -151,7 +152,7 @@ fn a_flood_of_connections_fails_no_trial() {
     });
 }
 
-/// Connects on and on, up to a number, and says nothing; two hundred stay open.
+/// Connects up to 10,000 times and sends nothing; two hundred connections stay open.
 fn flood(plan: &ClientPlan, over: &Cancel) {
     let mut held = std::collections::VecDeque::new();
     for _ in 0..10_000 {
