@@ -80,9 +80,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     sum_up(one?.into_iter().chain(other?).chain(alone).collect(), documented)
 }
 
+/// Returns a call of cargo, without what the `cargo run` that started this program says of it. The build script of ring reads these
+/// variables: with them, everything that depends on ring would be built a second time.
 fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root);
+    let is_of_this_program =
+        |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.starts_with(prefix));
+    for (name, _) in std::env::vars().filter(|(name, _)| is_of_this_program(name)) {
+        cargo.env_remove(name);
+    }
     cargo
 }
 
