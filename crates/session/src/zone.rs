@@ -1,4 +1,4 @@
-//! Link-local IPv6 addresses, which mean something only together with an interface of the host that uses them (RFC 4007).
+//! Link-local IPv6 addresses, which are valid only together with an interface of the host that uses them (RFC 4007).
 
 use std::fmt;
 use std::io;
