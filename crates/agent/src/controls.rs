@@ -2,9 +2,8 @@
 //!
 //! A name in the kernel belongs to the whole machine and can be registered once. So of two agents on one machine (both
 //! ends of a lab) the first loads a control and the second finds it loaded. When the first unloads it, flows that use
-//! it
-//! keep it until they close, but new flows cannot choose it any more. Therefore a controller requests it before each
-//! run.
+//! it keep it until they close, but new flows cannot choose it any more. Therefore a controller requests it before
+//! each run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +15,7 @@ pub(crate) struct Controls(Mutex<Vec<Loaded>>);
 
 impl Controls {
     /// Makes sure that flows can choose each of `names`, and returns the kernel's names for them. If one fails, none
-    /// of those
-    /// that this call loaded stays. An empty list unloads all that the session has loaded.
+    /// of those that this call loaded stays. An empty list unloads all that the session has loaded.
     pub(crate) fn make_ready(
         &self,
         names: &[String],

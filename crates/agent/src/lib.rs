@@ -1,7 +1,6 @@
 //! The agent: one host's end of a session. It answers the controller's requests by calling the plug-ins (knobs,
 //! workloads, observers) on its host. It holds what must end with the session: data ports, running trials, turned
-//! knobs,
-//! loaded congestion controls.
+//! knobs, loaded congestion controls.
 //!
 //! It decides nothing: the controller decides what to try, what to keep and when to stop.
 
@@ -50,8 +49,7 @@ pub struct Agent {
 
 impl Agent {
     /// Makes an agent for this process's network namespace. `allow_tune` is the leave to turn knobs, given by the
-    /// person or
-    /// program that started the agent.
+    /// person or program that started the agent.
     pub fn new(allow_tune: bool) -> Arc<Self> {
         Self::with_journal(allow_tune, journal::Options::default())
     }
@@ -233,9 +231,8 @@ fn route(to: SocketAddr) -> Result<Reply, String> {
 }
 
 /// Deletes what the kernel remembers of the peer from the last trial (ssthresh, RTT), so that both arms of a pair
-/// start
-/// alike (RFC 9040 section 5; net/ipv4/tcp_metrics.c). Without the permission it stays; the text that is returned then
-/// goes into the trial's `unseen`.
+/// start alike (RFC 9040 section 5; net/ipv4/tcp_metrics.c). Without the permission it stays; the text that is
+/// returned then goes into the trial's `unseen`.
 fn forget_path(peer: IpAddr) -> Option<String> {
     let forgotten = netlink::TcpMetrics::open().and_then(|metrics| metrics.delete(peer));
     forgotten.err().map(|error| format!("what TCP remembers of {peer} was kept: {error}"))

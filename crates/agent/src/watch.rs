@@ -25,8 +25,7 @@ pub(crate) struct TrialWatch<'a> {
 
 impl<'a> TrialWatch<'a> {
     /// Watches on `link`. If it is empty, on the link that leads to the server at `at` (client) or that has the
-    /// address of
-    /// `at` (server).
+    /// address of `at` (server).
     pub(crate) fn of(
         role: Role,
         at: SocketAddr,

@@ -1,6 +1,5 @@
 //! An agent loads congestion controls, and they leave the kernel with it, however it ends. The kernel's names belong
-//! to
-//! the whole machine, so only one test runs at a time.
+//! to the whole machine, so only one test runs at a time.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,5 @@
 //! The cost of a trial's end is everything that its agent's process runs for it, and no more. A separate binary with
-//! one
-//! test, because the whole process is counted.
+//! one test, because the whole process is counted.
 
 mod common;
 
@@ -37,10 +36,8 @@ fn trial(agent: &Arc<Agent>) -> CpuUsage {
 /// Returns the first of ten trials whose helpers cost less than a twentieth of its window.
 ///
 /// The windows of the two ends do not open at the same moment. Work of the other end between the two moments counts as
-/// a
-/// helper's, and on a busy machine this can take any time. If the other end's work always counted as a helper's, all
-/// ten
-/// trials would show it.
+/// a helper's, and on a busy machine this can take any time. If the other end's work always counted as a helper's, all
+/// ten trials would show it.
 fn without_helpers(trial: impl Fn() -> CpuUsage) -> CpuUsage {
     let quiet = |usage: &CpuUsage| usage.helpers_ns.0 < usage.window_ns.0 / 20;
     (0..10).map(|_| trial()).find(quiet).expect("a trial in which only its own end works")

@@ -53,8 +53,7 @@ impl Calls {
     }
 
     /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
-    /// no
-    /// request had this `id`.
+    /// no request had this `id`.
     pub(crate) fn progress(&self, id: u64, progress: Progress) -> bool {
         let inner = self.lock();
         if let Some((_, teller)) = inner.waiting.get(&id) {

@@ -1,12 +1,9 @@
 //! Starting an agent, over the user's ssh, on a host that need not have landspeed.
 //!
 //! The far side's /bin/sh reads two scripts from its standard input. `find.sh` starts the landspeed that is installed
-//! there,
-//! or requests `take.sh`, which receives this one. Each request of the far side is a line that begins with [`ASKS`].
-//! Nothing
-//! is sent without a request, so that no shell and no `head` ever reads too far. Everything else that the far side
-//! prints
-//! before the first frame of the agent is a login shell's greeting.
+//! there, or requests `take.sh`, which receives this one. Each request of the far side is a line that begins with
+//! [`ASKS`]. Nothing is sent without a request, so that no shell and no `head` ever reads too far. Everything else
+//! that the far side prints before the first frame of the agent is a login shell's greeting.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -28,8 +25,7 @@ const ASKS: &str = "@landspeed ";
 /// Most bytes that a host may print before its agent's first frame.
 const LONGEST_GREETING: usize = 64 * 1024;
 /// The beginning of a first frame: its length, which is less than 2^24, and a JSON object with a name in it. A
-/// greeting may
-/// hold any one of these bytes, but not this sequence.
+/// greeting may hold any one of these bytes, but not this sequence.
 const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
 /// Bytes sent in one step; each step has the time limit for itself.
 const CHUNK: usize = 64 * 1024;
@@ -179,8 +175,7 @@ impl Deployment {
     }
 
     /// Returns `take.sh` for the file. The file is read only now, because most hosts keep it after the first time. It
-    /// is sent
-    /// without its debug sections, three quarters of a program that was built with them.
+    /// is sent without its debug sections, three quarters of a program that was built with them.
     fn take_script(&mut self) -> Result<String, Error> {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
         let file = lean(std::fs::read(own).map_err(Error::system("read landspeed's own file"))?);

@@ -14,8 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use crate::text::one_line;
 
 /// Largest frame to an agent, and to either end before the handshake is done. A request with every knob of the table
-/// is a
-/// few KiB.
+/// is a few KiB.
 pub const REQUEST_LIMIT: Bytes = Bytes::kib(256);
 
 /// Largest frame to a controller. An outcome with its samples is tens to hundreds of KiB.
@@ -88,8 +87,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     /// Reads the next message. Every byte that arrives counts as a sign of life, so that a large frame on a slow path
-    /// is not
-    /// taken for a dead peer. Not cancel-safe: the bytes of a partly read frame are lost.
+    /// is not taken for a dead peer. Not cancel-safe: the bytes of a partly read frame are lost.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<T, FrameError> {
         let head = self.take(4).await.map_err(|(error, read)| if read == 0 { error } else { cut(error) })?;
         let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
@@ -134,8 +132,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     /// Returns the error for a frame with too large a length. Four printable bytes are the greeting of a login shell
-    /// rather
-    /// than an attack.
+    /// rather than an attack.
     async fn oversized(&mut self, head: &[u8], length: u64) -> FrameError {
         if !head.iter().all(|byte| matches!(byte, b' '..=b'~')) {
             return FrameError::TooLarge(Bytes(length), self.limit);
@@ -147,8 +144,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     /// Reads and drops what still arrives, for at most `limit`. Closing a TCP socket with unread bytes resets it, and
-    /// the
-    /// peer would lose our last words.
+    /// the peer would lose our last words.
     pub(crate) async fn drain(&mut self, limit: Duration) {
         let mut sink = tokio::io::sink();
         let _ = tokio::time::timeout(limit, tokio::io::copy(&mut self.stream, &mut sink)).await;
@@ -159,10 +155,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 const PARTS: u32 = 20;
 
 /// Returns the result of `read` if it comes within `limit`. Only time in which a byte could have arrived counts: when
-/// a
-/// machine was suspended, or its hypervisor paused it, time has passed in which its peer could not send either. So a
-/// pause
-/// counts as one part, however long it was.
+/// a machine was suspended, or its hypervisor paused it, time has passed in which its peer could not send either. So a
+/// pause counts as one part, however long it was.
 async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Option<T> {
     let mut read = std::pin::pin!(read);
     for _ in 0..PARTS {

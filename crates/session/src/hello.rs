@@ -18,8 +18,7 @@ pub const PROTOCOL: u32 = protocol!();
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
 
 /// Shortest and longest lease that a peer may announce. Below, beats would flood the path; above, the settings of a
-/// dead
-/// controller would stay for minutes.
+/// dead controller would stay for minutes.
 const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(120);
 
 /// An end's versions and lease. Unknown fields are ignored.
@@ -30,8 +29,7 @@ pub struct Hello {
     #[serde(default)]
     pub landspeed: String,
     /// How long this end waits for a sign of life before it takes the other end for dead. The other end sends signs
-    /// four
-    /// times as often.
+    /// four times as often.
     #[serde(default = "default_lease")]
     pub lease_ns: Nanos,
 }

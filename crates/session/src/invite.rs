@@ -36,9 +36,8 @@ impl fmt::Debug for Pin {
 }
 
 /// The address of a listening agent and its pin: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. The agent prints
-/// a
-/// link-local address without a zone, because the zone is the other host's. That host tries all of its zones, unless a
-/// person adds one.
+/// a link-local address without a zone, because the zone is the other host's. That host tries all of its zones, unless
+/// a person adds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
     pub address: SocketAddr,

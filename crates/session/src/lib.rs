@@ -2,9 +2,8 @@
 //!
 //! A controller holds one [`Session`] with each agent. The bytes travel over the stdio of a child process
 //! ([`Session::over_child`]: the lab, the local host), over the user's own ssh ([`Session::over_ssh`]), over TLS to an
-//! agent
-//! that a person started by hand ([`Session::over_tls`]), or over a socket to any handler, also one in this process
-//! ([`Session::over_socket`]). The agent's counterparts are [`serve_stdio`], [`listen`] and [`serve_socket`].
+//! agent that a person started by hand ([`Session::over_tls`]), or over a socket to any handler, also one in this
+//! process ([`Session::over_socket`]). The agent's counterparts are [`serve_stdio`], [`listen`] and [`serve_socket`].
 //!
 //! A session has the same steps over each of them:
 //!

@@ -75,8 +75,7 @@ impl Link {
     }
 
     /// Sends an opening message. A failure is not an error yet: what the peer sent before it went away explains more,
-    /// and is
-    /// read next.
+    /// and is read next.
     pub(crate) async fn send(&mut self, message: &Opening) {
         let frame = encode(message, REQUEST_LIMIT).expect("an opening message is small");
         if self.writer.write_all(&frame).await.is_ok() {

@@ -81,8 +81,7 @@ impl Listening {
     ///
     /// # Errors
     /// Returns an error if the session ends without the controller's goodbye, and [`Error::Expired`] if the token
-    /// expires
-    /// unused.
+    /// expires unused.
     pub fn run(self) -> Result<(), Error> {
         let runtime = event_loop()?;
         let served = runtime.block_on(self.serve());

@@ -32,8 +32,7 @@ pub enum Request {
     /// What is this host? Answered with [`Reply::Facts`].
     Probe {},
     /// Which link and source address lead to `to`? Its port is ignored; a link-local address comes with its zone on
-    /// this
-    /// host. Answered with [`Reply::Route`].
+    /// this host. Answered with [`Reply::Route`].
     Route { to: SocketAddr },
     /// What are the knobs set to, and which can be turned? Answered with [`Reply::Knobs`].
     Knobs {
@@ -47,8 +46,7 @@ pub enum Request {
         device: String,
         changes: Vec<Change>,
         /// If set, everything is restored unless the next request arrives within this time. Used for knobs that can
-        /// cut
-        /// the path.
+        /// cut the path.
         short_lease_ns: Option<Nanos>,
     },
     /// Restore everything, newest first. Answered with [`Reply::Restored`].
@@ -86,8 +84,7 @@ pub enum Request {
     },
     /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
     /// ends, in whatever way, or until a request with no names. All or none. Loading needs leave to tune; a control
-    /// that
-    /// the kernel already has is used as it is, whatever loaded it. Answered with [`Reply::Controls`].
+    /// that the kernel already has is used as it is, whatever loaded it. Answered with [`Reply::Controls`].
     Controls {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
@@ -98,8 +95,7 @@ pub enum Request {
         /// Client: the server's data address. Server: its own data address, as listened on.
         at: SocketAddr,
         /// Client: the source port of the first flow. Flow n uses this port + n, so that both arms of a block hash
-        /// alike.
-        /// Zero lets the kernel choose.
+        /// alike. Zero lets the kernel choose.
         source_port: u16,
         key: SessionKey,
         /// The interface to watch; if empty, the one that the route names.

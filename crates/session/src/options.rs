@@ -23,8 +23,7 @@ impl LineSink {
     }
 
     /// Makes a sink that writes to stderr. If stderr is gone (the ssh client died), lines are lost without an error: a
-    /// panic,
-    /// as in `eprintln!`, would keep an agent from restoring.
+    /// panic, as in `eprintln!`, would keep an agent from restoring.
     pub fn stderr() -> Self {
         LineSink::new(|line| drop(writeln!(std::io::stderr(), "{line}")))
     }

@@ -72,9 +72,8 @@ pub(crate) async fn pump(
 }
 
 /// Waits until either direction ends. The incoming direction knows the reason: if the outgoing one ends first, because
-/// we
-/// said goodbye or could not write, the peer has `patience` to give its own reason. The flag is true if the outgoing
-/// direction is still running; one that has ended must not be polled again.
+/// we said goodbye or could not write, the peer has `patience` to give its own reason. The flag is true if the
+/// outgoing direction is still running; one that has ended must not be polled again.
 pub(crate) async fn first_over(
     hear: Pin<&mut impl Future<Output = Over>>,
     talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,

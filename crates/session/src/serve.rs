@@ -25,27 +25,22 @@ pub type Tell<'a> = dyn Fn(Progress) + Sync + 'a;
 /// The agent's work behind a session: answers requests and cleans up.
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. Each call has a fresh thread, so that its affinity and the like end with it. A panic is
-    /// answered
-    /// with [`Reply::Failed`].
+    /// answered with [`Reply::Failed`].
     fn handle(&self, request: Request) -> Reply;
 
     /// Answers one request as [`Handler::handle`] does. `tell` passes on its progress and never waits: progress that
-    /// the
-    /// controller does not read in time is lost.
+    /// the controller does not read in time is lost.
     fn handle_telling(&self, request: Request, _tell: &Tell<'_>) -> Reply {
         self.handle(request)
     }
 
     /// Called after signs of life from the controller, in a separate thread, so that it may wait for a lock. Signs
-    /// that
-    /// arrive during a call lead to one more call. The last call may come shortly after [`Handler::gone`].
+    /// that arrive during a call lead to one more call. The last call may come shortly after [`Handler::gone`].
     fn heartbeat(&self) {}
 
     /// Called when the session ended, in order or not: stops traffic and restores everything. Called once for each
-    /// session
-    /// that began, without delay, while requests may still be running. When it returns, the controller learns that the
-    /// agent
-    /// is done.
+    /// session that began, without delay, while requests may still be running. When it returns, the controller learns
+    /// that the agent is done.
     fn gone(&self, why: &str);
 }
 
@@ -100,8 +95,7 @@ pub(crate) async fn attend(
 }
 
 /// Starts to restore everything, off the event loop. The result ignores a panic there: it has been printed by then,
-/// and
-/// the guardian has the journal.
+/// and the guardian has the journal.
 fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
     let work = tokio::task::spawn_blocking(move || handler.gone(&why));
     async { drop(work.await) }
@@ -179,8 +173,7 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<(
 }
 
 /// Returns the handler's answer. A panic becomes a refusal, because a dead agent would be worse. The handler itself
-/// must
-/// guard against state that a panic leaves half done; its locks, if any, are poisoned.
+/// must guard against state that a panic leaves half done; its locks, if any, are poisoned.
 fn answer(handler: &dyn Handler, request: Request, tell: &Tell<'_>) -> Reply {
     let asked = request.name();
     catch_unwind(AssertUnwindSafe(|| handler.handle_telling(request, tell))).unwrap_or_else(|panic| {

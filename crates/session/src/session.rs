@@ -48,12 +48,10 @@ pub struct Session {
 
 impl Session {
     /// Starts `command` and opens a session over its stdin and stdout. The command is an agent with `--stdio`, or a
-    /// program
-    /// that leads to one. Its stderr goes to [`Options::lines`]. Errors call the host `name`.
+    /// program that leads to one. Its stderr goes to [`Options::lines`]. Errors call the host `name`.
     ///
     /// Give the command its own process group: then Ctrl-C reaches only the controller, which ends the session in
-    /// order,
-    /// and not the agent.
+    /// order, and not the agent.
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
         let (link_name, lease) = (name.to_owned(), options.lease);
@@ -91,8 +89,7 @@ impl Session {
     }
 
     /// Starts an agent on `host` through the user's ssh and opens a session with it. Sends this landspeed to a host
-    /// that has
-    /// no landspeed of this build installed.
+    /// that has no landspeed of this build installed.
     pub fn over_ssh(host: &SshHost, errand: &Errand<'_>, options: &Options) -> Result<Session, Error> {
         Session::over_shell(crate::ssh::ssh_command(host), host, errand, options)
     }
@@ -123,8 +120,7 @@ impl Session {
     }
 
     /// Connects to an agent that a person started by hand. The agent must have the certificate that `invite` pins, and
-    /// must
-    /// know `token`.
+    /// must know `token`.
     pub fn over_tls(invite: &Invite, token: &Token, options: &Options) -> Result<Session, Error> {
         let name = invite.address.to_string();
         let open = crate::connect::connect(*invite, token.clone(), Hello::ours(options.lease));
@@ -208,8 +204,7 @@ impl Session {
     }
 
     /// Says goodbye and waits, at most [`Options::grace`], until the agent has restored everything. A child that has
-    /// not
-    /// ended by then is killed.
+    /// not ended by then is killed.
     pub fn close(self) {
         drop(self);
     }

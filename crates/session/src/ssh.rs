@@ -87,8 +87,7 @@ fn check(destination: &str) -> Result<(), &'static str> {
 }
 
 /// Returns the command `ssh HOST exec /bin/sh`. Any login shell understands it (fish and csh do not read POSIX
-/// scripts);
-/// the script comes on the standard input of that /bin/sh.
+/// scripts); the script comes on the standard input of that /bin/sh.
 ///
 /// The user's ssh configuration applies, except for what would get in the way of frames: terminals, forwardings, a
 /// RemoteCommand. Ctrl-C does not reach ssh: the controller ends the session in order.
@@ -114,9 +113,8 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 /// Keeps Ctrl-C from ending `ssh`. An ssh that may ask must stay in the terminal's foreground process group to read
-/// from it,
-/// so it ignores SIGINT instead; ssh does not change an ignored SIGINT (clientloop.c). Any other gets its own process
-/// group.
+/// from it, so it ignores SIGINT instead; ssh does not change an ignored SIGINT (clientloop.c). Any other gets its own
+/// process group.
 fn keep_from_interrupts(ssh: &mut Command, may_ask: bool) {
     if !may_ask {
         ssh.process_group(0);

@@ -16,9 +16,8 @@ use crate::{Error, Handler, ServeOptions};
 /// Serves one session on stdin and stdout, and returns when it is over and [`Handler::gone`] has returned.
 ///
 /// From the call on, stdout carries frames only: file descriptor 1 becomes a copy of 2, so that anything printed goes
-/// to
-/// stderr, and 0 becomes /dev/null. Processes started earlier, such as a guardian, must not have inherited 0 or 1: the
-/// controller would never see the agent end.
+/// to stderr, and 0 becomes /dev/null. Processes started earlier, such as a guardian, must not have inherited 0 or 1:
+/// the controller would never see the agent end.
 ///
 /// # Errors
 /// Returns an error unless the controller said goodbye.

@@ -5,8 +5,7 @@ use landspeed_units::Text;
 const LONGEST: usize = 400;
 
 /// Returns `text` as one line, escaped as a [`Text`], that a terminal shows without obeying it. A text of more than
-/// 400
-/// characters is cut and ends in `...`.
+/// 400 characters is cut and ends in `...`.
 pub fn one_line(text: &str) -> String {
     let mut line = String::from(Text::from(text.trim_end()));
     if let Some((cut, _)) = line.char_indices().nth(LONGEST) {

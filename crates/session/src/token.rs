@@ -32,8 +32,7 @@ impl Token {
     }
 
     /// Reads the token from a file that only its owner can read. The file holds the agent's line, one line for each of
-    /// several
-    /// agents, or nothing but a token.
+    /// several agents, or nothing but a token.
     pub fn from_file(path: &Path, invite: &Invite) -> Result<Token, Error> {
         let missing = || Error::TokenFile {
             path: path.to_owned(),

@@ -107,8 +107,7 @@ impl ZonedPort {
 }
 
 /// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): until then no socket
-/// can be
-/// bound to it. The check takes one to two seconds after a link comes up; the wait ends after three.
+/// can be bound to it. The check takes one to two seconds after a link comes up; the wait ends after three.
 pub fn wait_until_usable(ip: &IpAddr) {
     let IpAddr::V6(ip) = ip else { return };
     let is_tentative = || {
@@ -153,8 +152,7 @@ fn zone(line: &str) -> Option<Zone> {
 }
 
 /// Returns the addresses to dial for `address`. A link-local address without a zone may be behind any interface that
-/// has a
-/// link-local address itself, except the interface that has this very address.
+/// has a link-local address itself, except the interface that has this very address.
 pub(crate) fn ways(address: SocketAddr) -> Vec<SocketAddr> {
     match address {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {
