@@ -215,7 +215,7 @@ pub struct AckSample {
     pub pkts_acked: u32,
     /// The RTT of the newest of them, in µs; -1 if it gives none (sent more than once).
     pub rtt_us: i32,
-    /// Packets in flight when that packet was sent.
+    /// Bytes delivered since that packet was sent, as an estimate of those in flight then.
     pub in_flight: u32,
 }
 
