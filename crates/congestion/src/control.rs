@@ -11,7 +11,7 @@ pub struct Control {
     pub kernel_name: &'static str,
     /// The name in the literature.
     pub title: &'static str,
-    /// What the control does, in one sentence.
+    /// One sentence about what the control does.
     pub about: &'static str,
     /// The publication.
     pub source: &'static str,

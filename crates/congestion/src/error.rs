@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{name} is loaded already{holder}")]
     Taken {
         name: &'static str,
-        /// What has loaded it, and how to end that; empty if not known.
+        /// The holder of the name, and how to end it; empty if not known.
         holder: String,
     },
     /// The kernel refused the programs.
@@ -55,7 +55,7 @@ pub enum Error {
     #[error("{name} was not loaded with --keep{holder}")]
     NotKept {
         name: &'static str,
-        /// What else has it loaded, and how to end that; empty if nothing has.
+        /// The holder of the name, and how to end it; empty if there is none.
         holder: String,
     },
     /// A file or folder of the BPF file system.

@@ -50,7 +50,7 @@ impl fmt::Debug for Ops {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     pub name: &'static str,
-    /// What is missing, and the remedy.
+    /// The missing feature, and the remedy.
     pub reason: &'static str,
 }
 

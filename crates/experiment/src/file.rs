@@ -85,7 +85,7 @@ struct Stop {
     budget: Option<Spanned<String>>,
 }
 
-/// What the short version, of a few minutes, leaves out.
+/// The differences of the short version, which takes a few minutes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Short {
@@ -363,7 +363,7 @@ fn by(file: &File, factors: &[GridFactor]) -> Result<Option<u32>, Mistake> {
     Ok(Some(place as u32))
 }
 
-/// With several factors, returns the one with the fewest values: there is a curve for each of these.
+/// Returns the factor with the fewest values if there are several: each of its values has a curve.
 pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     let fewest = factors.iter().enumerate().min_by_key(|(_, factor)| factor.levels.len())?;
     (factors.len() > 1).then_some(fewest.0 as u32)

@@ -41,7 +41,7 @@ pub struct Wishes {
     pub patience: Nanos,
 }
 
-/// What to watch while a workload runs, beyond the usual.
+/// The observers, intervals and limits of a run, beyond the usual.
 #[derive(Debug, Clone, Default)]
 pub struct Watching {
     /// Names of observers in addition to the usual ones.

@@ -22,7 +22,7 @@ const IPV6_HEADER: u32 = 40;
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);
 
-/// What to run, and texts for the report.
+/// The duration and path of a record run, and texts for the report.
 #[derive(Debug, Clone)]
 pub struct RecordRunOptions {
     /// Measured time of each of the two runs.

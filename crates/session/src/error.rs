@@ -78,7 +78,7 @@ pub enum Error {
     /// A text is not an agent's line.
     #[error("{what}: expected landspeed://TOKEN@ADDRESS:PORT/#PIN as the agent prints it")]
     Invite {
-        /// What is wrong with the text. The text itself is left out, because it may hold a token.
+        /// The mistake in the text. The text itself is left out, because it may hold a token.
         what: &'static str,
     },
     #[error("token file {}: {why}", path.display())]

@@ -18,7 +18,7 @@ pub(crate) enum Denied {
 }
 
 impl Denied {
-    /// The line that the denied peer gets.
+    /// Returns the line for the denied peer.
     pub(crate) fn why(self) -> &'static str {
         match self {
             Denied::Busy => "busy: another controller is connected",

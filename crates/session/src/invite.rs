@@ -13,7 +13,7 @@ const SCHEME: &str = "landspeed://";
 pub struct Pin(blake3::Hash);
 
 impl Pin {
-    /// The pin of a certificate in DER form.
+    /// Computes the pin of a certificate in DER form.
     pub fn of(certificate: &[u8]) -> Pin {
         Pin(blake3::hash(certificate))
     }

@@ -29,12 +29,12 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What is this host? Answered with [`Reply::Facts`].
+    /// Report the facts of this host. Answered with [`Reply::Facts`].
     Probe {},
-    /// Which link and source address lead to `to`? Its port is ignored; a link-local address comes with its zone on
-    /// this host. Answered with [`Reply::Route`].
+    /// Report which link and source address lead to `to`. Its port is ignored; a link-local address comes with its
+    /// zone on this host. Answered with [`Reply::Route`].
     Route { to: SocketAddr },
-    /// What are the knobs set to, and which can be turned? Answered with [`Reply::Knobs`].
+    /// Report the values of the knobs, and which can be turned. Answered with [`Reply::Knobs`].
     Knobs {
         /// The link that faces the peer.
         device: String,
@@ -64,7 +64,7 @@ pub enum Request {
     Cancel {},
     /// Close a data port. Answered with [`Reply::Done`].
     Close { port: u16 },
-    /// Can these observers run here? Answered with [`Reply::Done`], or with the reason why one cannot.
+    /// Check that these observers can run here. Answered with [`Reply::Done`], or with the reason why one cannot.
     Observers { names: Vec<String> },
     /// Watch existing flows; generates no traffic. Answered with [`Reply::Watched`].
     Watch {
@@ -77,7 +77,7 @@ pub enum Request {
         duration_ns: Nanos,
         interval_ns: Nanos,
     },
-    /// What is the most that the parts of this host can do? Answered with [`Reply::Limits`].
+    /// Measure the limits of the parts of this host. Answered with [`Reply::Limits`].
     Limits {
         /// The link that faces the peer.
         device: String,

@@ -34,13 +34,13 @@ pub trait Handler: Send + Sync + 'static {
         self.handle(request)
     }
 
-    /// Called after signs of life from the controller, in a separate thread, so that it may wait for a lock. Signs
+    /// Handles a sign of life from the controller. Runs in a separate thread, so that it may wait for a lock. Signs
     /// that arrive during a call lead to one more call. The last call may come shortly after [`Handler::gone`].
     fn heartbeat(&self) {}
 
-    /// Called when the session ended, in order or not: stops traffic and restores everything. Called once for each
-    /// session that began, without delay, while requests may still be running. When it returns, the controller learns
-    /// that the agent is done.
+    /// Stops traffic and restores everything, because the session ended, in order or not. Called once for each session
+    /// that began, without delay, while requests may still be running. When it returns, the controller learns that the
+    /// agent is done.
     fn gone(&self, why: &str);
 }
 

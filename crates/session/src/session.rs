@@ -180,7 +180,7 @@ impl Session {
         &self.name
     }
 
-    /// The time for which [`Session::call`] waits: [`Options::call`].
+    /// Returns how long [`Session::call`] waits: [`Options::call`].
     pub fn call_limit(&self) -> Duration {
         self.call_limit.into()
     }

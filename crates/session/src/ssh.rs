@@ -50,7 +50,7 @@ impl SshHost {
         SshHost { may_ask, ..self }
     }
 
-    /// `[user@]host`.
+    /// Returns `[user@]host`.
     pub fn destination(&self) -> &str {
         &self.destination
     }

@@ -5,13 +5,13 @@ use crate::drive::{Drive, close};
 const TABLE: &str = include_str!("../../src/algorithms/highspeed/table.h");
 const ONE: f64 = 65_536.0;
 
-/// RFC 3649, section 5.
+/// Computes b(w): RFC 3649, section 5.
 fn b(w: f64) -> f64 {
     let (low, high) = (38_f64, 83_000_f64);
     (0.1 - 0.5) * (w.ln() - low.ln()) / (high.ln() - low.ln()) + 0.5
 }
 
-/// RFC 3649, section 5, with the response function given there, p = 0.078 / w^1.2.
+/// Computes a(w): RFC 3649, section 5, with the response function given there, p = 0.078 / w^1.2.
 fn a(w: f64) -> f64 {
     w.powi(2) * 0.078 / w.powf(1.2) * 2.0 * b(w) / (2.0 - b(w))
 }

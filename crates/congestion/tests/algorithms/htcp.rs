@@ -2,7 +2,7 @@
 
 use crate::drive::{Drive, RTT, close};
 
-/// Leith and Shorten: alpha(D), D in seconds.
+/// Computes alpha(D), D in seconds: Leith and Shorten.
 fn alpha(since: f64) -> f64 {
     if since <= 1.0 { 1.0 } else { 1.0 + 10.0 * (since - 1.0) + ((since - 1.0) / 2.0).powi(2) }
 }

@@ -21,7 +21,7 @@ pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 /// Time between samples of flows and processes.
 const INTERVAL: Nanos = Nanos::millis(50);
 
-/// What to watch and for how long, and texts for the report.
+/// The flows to watch, the time, further measurements, and texts for the report.
 #[derive(Debug, Clone)]
 pub struct ExplainOptions {
     /// The flows to watch; `Workload` if landspeed sends them.

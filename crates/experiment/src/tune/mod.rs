@@ -25,7 +25,7 @@ use run::Run;
 pub enum Baseline {
     /// The hosts as they are.
     Found,
-    /// As SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, two cores.
+    /// The settings with which SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, two cores.
     Sc03,
 }
 

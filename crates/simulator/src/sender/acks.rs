@@ -85,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// tcp_sacktag_one.
+    /// Marks a segment as acknowledged selectively (tcp_sacktag_one).
     fn take_sacked(&mut self, now: Nanos, seq: u64, news: &mut News) {
         if seq == NONE {
             return;
@@ -98,7 +98,7 @@ impl Sender {
         self.deliver(now, seq, &was, news);
     }
 
-    /// tcp_clean_rtx_queue.
+    /// Removes the segments that are acknowledged cumulatively (tcp_clean_rtx_queue).
     fn take_acked(&mut self, now: Nanos, next: u64, news: &mut News) {
         while self.board.una() < next {
             let seq = self.board.una();

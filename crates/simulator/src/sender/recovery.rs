@@ -79,7 +79,7 @@ impl Sender {
         Nanos::micros(u64::from((self.sk.rtt_min >> 2).min(self.sk.srtt_us >> 3)))
     }
 
-    /// tcp_try_keep_open.
+    /// Enters Open, or Disorder if a segment is missing (tcp_try_keep_open).
     pub(super) fn keep_open(&mut self) {
         let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
         let state = if is_whole { CaState::Open } else { CaState::Disorder };
@@ -98,7 +98,7 @@ impl Sender {
         self.control.set_state(&mut self.sk, CaState::Recovery);
     }
 
-    /// tcp_init_cwnd_reduction.
+    /// Starts a reduction of the window (tcp_init_cwnd_reduction).
     pub(super) fn begin_reduction(&mut self) {
         self.forget_probe();
         self.state_ends = self.board.next();

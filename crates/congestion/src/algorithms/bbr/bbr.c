@@ -19,7 +19,7 @@ static __always_inline void bbr_first_rate(struct sock *sk, struct bbr_state *ca
 	sk->sk_pacing_rate = bbr_rate(sk, ls_min64(((__u64)tp->snd_cwnd << BBR_BW_SHIFT) / rtt, ~0U), BBR_HIGH_GAIN);
 }
 
-/* Draft, section 4.2.1: in Startup the rate only rises. */
+/* Draft, section 4.2.1: sets the pacing rate, which only rises in Startup. */
 static __always_inline void bbr_set_rate(struct sock *sk, struct bbr_state *ca, __u32 gain)
 {
 	__u64 rate = bbr_rate(sk, bbr_max_bw(ca), gain);
@@ -158,7 +158,7 @@ static __always_inline void bbr_probe_rtt(struct sock *sk, struct bbr_state *ca)
 		bbr_check_probe_rtt(sk, ca);
 }
 
-/* Draft, sections 4.1.2 and 4.3.5. */
+/* Draft, sections 4.1.2 and 4.3.5: updates the minimum of the RTT, and enters ProbeRTT when it is old. */
 static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -202,7 +202,7 @@ static __always_inline __u32 bbr_modulated(struct sock *sk, struct bbr_state *ca
 	return ca->conserves ? ls_max(cwnd, in_flight + rs->acked_sacked) : cwnd;
 }
 
-/* Draft, section 4.2.3. */
+/* Draft, section 4.2.3: sets the window. */
 static __always_inline void bbr_set_cwnd(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

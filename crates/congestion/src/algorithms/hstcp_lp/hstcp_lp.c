@@ -132,7 +132,7 @@ static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __
 	ca->smooth += delay - (ca->smooth >> LP_GAMMA_SHIFT);
 }
 
-/* TCP-LP, early congestion indication: d_min. */
+/* TCP-LP, early congestion indication: d_min, over both halves of the memory. */
 static __always_inline __s32 lp_least(const struct hstcp_lp_state *ca)
 {
 	return lp_lower(ca->least[0], ca->least[1]);
@@ -251,7 +251,7 @@ LS_CALLBACK(void, hstcp_lp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		highspeed_grow(tp, &ca->credit, acked);
 }
 
-/* RFC 3649's b(w). */
+/* The decrease: RFC 3649's b(w). */
 LS_CALLBACK(__u32, hstcp_lp_ssthresh, struct sock *sk)
 {
 	lp_fade(ls_private(sk));

@@ -8,7 +8,7 @@ LS_CALLBACK(__u32, reno_ssthresh, struct sock *sk)
 	return ls_max(tcp_sk(sk)->snd_cwnd >> 1, LS_MIN_SSTHRESH);
 }
 
-/* RFC 5681, section 3.1. */
+/* RFC 5681, section 3.1: slow start and congestion avoidance. */
 LS_CALLBACK(void, reno_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

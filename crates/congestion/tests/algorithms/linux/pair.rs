@@ -9,7 +9,7 @@ use landspeed_congestion::{CaState, Event, Native, Sock};
 use crate::drive::Drive;
 use crate::path::Path;
 
-/// What both connections go through. Fields `rtt`, `least` and `most` are in µs.
+/// A sequence of events for both connections. `rtt`, `least` and `most` are in µs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Play {
     /// Grows from 10 packets to a threshold and beyond it, with `each` packets per acknowledgement.

@@ -13,7 +13,7 @@ pub(super) struct Pairing {
     pub(super) cases: &'static [Case],
 }
 
-/// What both controls go through, how far apart they may be, and why they may.
+/// A sequence of events, the allowed difference of the windows, and its reason.
 pub(super) struct Case {
     pub(super) play: Play,
     pub(super) bound: Bound,

@@ -43,7 +43,7 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// An effort of two to three minutes.
+    /// Returns an effort of two to three minutes.
     fn default() -> Self {
         Effort {
             sizes: (5..=15).map(|power| Bytes(1 << power)).collect(),
