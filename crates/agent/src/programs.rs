@@ -73,7 +73,7 @@ impl Allowed {
     }
 }
 
-/// Returns `name` if it leads out of no folder.
+/// Returns `name` if it is a plain name, which leads out of no folder.
 fn plain(name: &str) -> Result<&str, String> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {

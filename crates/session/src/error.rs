@@ -11,8 +11,8 @@ use crate::frame::FrameError;
 
 /// Why a session could not be opened, or what went wrong with it.
 ///
-/// [`Error::Refused`], [`Error::TimedOut`] and [`Error::Ended`] come from an open session and do not name the host:
-/// the caller holds several sessions and adds the name. All others name it.
+/// [`Error::Refused`], [`Error::Lost`], [`Error::TimedOut`] and [`Error::Ended`] come from an open session and do not
+/// name the host: the caller holds several sessions and adds the name. Errors of a host while a session opens name it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program that leads to the agent could not be started.

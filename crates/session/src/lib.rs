@@ -8,16 +8,13 @@
 //! A session has the same steps over each of them:
 //!
 //! 1. Both ends send `hello` without waiting for the other: protocol version, landspeed version, lease. If the
-//!    protocol
-//!    versions differ, the session ends with a line on both ends that says where to update.
+//!    protocol versions differ, the session ends with a line on both ends that says where to update.
 //! 2. Over TLS only, the controller proves the one-time token over the channel binding, then the agent does. Before
-//!    that,
-//!    neither end reads anything but `hello`.
+//!    that, neither end reads anything but `hello`.
 //! 3. The controller sends requests; several may be under way, and the agent answers them in any order. Both ends send
 //!    beats, four per lease.
 //! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
-//!    the
-//!    agent calls its [`Handler`], which restores everything.
+//!    the agent calls its [`Handler`], which restores everything.
 //!
 //! A frame is a 4-byte big-endian length and that many bytes of JSON. A frame that is oversized, malformed or unknown
 //! ends the session with a line on both ends: the peer is hostile or broken.
