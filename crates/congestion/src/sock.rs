@@ -147,13 +147,13 @@ impl Sock {
         CaState::of(self.inner.icsk_ca_state)
     }
 
-    /// Sets if the window was used in full: `is_cwnd_limited`. Controls grow only then. If it was not, slow start
+    /// Sets whether the window was used in full: `is_cwnd_limited`. Controls grow only then. If it was not, slow start
     /// still continues while `snd_cwnd < 2 * max_packets_out`, so update that field too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
         self.inner.is_cwnd_limited = u8::from(limited);
     }
 
-    /// Sets if both ends send timestamps.
+    /// Sets whether both ends send timestamps.
     pub fn set_timestamps(&mut self, on: bool) {
         self.inner.tstamp_ok = u8::from(on);
     }

@@ -15,7 +15,7 @@ use crate::{Error, Pair};
 const ROUND: u64 = 41;
 /// Message size of a second ping-pong, which has to stand out from other traffic, in bytes.
 const LARGER: u64 = 16 << 10;
-/// Its duration: some drivers update their counters once a second.
+/// Duration of the second ping-pong: some drivers update their counters once a second.
 const LONGER: Nanos = Nanos::secs(2);
 
 pub(crate) struct Seen {

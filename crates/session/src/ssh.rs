@@ -45,7 +45,7 @@ impl SshHost {
         SshHost { options: options.iter().map(|&o| o.to_owned()).collect(), ..self }
     }
 
-    /// Sets if ssh may ask for passwords and host keys. By default it may if stdin is a terminal.
+    /// Sets whether ssh may ask for passwords and host keys. By default it may if stdin is a terminal.
     pub fn with_questions(self, may_ask: bool) -> SshHost {
         SshHost { may_ask, ..self }
     }

@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     NeverAnswers,
     /// The connection ends.
     EndsSession,
-    /// A turn changes nothing and reports that.
+    /// A turn sets another value than requested, and reports it.
     DoesNotTake,
     /// Every restore reports that something was left.
     LeavesSomething,

@@ -53,7 +53,7 @@ impl Wire {
         *lock(&self.cancelled) += 1;
     }
 
-    /// Returns if the other end of a run has jumbo frames; `None` if it does not come.
+    /// Returns true if the other end of a run has jumbo frames; `None` if it does not come.
     pub(crate) fn meet(&self, (port, role): Place, jumbo: bool, over: impl Fn() -> bool) -> Option<bool> {
         let peer = (port, if role == Role::Client { Role::Server } else { Role::Client });
         let (until, cancelled) = (Instant::now() + MEET, *lock(&self.cancelled));

@@ -86,7 +86,7 @@ impl Sender {
         self.rate.on_send(now, is_idle, self.sk.delivered)
     }
 
-    /// Records if the window limits the flow (tcp_cwnd_validate), because only then may it grow.
+    /// Records whether the window limits the flow (tcp_cwnd_validate), because only then may it grow.
     fn judge_use(&mut self, has_sent: bool) {
         let limited = self.board.in_flight() >= self.sk.snd_cwnd;
         if !has_sent && !limited {
