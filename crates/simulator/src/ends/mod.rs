@@ -36,7 +36,7 @@ pub(crate) trait Ends: Debug {
     /// Delivers the next answer to the sender. [`Ends::transmit`] must be called after it.
     fn on_answer(&mut self, now: Nanos);
 
-    /// Returns when the next timer of either end is due; calling it too early does no harm.
+    /// Returns when the next timer of either end is due; calling [`Ends::on_timer`] too early does no harm.
     fn next_timer(&self) -> Nanos;
 
     /// Handles the timers due by `now` at either end. [`Ends::transmit`] must be called after it.

@@ -66,8 +66,8 @@ static __always_inline __u64 bic_left(const struct bic_search *now, __u32 cwnd)
 	return (__u64)(now->max_win - cwnd) * LS_ONE - ((now->credit & 0xffffffffU) >> 16);
 }
 
-/* Binary search: a step takes the window half of the way to the maximum, within S_min and S_max. When it arrives it is
- * the new min_win, and the next step begins. */
+/* Binary search: a step takes the window half of the way to the maximum, within S_min and S_max. Then the window is the
+ * new min_win, and the next step begins. */
 static __always_inline __u32 bic_step(struct bic_search *now, __u64 left)
 {
 	/* The step is under way, unless something else has moved the window. */

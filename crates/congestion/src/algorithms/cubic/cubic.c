@@ -2,7 +2,7 @@
 /*
  * CUBIC as the kernel runs it, for the simulator: RFC 9438, and where Linux differs (net/ipv4/tcp_cubic.c), as Linux
  * does. HyStart ends slow start: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9),
- * 2011. Times are microseconds unless they say otherwise.
+ * 2011. Times are microseconds unless stated otherwise.
  */
 #include "cc.h"
 #include "grow.h"
@@ -186,8 +186,7 @@ static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *c
 	return now - ca->round_start > length;
 }
 
-/* Ha and Rhee, delay increase: true if the smallest RTT of the round is an eighth (4 to 16 ms) longer than the path's.
- * */
+/* Ha and Rhee, delay increase: true if the round's smallest RTT is an eighth (4 to 16 ms) longer than the path's. */
 static __always_inline bool hystart_delay(struct cubic_state *ca, __u32 rtt)
 {
 	__u32 more = ls_min(ls_max(ca->delay_min >> 3, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX);
