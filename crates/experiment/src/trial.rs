@@ -9,9 +9,9 @@ use crate::factors::transport_of;
 use crate::pair::ping_flow;
 use crate::{Error, Pair, Watching};
 
-/// Parts of a window, with a sample of TCP_INFO at each end. The median of four samples distinguishes a queue that fills
-/// from an idle path. More samples would cost: each takes a lock that the stream needs too. The coordinator of a short
-/// trial wakes this often anyway.
+/// Parts of a window, with a sample of TCP_INFO at each end. The median of four samples distinguishes a queue that
+/// fills from an idle path. More samples would cost: each takes a lock that the stream needs too. The coordinator of a
+/// short trial wakes this often anyway.
 const SAMPLES: u64 = 3;
 
 /// Durations of the parts of a trial.

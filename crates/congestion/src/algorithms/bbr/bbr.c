@@ -180,7 +180,7 @@ static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state
 		ca->idle_restart = 0;
 }
 
-/* Draft, section 4.2.3: in the first RTT of recovery, as many packets leave as are delivered; then the window returns. */
+/* Draft, section 4.2.3: in the first RTT of recovery, as many packets leave as arrive; then the window returns. */
 static __always_inline __u32 bbr_modulated(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

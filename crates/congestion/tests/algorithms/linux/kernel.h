@@ -28,8 +28,7 @@ static __thread struct sock *ls_sk;
 #define usecs_to_jiffies(us) (((u32)(us) + 999) / 1000)
 #define jiffies_to_usecs(j) ((j) * 1000)
 
-/* Private bytes of a control other than BBR end here; the rest holds the other fields of struct sock that Linux reads.
- * */
+/* Private bytes of a control other than BBR end here; the rest holds the other fields of struct sock for Linux. */
 #ifdef LS_WHOLE_PRIVATE
 #define ICSK_CA_PRIV_SIZE 104
 #else
