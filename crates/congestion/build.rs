@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 const ALGORITHMS: &str = "src/algorithms";
 
-/// What the kernel has itself is built for the simulator only.
+/// Controls that the kernel has itself; they are compiled for the simulator only.
 const KERNELS: &[&str] = &["bbr", "cubic", "reno"];
 
-/// Sequence numbers and clocks wrap in signed arithmetic too, and no compiler may reckon that they do not.
+/// Sequence numbers and clocks wrap in signed arithmetic too; the compiler must not assume otherwise.
 const WRAPS: &str = "-fwrapv";
 
 fn main() {
@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// The folders of `src/algorithms`.
+/// Returns the names of the folders of `src/algorithms`.
 fn names() -> Vec<String> {
     let entries = std::fs::read_dir(ALGORITHMS).unwrap_or_else(|e| panic!("cannot list {ALGORITHMS}: {e}"));
     let folders = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());

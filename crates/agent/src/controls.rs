@@ -1,20 +1,21 @@
-//! Congestion controls on behalf of a controller.
+//! Congestion controls that an agent loads into the kernel for a controller.
 //!
-//! A name in the kernel is the whole machine's, and can be registered once. So of two agents on one machine (both ends of
-//! a lab) the first loads a control and the second finds it there. When the first lets go, flows that use the control
-//! keep it until they close, and new ones cannot choose it any more: a controller asks again before each run.
+//! A name in the kernel belongs to the whole machine and can be registered once. So of two agents on one machine (both
+//! ends of a lab) the first loads a control and the second finds it loaded. When the first unloads it, flows that use
+//! it keep it until they close, but new flows cannot choose it any more. Therefore a controller requests it before
+//! each run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_congestion::{self as congestion, Control, Loaded, State};
 
-/// The controls that this session has loaded. They leave the kernel with the process at the latest.
+/// The controls that this session has loaded. They leave the kernel when the process ends, at the latest.
 #[derive(Default)]
 pub(crate) struct Controls(Mutex<Vec<Loaded>>);
 
 impl Controls {
-    /// Sees to it that flows can choose each of `names`, and returns what they choose them by; where one fails, none
-    /// that this call loaded stays. No names let go of all that the session has loaded.
+    /// Makes sure that flows can choose each of `names`, and returns the kernel's names for them. If one fails, none
+    /// of those that this call loaded stays. An empty list unloads all that the session has loaded.
     pub(crate) fn make_ready(
         &self,
         names: &[String],
@@ -31,7 +32,7 @@ impl Controls {
         Ok(ready)
     }
 
-    /// Lets go of all that the session has loaded.
+    /// Unloads all controls that the session has loaded.
     pub(crate) fn release(&self) {
         self.lock().clear();
     }
@@ -41,7 +42,7 @@ impl Controls {
     }
 }
 
-/// A control that flows can choose; with what holds it, where it had to be loaded.
+/// Makes one control ready. Returns its row, and its handle if it had to be loaded.
 fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Control, Option<Loaded>), String> {
     let (row, is_there) = congestion::look_up(name).map_err(|error| error.to_string())?;
     if is_there {
@@ -52,7 +53,7 @@ fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Control, O
     }
     match congestion::load(name) {
         Ok(loaded) => Ok((row, Some(loaded))),
-        // Another agent of this machine was faster.
+        // Another agent of this machine loaded it first.
         Err(_) if congestion::state(row) != State::Absent => Ok((row, None)),
         Err(error) => Err(error.to_string()),
     }

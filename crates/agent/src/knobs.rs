@@ -1,4 +1,4 @@
-//! Turning knobs on behalf of a controller.
+//! Knobs that an agent turns for a controller.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,16 +8,16 @@ use landspeed_record::{Restored, TurnReport};
 use landspeed_session::Change;
 use landspeed_units::Nanos;
 
-/// The knobs of this host; the journal and its guardian exist from the first turn on.
+/// The knobs of this host. Their journal and guardian exist from the first turn on.
 pub(crate) struct Knobs {
     options: Options,
-    /// Held for a moment, never while a knob is turned: heartbeats pass beside a turn.
+    /// Locked only briefly, never while a knob is turned, so that heartbeats pass during a turn.
     turner: Mutex<Option<Arc<Turner>>>,
-    /// Held for a whole request, so that none comes between its changes.
+    /// Locked for a whole request, so that no other request comes between its changes.
     turning: Mutex<()>,
 }
 
-/// Whether this process may turn knobs, and if not, why and what to do.
+/// Returns an error, with the remedy, if this process may not turn knobs.
 pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
     if !allowed {
         return Err("this agent was started without --allow-tune: start it with it to turn knobs".into());
@@ -33,13 +33,13 @@ impl Knobs {
         Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
     }
 
-    /// Turns `changes` in order, each on its device; where one fails, the earlier ones are put back.
+    /// Turns `changes` in order, each on its device. If one fails, the earlier ones are rolled back.
     pub(crate) fn turn(
         &self,
         changes: &[Change],
         short_lease: Option<Nanos>,
     ) -> Result<Vec<TurnReport>, String> {
-        // Refuse the whole request before anything is touched.
+        // Refuse the whole request before anything is written.
         for change in changes {
             self.options.check(&change.knob, &change.value).map_err(|e| e.to_string())?;
         }
@@ -47,7 +47,7 @@ impl Knobs {
         let turner = self.started()?;
         let mut done: Vec<(TurnReport, Place)> = Vec::new();
         for change in changes {
-            // Before each change: a heartbeat after an earlier one ends it, and each can cut the path.
+            // Set before each change, because a heartbeat ends the short lease, and each change can cut the path.
             if let Some(lease) = short_lease {
                 turner.short_lease(lease);
             }
@@ -73,12 +73,12 @@ impl Knobs {
         lock(&self.turner).clone()
     }
 
-    /// Whether the right to turn knobs was had and is gone.
+    /// Returns true if this agent had the right to turn knobs and has lost it.
     pub(crate) fn lost(&self) -> bool {
         self.turner().is_some_and(|turner| turner.lost().is_some())
     }
 
-    /// Puts everything back; nothing to do where nothing was turned.
+    /// Restores everything that was turned.
     pub(crate) fn restore(&self) -> Restored {
         let _alone = lock(&self.turning);
         let turner = lock(&self.turner).take();
@@ -88,7 +88,7 @@ impl Knobs {
         }
     }
 
-    /// The controller lives: so may what it turned.
+    /// Passes on a sign of life from the controller, which extends the lease of the turned knobs.
     pub(crate) fn heartbeat(&self) {
         if let Some(turner) = self.turner() {
             turner.heartbeat();
@@ -96,7 +96,7 @@ impl Knobs {
     }
 }
 
-/// A panic elsewhere must not keep settings from being put back.
+/// Locks `mutex` even if it is poisoned: a panic elsewhere must not keep settings from being restored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

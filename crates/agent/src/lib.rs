@@ -1,8 +1,8 @@
-//! The agent: one host's end of a session. It answers the controller's requests by calling the plug-ins
-//! (knobs, workloads, observers) on the host it runs on, and holds what must end with the session:
-//! data ports, running trials, turned knobs, loaded congestion controls.
+//! The agent: one host's end of a session. It answers the controller's requests by calling the plug-ins (knobs,
+//! workloads, observers) on its host. It holds what must end with the session: data ports, running trials, turned
+//! knobs, loaded congestion controls.
 //!
-//! It decides nothing: what to try, what to keep and when to stop is the controller's business.
+//! It decides nothing: the controller decides what to try, what to keep and when to stop.
 
 mod controls;
 mod knobs;
@@ -32,7 +32,7 @@ use crate::ports::Ports;
 pub use crate::programs::{Allowed, MayRun};
 use crate::watch::TrialWatch;
 
-/// About how long [`Request::Limits`] takes.
+/// Approximate duration of [`Request::Limits`].
 pub const LIMITS_TIME: Nanos = Nanos(landspeed_capacity::TIME.as_nanos() as u64);
 
 /// One host's end of a session.
@@ -43,30 +43,30 @@ pub struct Agent {
     links: Links,
     controls: Controls,
     ports: Ports,
-    /// Ends what is under way; replaced where only that is given up, and left raised at the session's end.
+    /// Ends the runs under way. Replaced after a [`Request::Cancel`]; stays cancelled at the session's end.
     cancel: Mutex<Cancel>,
 }
 
 impl Agent {
-    /// An agent for the network namespace that this process is in; `allow_tune` is the leave to turn
-    /// knobs, given by whoever started it.
+    /// Makes an agent for this process's network namespace. `allow_tune` is the leave to turn knobs, given by the
+    /// person or program that started the agent.
     pub fn new(allow_tune: bool) -> Arc<Self> {
         Self::with_journal(allow_tune, journal::Options::default())
     }
 
-    /// As [`Agent::new`], with the permission to run programs.
+    /// Makes an agent as [`Agent::new`] does, with the permission to run programs.
     pub fn that_may_run(may_run: MayRun, allow_tune: bool) -> Arc<Self> {
         Self::of(may_run, allow_tune, journal::Options::default())
     }
 
-    /// As [`Agent::new`], with another journal, guardian or knob table.
+    /// Makes an agent as [`Agent::new`] does, with another journal, guardian or knob table.
     pub fn with_journal(allow_tune: bool, options: journal::Options) -> Arc<Self> {
         Self::of(MayRun::Nothing, allow_tune, options)
     }
 
     fn of(may_run: MayRun, allow_tune: bool, options: journal::Options) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
-        // It goes on to talk to the controller.
+        // This thread talks to the controller from now on.
         leave_out_this_thread();
         Arc::new(Agent {
             may_tune,
@@ -126,7 +126,7 @@ impl Agent {
         }
     }
 
-    /// `changes` on `device`, each with the name that its interface has now.
+    /// Returns `changes`, on `device` unless they name another, each with the current name of its interface.
     fn on_links(&self, device: &str, mut changes: Vec<Change>) -> Vec<Change> {
         for change in &mut changes {
             let named = if change.device.is_empty() { device } else { &change.device };
@@ -135,12 +135,12 @@ impl Agent {
         changes
     }
 
-    /// What an interface that a request names is called now; nothing for no name.
+    /// Returns the current name of the interface that a request calls `link`; empty if `link` is.
     fn current(&self, link: &str) -> String {
         if link.is_empty() { String::new() } else { self.links.current(link) }
     }
 
-    /// Puts everything back, and says which interfaces were renamed meanwhile.
+    /// Restores everything, and notes which interfaces were renamed during the session.
     fn restore(&self) -> Restored {
         let mut restored = self.knobs.restore();
         let renamed = self.links.renamed().into_iter();
@@ -150,7 +150,7 @@ impl Agent {
         restored
     }
 
-    /// What ends a request that begins now.
+    /// Returns the handle that cancels a request that begins now.
     fn cancel(&self) -> Cancel {
         self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -210,14 +210,14 @@ impl Handler for Agent {
         self.cancel().cancel();
         self.controls.release();
         let restored = self.knobs.restore();
-        // Whoever read our standard error may be gone with the controller: that must not stop anything.
+        // The reader of our standard error may have gone with the controller. That must not stop the cleanup.
         for note in restored.notes {
             let _ = writeln!(std::io::stderr(), "landspeed agent: {why}: {note}");
         }
     }
 }
 
-/// From "CLIENT PORT SERVER PORT", which sshd sets (ssh(1), SSH_CONNECTION).
+/// Reads this host's address from SSH_CONNECTION, which sshd sets: "CLIENT PORT SERVER PORT" (ssh(1)).
 fn reached_at() -> Option<IpAddr> {
     let connection = std::env::var("SSH_CONNECTION").ok()?;
     connection.split(' ').nth(2)?.split('%').next()?.parse().ok()
@@ -230,9 +230,9 @@ fn route(to: SocketAddr) -> Result<Reply, String> {
     Ok(Reply::Route { device: route.device, source, local: route.local })
 }
 
-/// Both arms of a pair start alike: what the kernel remembers of the peer (ssthresh, RTT) from the
-/// last trial is dropped (RFC 9040 section 5; net/ipv4/tcp_metrics.c). Without leave to, it stays, which
-/// is said among what the trial could not see to.
+/// Deletes what the kernel remembers of the peer from the last trial (ssthresh, RTT), so that both arms of a pair
+/// start alike (RFC 9040 section 5; net/ipv4/tcp_metrics.c). Without the permission it stays; the text that is
+/// returned then goes into the trial's `unseen`.
 fn forget_path(peer: IpAddr) -> Option<String> {
     let forgotten = netlink::TcpMetrics::open().and_then(|metrics| metrics.delete(peer));
     forgotten.err().map(|error| format!("what TCP remembers of {peer} was kept: {error}"))

@@ -1,18 +1,18 @@
-//! Interfaces as a controller names them.
+//! Interfaces by the names that a controller uses for them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use landspeed_netlink::{HardwareAddress, Link, Rtnl};
 
-/// More than a controller has use for.
+/// Most interfaces that are followed: more than a controller needs.
 const LIMIT: usize = 64;
 
-/// Interfaces by the names that the session first used for them: one that is renamed meanwhile is followed.
+/// Interfaces by the names that the session first used for them. An interface that is renamed later is followed.
 #[derive(Default)]
 pub(crate) struct Links(Mutex<HashMap<String, Known>>);
 
-/// What an interface keeps when it is renamed.
+/// The properties of an interface that a rename does not change.
 #[derive(Clone)]
 struct Known {
     index: u32,
@@ -20,12 +20,13 @@ struct Known {
 }
 
 impl Links {
-    /// What the interface that the session first called `name` is called now; `name` where it is gone or was never there.
+    /// Returns the current name of the interface that the session first called `name`, or `name` if there is no such
+    /// interface.
     pub(crate) fn current(&self, name: &str) -> String {
         self.find(name).map_or_else(|| name.to_owned(), |link| link.name)
     }
 
-    /// The interfaces that were renamed: what the session calls them, and what they are called now.
+    /// Returns the interfaces that were renamed: the session's name and the current one.
     pub(crate) fn renamed(&self) -> Vec<(String, String)> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = known.iter().filter_map(|(name, known)| Some((name.clone(), known.link()?.name)));
@@ -46,7 +47,7 @@ impl Links {
 }
 
 impl Known {
-    /// The interface now; `None` where it is gone. A number is given again only where somebody asks for it.
+    /// Reads the interface; `None` if it is gone. The kernel reuses an interface number only if a program requests it.
     fn link(&self) -> Option<Link> {
         let link = Rtnl::open().ok()?.link_at(self.index).ok()?;
         (link.permanent_mac == self.permanent).then_some(link)

@@ -1,4 +1,4 @@
-//! Watching flows that are there already.
+//! Watching existing flows.
 
 use std::time::Duration;
 
@@ -8,21 +8,22 @@ use landspeed_session::Reply;
 use landspeed_units::Nanos;
 use landspeed_workload::Cancel;
 
-/// The longest that a controller may ask for.
+/// Longest time that a controller may request.
 const LONGEST: Nanos = Nanos::secs(3600);
-/// The shortest time between samples: closer ones would be seen in what they look at.
+/// Shortest time between samples: more frequent ones would disturb what they measure.
 const SHORTEST: Nanos = Nanos::millis(5);
-/// Samples of one flow, however long it is watched: of 64 flows they fit one message (see the workload's own bound).
+/// Most samples of one flow, however long it is watched. Those of 64 flows fit one message (see the workload's own
+/// bound).
 const MOST_SAMPLES: u64 = 30_000 / 64;
-/// The longest, so that a controller that is gone is noticed.
+/// Longest time between samples, so that the loss of the controller is noticed.
 const RAREST: Nanos = Nanos::secs(1);
 
-/// The observers that explain and those `asked` for; these alone with the usual ones where they are to be `alone`.
+/// Returns the observers in `asked`, the ones that always run and, unless `alone`, those that explain.
 pub(crate) fn observers(asked: &[String], alone: bool) -> Result<Vec<&'static Observer>, String> {
     rows(asked, if alone { Runs::Always } else { Runs::Explaining })
 }
 
-/// Watches the flows of `target` for `time`, sampled every `interval`, by these observers.
+/// Watches the flows of `target` for `time` with these observers, sampled every `interval`.
 pub(crate) fn watch(
     target: WatchTarget,
     rows: &[&'static Observer],

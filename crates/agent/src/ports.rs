@@ -1,4 +1,4 @@
-//! The data ports that an agent has open.
+//! The open data ports of an agent.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use landspeed_session::wait_until_usable;
 use landspeed_workload::DataPort;
 
-/// More than any topology needs; a controller that asks for more is at fault.
+/// Most data ports: more than any topology needs.
 const LIMIT: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Ports(Mutex<HashMap<u16, Arc<DataPort>>>);
 
 impl Ports {
-    /// Opens a port at `at` that accepts flows of `transports` proving `key`. One that is open already takes them up.
+    /// Opens a port at `at` that accepts flows of `transports` that prove `key`. If it is already open, adds them to
+    /// it.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
         wait_until_usable(&at.ip());
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +32,7 @@ impl Ports {
         Ok(number)
     }
 
-    /// Closes a port; a trial that runs on it goes on to its end.
+    /// Closes a port. A trial that runs on it continues to its end.
     pub(crate) fn close(&self, number: u16) -> Result<(), String> {
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         ports.remove(&number).map(drop).ok_or_else(|| no_such(number))

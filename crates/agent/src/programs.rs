@@ -1,4 +1,4 @@
-//! Which programs a controller may have this host run.
+//! The programs that a controller may run on this host.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use landspeed_record::Program;
 
 use crate::trusted::Trusted;
 
-/// The permission to run programs, given where the agent is started.
+/// The permission to run programs, given when the agent is started.
 #[derive(Debug, Default)]
 pub enum MayRun {
-    /// None: the agent's owner said nothing.
+    /// No program, because the agent's owner allowed none.
     #[default]
     Nothing,
     /// The application files of a folder.
     Folder(Allowed),
-    /// Any: the controller is the user's own session, which could run them anyway.
+    /// Any program: the controller is the user's own session, which could run it anyway.
     Anything,
 }
 
-/// A folder with the files of what may run.
+/// A folder with the application files that may run.
 #[derive(Debug)]
 pub struct Allowed {
     folder: Trusted,
@@ -27,18 +27,18 @@ pub struct Allowed {
 }
 
 impl MayRun {
-    /// The application files of `folder`, also as root where `as_root`.
+    /// Allows the application files of `folder`; if `as_root`, also the roles that run as root.
     ///
     /// # Errors
-    /// A folder that another user may change.
+    /// Returns an error if another user may change the folder.
     pub fn folder(folder: &Path, as_root: bool) -> Result<MayRun, String> {
         Ok(MayRun::Folder(Allowed { folder: Trusted::open(folder)?, as_root }))
     }
 
-    /// Whether the program may run here.
+    /// Checks that the program may run here.
     ///
     /// # Errors
-    /// Why not, and what allows it.
+    /// Returns the reason why it may not, and what would allow it.
     pub(crate) fn check(&self, program: &Program) -> Result<(), String> {
         match self {
             MayRun::Anything => Ok(()),
@@ -52,7 +52,7 @@ impl MayRun {
 }
 
 impl Allowed {
-    /// Only the agent's own copy of a file counts, so that no controller brings commands.
+    /// Checks a program. Only the agent's own copy of its file counts, so that no controller brings commands.
     fn check(&self, program: &Program) -> Result<(), String> {
         let name = format!("{}.toml", plain(&program.name)?);
         if self.folder.read(&name)? != program.text {
@@ -61,7 +61,7 @@ impl Allowed {
         if self.as_root {
             return Ok(());
         }
-        // A file with a mistake runs nothing, and says so where it is read to be run.
+        // A file with a mistake has no roles to run; the mistake is reported when it is read to be run.
         let roles =
             read(Path::new(&name), &program.text).map(|application| application.roles).unwrap_or_default();
         match roles.iter().find(|role| runs_as_root(&role.user)) {
@@ -73,7 +73,7 @@ impl Allowed {
     }
 }
 
-/// A name that leads out of no folder.
+/// Returns `name` if it is a plain name, which leads out of no folder.
 fn plain(name: &str) -> Result<&str, String> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {

@@ -1,4 +1,4 @@
-//! A folder that no other user can change, nor put another in its place.
+//! A folder that no other user can change or replace.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::process::geteuid;
 
-/// The largest file that is read.
+/// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// A folder that was checked. Its descriptor is held, so that what is read later lies in this one.
+/// A folder that was checked. Its descriptor stays open, so that later reads use this very folder.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     folder: OwnedFd,
@@ -19,10 +19,10 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Opens the folder from the root on, and checks each folder on the way by its descriptor.
+    /// Opens the folder, starting at the root directory, and checks each folder on the way through its descriptor.
     ///
     /// # Errors
-    /// One that another user may change, and the remedy.
+    /// Returns an error, with the remedy, if another user may change one of them.
     pub(crate) fn open(path: &Path) -> Result<Trusted, String> {
         let path =
             std::path::absolute(path).map_err(|error| format!("cannot find {}: {error}", path.display()))?;
@@ -42,10 +42,10 @@ impl Trusted {
         Ok(Trusted { folder, path })
     }
 
-    /// What the file of this name holds.
+    /// Reads the file `name` in the folder.
     ///
     /// # Errors
-    /// A file that another user may change, or that is not there.
+    /// Returns an error if another user may change the file, or if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         let path = self.path.join(name);
         judge(&stat(&self.folder, &self.path)?, &self.path, Kind::Last)?;
@@ -84,15 +84,16 @@ fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, String> {
     fstat(file).map_err(|error| format!("cannot look at {}: {error}", path.display()))
 }
 
+/// The place of a file or folder in the checked path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A folder on the way: in one that is sticky, only the owner of a name may change it (unlink(2)).
+    /// A folder on the way. If it is sticky, only the owner of an entry may change it (unlink(2)).
     Above,
     /// The folder itself, or a file in it.
     Last,
 }
 
-/// Refuses what belongs to another user than root and this process, and what others may write.
+/// Refuses a file or folder that belongs to a user other than root and this process's, or that others may write.
 fn judge(stat: &Stat, path: &Path, kind: Kind) -> Result<(), String> {
     let own = geteuid().as_raw();
     let path = path.display();
@@ -122,7 +123,7 @@ mod tests {
     struct Place(tempfile::TempDir);
 
     impl Place {
-        /// `top/mid/apps/mine.toml`.
+        /// Makes a place with the file `top/mid/apps/mine.toml`.
         fn new() -> Place {
             let place = Place(tempfile::tempdir().unwrap());
             fs::create_dir_all(place.at("top/mid/apps")).unwrap();

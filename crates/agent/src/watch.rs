@@ -1,4 +1,4 @@
-//! Observers, opened and closed with a workload's window.
+//! Observers that are opened and closed with a workload's window.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -11,20 +11,21 @@ use landspeed_session::Tell;
 use landspeed_units::Nanos;
 use landspeed_workload::{Watch, Watched};
 
-/// What watches one trial: the usual observers and those asked for, on the link that the flows take.
+/// The observers of one trial: the usual and the requested ones, on the link that the flows take.
 pub(crate) struct TrialWatch<'a> {
     tell: &'a Tell<'a>,
-    /// The flows' own, where the controller wants to know how far they are.
+    /// The flows' sockets, if the controller wants to know their progress.
     sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
     unseen: Option<String>,
-    /// Start-up before the window: samples count their time from the flows' first data.
+    /// Duration of the start-up before the window: the time of samples counts from the flows' first data.
     warm_up: Nanos,
     opened: Option<Instant>,
 }
 
 impl<'a> TrialWatch<'a> {
-    /// On `link`; where it is empty, on the one that leads to the server at `at`, or that holds the own address there.
+    /// Watches on `link`. If it is empty, on the link that leads to the server at `at` (client) or that has the
+    /// address of `at` (server).
     pub(crate) fn of(
         role: Role,
         at: SocketAddr,
@@ -55,14 +56,14 @@ impl<'a> TrialWatch<'a> {
     }
 }
 
-/// Whether all these observers can run here.
+/// Returns an error if one of these observers cannot run here.
 pub(crate) fn can_run(names: &[String]) -> Result<(), String> {
     rows(names, Runs::Always)?;
     let mut asked = names.iter().filter_map(|name| observer(name));
     asked.try_for_each(|row| row.can_run().map_err(|why| format!("{} cannot run here: {why}", row.name)))
 }
 
-/// The link that holds the own address `address`.
+/// Returns the link that has the local address `address`; empty if none has.
 fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Error> {
     let held = rtnl.all_addresses()?.into_iter().find(|a| a.address == address);
     match held {
@@ -76,7 +77,7 @@ impl Watch for TrialWatch<'_> {
         let target = if ends.programs { WatchTarget::Programs } else { WatchTarget::Workload };
         self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, target });
         if let Some(sockets) = &mut self.sockets {
-            // One that cannot be had tells nothing, and flows all the same.
+            // A flow whose descriptor cannot be copied reports no progress, but runs all the same.
             sockets.extend(ends.sockets.iter().filter_map(|(_, socket)| socket.try_clone_to_owned().ok()));
         }
         self.opened = Some(Instant::now());
@@ -92,8 +93,7 @@ impl Watch for TrialWatch<'_> {
         (self.tell)(Progress { tcp, ..so_far });
     }
 
-    /// Each end of the window has its sample, whatever the interval: differences over the window need
-    /// both.
+    /// Takes a last sample, whatever the interval: differences over the window need one at each end.
     fn close(&mut self) -> Observations {
         let open_for = self.opened.take().map_or(Nanos(0), |opened| opened.elapsed().into());
         self.watcher.sample(self.warm_up + open_for);

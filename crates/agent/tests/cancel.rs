@@ -1,4 +1,4 @@
-//! A run that the controller gives up.
+//! A run that the controller cancels.
 
 mod common;
 

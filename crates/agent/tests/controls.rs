@@ -1,5 +1,5 @@
-//! An agent loads congestion controls, and they leave the kernel with it, however it ends. Names in the kernel are one
-//! for all: one test at a time.
+//! An agent loads congestion controls, and they leave the kernel with it, however it ends. The kernel's names belong
+//! to the whole machine, so only one test runs at a time.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,10 +12,11 @@ use landspeed_session::{Handler, Reply, Request};
 
 static KERNEL: Mutex<()> = Mutex::new(());
 
-/// Nothing here takes near this long; it bounds a machine that stalls.
+/// Bound on a wait, for a machine that stalls. Nothing here normally takes nearly this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// So many controls that nobody has loaded; none, and why, where none can be loaded here.
+/// Returns `N` controls that are not loaded. Prints why and returns `None` if there are fewer, or if none can be
+/// loaded here.
 fn free<const N: usize>(test: &str) -> Option<[&'static Control; N]> {
     let refused = if rustix::process::geteuid().is_root() {
         can_load().err()
@@ -42,7 +43,7 @@ fn kernel_has(name: &str) -> bool {
     landspeed_congestion::available().iter().any(|known| known == name)
 }
 
-/// The kernel lets go of a dead process's things a moment after it is reaped.
+/// Waits until the kernel has released the control: it does so shortly after the process is reaped.
 fn gone(name: &str) -> bool {
     let start = Instant::now();
     while kernel_has(name) && start.elapsed() < PATIENCE {
@@ -51,7 +52,7 @@ fn gone(name: &str) -> bool {
     !kernel_has(name)
 }
 
-/// What flows choose `names` by, or why they cannot.
+/// Returns the kernel's names for `names`, or why flows cannot choose them.
 fn ask(agent: &Arc<Agent>, names: &[&str]) -> Result<Vec<String>, String> {
     let names = names.iter().map(|&name| name.to_owned()).collect();
     match agent.handle(Request::Controls { names }) {
@@ -69,7 +70,7 @@ fn controls_are_ready_until_the_session_ends() {
     let asked = ask(&first, &["reno", one.kernel_name, two.name]);
     assert_eq!(asked, Ok(["reno", one.kernel_name, two.kernel_name].map(str::to_owned).to_vec()));
     assert!(kernel_has(one.kernel_name) && kernel_has(two.kernel_name));
-    // Both ends of a lab are on one machine.
+    // Both ends of a lab are agents of one machine.
     assert_eq!(ask(&second, &[one.name]), Ok(vec![one.kernel_name.to_owned()]));
     second.gone("the test is over");
     assert!(kernel_has(one.kernel_name), "it is the first one's");
@@ -101,7 +102,8 @@ fn without_leave_what_is_there_is_ready_and_nothing_is_loaded() {
     assert!(!kernel_has(one.kernel_name));
 }
 
-/// Says that this process is the agent below, and not a test that somebody asked for; which control it holds.
+/// Environment variable that makes this process the agent below instead of an ordinary test; names the control that it
+/// loads.
 const HOLDER: &str = "LANDSPEED_TEST_HOLDER";
 
 #[test]
@@ -113,7 +115,7 @@ fn an_agent_to_be_killed() {
     std::thread::sleep(PATIENCE);
 }
 
-/// A process, killed in the end whatever happens.
+/// A process that is killed when it is dropped.
 struct Holder(Child);
 
 impl Drop for Holder {

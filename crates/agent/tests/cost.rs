@@ -1,5 +1,5 @@
-//! The cost of a trial's end is all that its agent's process runs for it, and no more. A binary of its own with one
-//! test: the whole process is counted.
+//! The cost of a trial's end is everything that its agent's process runs for it, and no more. A separate binary with
+//! one test, because the whole process is counted.
 
 mod common;
 
@@ -15,7 +15,7 @@ use landspeed_workload::stream;
 
 use common::{listen, run};
 
-/// The client's processor time in a trial.
+/// Returns the client's processor time in a trial.
 fn trial(agent: &Arc<Agent>) -> CpuUsage {
     let key = SessionKey::random();
     let port = listen(agent, &key);
@@ -33,16 +33,17 @@ fn trial(agent: &Arc<Agent>) -> CpuUsage {
     client
 }
 
-/// The first of ten trials whose helpers cost less than a twentieth of its window.
+/// Returns the first of ten trials whose helpers cost less than a twentieth of its window.
 ///
-/// The two ends' windows do not open at the same moment: what the other end works between is seen as a helper's, and a
-/// busy machine can put any time between. Where the other end's work were counted as a helper's, all ten would show it.
+/// The windows of the two ends do not open at the same moment. Work of the other end between the two moments counts as
+/// a helper's, and on a busy machine this can take any time. If the other end's work always counted as a helper's, all
+/// ten trials would show it.
 fn without_helpers(trial: impl Fn() -> CpuUsage) -> CpuUsage {
     let quiet = |usage: &CpuUsage| usage.helpers_ns.0 < usage.window_ns.0 / 20;
     (0..10).map(|_| trial()).find(quiet).expect("a trial in which only its own end works")
 }
 
-/// A process that spins until it is dropped, or for some seconds.
+/// A process that spins until it is dropped, at most for some seconds.
 struct Spinner(Child);
 
 impl Spinner {

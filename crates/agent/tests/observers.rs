@@ -1,4 +1,4 @@
-//! An agent says why observers cannot run there before anything runs.
+//! An agent reports why observers cannot run there, before any runs.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn an_observer_that_is_unknown_or_cannot_run_here_is_refused_with_the_reason() {
     let agent = Agent::new(false);
     assert_eq!(ask(&agent, &["snmp", "cpu"]), Ok(()));
     assert_eq!(ask(&agent, &["snmp", "no-such"]), Err("no observer is called 'no-such'".into()));
-    // Without capabilities root may not load BPF programs.
+    // Without capabilities not even root may load BPF programs.
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
     set_capabilities(None, none).expect("capabilities may always be dropped");

@@ -1,5 +1,5 @@
-//! A turn that takes longer than every lease, between a controller, an agent and a guardian that are processes of
-//! their own. Leases are short here, so that "longer" is seconds; nothing else is scaled.
+//! A turn that takes longer than every lease, between a controller, an agent and a guardian in separate processes. The
+//! leases are short here, so that "longer" is seconds; nothing else is scaled.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use landspeed_units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
 const LEASE: Nanos = Nanos::secs(3);
-/// Longer than a lease and the guardian's grace together.
+/// Duration of a slow write: longer than a lease and the guardian's grace together.
 const WRITE: Duration = Duration::from_secs(7);
 const FILE: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
 
-/// As a driver whose call takes long.
+/// A knob whose write takes as long as a slow driver's.
 struct Slow;
 
 impl HostKnob for Slow {
@@ -39,7 +39,7 @@ static SLOW: Knob = Knob {
         name: "slow",
         about: "of the tests",
         domain: Domain::Int(0, 1000),
-        // What the row says may be wrong by far: the controller lives.
+        // The table's duration may be wrong by far, as long as the controller lives.
         toggle: Nanos::millis(1),
         source: "none",
         ..Factor::KNOB
@@ -51,7 +51,7 @@ fn lookup(name: &str) -> Option<&'static Knob> {
     (name == SLOW.factor.name).then_some(&SLOW)
 }
 
-/// Not a test: how this program becomes an agent or a guardian.
+/// Not a test: turns this program into an agent or a guardian.
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {
@@ -60,7 +60,8 @@ fn role() {
             std::process::exit(0);
         }
         Ok("agent") => {
-            // The test harness has its own things to say on standard output; frames go where it does not write.
+            // The test harness prints to standard output, so frames go to another descriptor, to which it does not
+            // write.
             // SAFETY: the shell that started this program opened descriptor 3, and it stays open.
             let frames = unsafe { std::os::fd::BorrowedFd::borrow_raw(3) };
             rustix::stdio::dup2_stdout(frames).unwrap();
@@ -81,7 +82,7 @@ fn role() {
     }
 }
 
-/// A session with an agent in a network namespace of its own, which ends with it.
+/// Opens a session with an agent in a separate network namespace, which ends with the session.
 fn session(state: &std::path::Path) -> Session {
     let mut command = Command::new("unshare");
     let me = std::env::current_exe().unwrap();

@@ -116,9 +116,7 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
 pub(crate) fn agree(question: &str) -> Result<()> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        bail!(
-            "these are real hosts, and there is no terminal to ask at: look with --dry-run, then add --yes"
-        );
+        bail!("this needs a yes, and there is no terminal to ask at: add --yes");
     }
     let mut err = std::io::stderr();
     write!(err, "{}", Output::stderr().spell(question))?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The running kernel's connection. Offsets here mean nothing: preserve_access_index makes each access a CO-RE
+ * The running kernel's connection. The offsets here do not matter: preserve_access_index makes each access a CO-RE
  * relocation, resolved against the kernel's own BTF when the program is loaded. Of these fields the kernel
  * lets a congestion control write snd_cwnd, snd_cwnd_cnt, snd_ssthresh and icsk_ca_priv (net/ipv4/bpf_tcp_ca.c).
  */
@@ -19,7 +19,7 @@ typedef __u32 __wsum;
 typedef _Bool bool;
 enum { false, true };
 
-/* include/uapi/linux/bpf.h: bpf_helper_defs.h names it. */
+/* include/uapi/linux/bpf.h: bpf_helper_defs.h refers to it. */
 enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
 
 #include <bpf/bpf_helpers.h>
@@ -94,12 +94,12 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-/* net/ipv4/tcp_cong.c, open to BPF since Linux 5.13. */
+/* net/ipv4/tcp_cong.c, callable from BPF since Linux 5.13. */
 extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
 
 #define LS_CALLBACK(type, name, ...) SEC("struct_ops") type BPF_PROG(name, ##__VA_ARGS__)
-/* .link: the control lives as long as somebody holds it, and no longer (Linux 6.4). */
+/* .link: the control lives exactly as long as its link is held (Linux 6.4). */
 #define LS_CONTROL(id) SEC(".struct_ops.link") struct tcp_congestion_ops id
 #define LS_OP(name) ((void *)name)
 
@@ -121,7 +121,7 @@ static __always_inline __u8 ls_ca_state(const struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 }
 
-/* include/net/tcp.h, tcp_min_rtt: the best of a window of five minutes (tcp_min_rtt_wlen). */
+/* include/net/tcp.h, tcp_min_rtt: the minimum over five minutes (tcp_min_rtt_wlen). */
 static __always_inline __u32 ls_min_rtt(const struct sock *sk)
 {
 	return tcp_sk(sk)->rtt_min.s[0].v;
@@ -143,7 +143,7 @@ static __always_inline __u32 ls_tsecr(const struct sock *sk)
 	return tcp_sk(sk)->rx_opt.rcv_tsecr;
 }
 
-/* include/net/tcp.h, tcp_is_cwnd_limited: where the flag is not set, slow start goes up to twice what was in flight. */
+/* include/net/tcp.h, tcp_is_cwnd_limited: without the flag, slow start goes up to twice the packets in flight. */
 static __always_inline bool ls_is_cwnd_limited(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);

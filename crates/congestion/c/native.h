@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * A connection without a kernel. Each field is what the kernel calls so in struct tcp_sock, struct sock or
+ * A connection without a kernel. Each field has the kernel's name in struct tcp_sock, struct sock or
  * struct inet_connection_sock. src/sock.rs has the same structures, in the same order.
  */
 #ifndef LANDSPEED_NATIVE_H
@@ -24,7 +24,7 @@ struct sock {
 	__u64 delivered_mstamp; /* when `delivered` last grew, us */
 	__u64 sk_pacing_rate; /* bytes/s */
 	__u64 sk_max_pacing_rate; /* bytes/s */
-	__u32 snd_cwnd; /* packets, as all counts below */
+	__u32 snd_cwnd; /* packets, like all counts below */
 	__u32 snd_cwnd_cnt;
 	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
@@ -40,12 +40,12 @@ struct sock {
 	__u32 snd_una; /* bytes */
 	__u32 snd_nxt;
 	__u32 mss_cache;
-	__u32 srtt_us; /* 8 times the smoothed round trip */
+	__u32 srtt_us; /* 8 times the smoothed RTT */
 	__u32 mdev_us; /* 4 times its mean deviation */
 	__u32 rtt_min; /* us, ~0 before the first sample */
 	__u32 rcv_tsval; /* the peer's clock on the last ACK, in its own unit */
-	__u32 rcv_tsecr; /* ours, echoed: milliseconds, as Linux sends them */
-	__u32 random; /* state of a generator, for controls that throw dice */
+	__u32 rcv_tsecr; /* our clock, echoed: milliseconds, as Linux sends them */
+	__u32 random; /* state of the random generator, for controls that need one */
 	__u8 icsk_ca_state;
 	__u8 is_cwnd_limited;
 	__u8 tstamp_ok;
@@ -83,7 +83,7 @@ struct rate_sample {
 };
 _Static_assert(sizeof(struct rate_sample) == 48, "src/sock.rs");
 
-/* include/net/tcp.h; what is null is not called. */
+/* include/net/tcp.h; a null callback is not called. */
 struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	__u32 (*ssthresh)(struct sock *sk);
@@ -136,7 +136,7 @@ static __always_inline __u32 ls_tsecr(const struct sock *sk)
 	return sk->rcv_tsecr;
 }
 
-/* include/net/tcp.h, tcp_is_cwnd_limited: where the flag is not set, slow start goes up to twice what was in flight. */
+/* include/net/tcp.h, tcp_is_cwnd_limited: without the flag, slow start goes up to twice the packets in flight. */
 static __always_inline bool ls_is_cwnd_limited(const struct sock *sk)
 {
 	if (sk->is_cwnd_limited)
@@ -144,8 +144,8 @@ static __always_inline bool ls_is_cwnd_limited(const struct sock *sk)
 	return sk->snd_cwnd < sk->snd_ssthresh && sk->snd_cwnd < 2 * (__u64)sk->max_packets_out;
 }
 
-/* net/ipv4/tcp_cong.c, RFC 5681 equation 2 in packets: one more for each acknowledged, up to ssthresh. What
- * is left of `acked` belongs to congestion avoidance. */
+/* net/ipv4/tcp_cong.c, RFC 5681 equation 2 in packets: one more for each acknowledged, up to ssthresh. Returns the
+ * packets that remain for congestion avoidance. */
 static __always_inline __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked)
 {
 	__u32 old = tp->snd_cwnd;
@@ -160,7 +160,7 @@ static __always_inline void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u3
 {
 	if (w == 0)
 		w = 1;
-	/* Credits earned at a larger w count for one packet at most. */
+	/* Credit earned at a larger w counts for one packet at most. */
 	if (tp->snd_cwnd_cnt >= w) {
 		tp->snd_cwnd_cnt = 0;
 		tp->snd_cwnd++;

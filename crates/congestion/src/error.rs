@@ -1,4 +1,4 @@
-//! What can go wrong between a congestion control and the kernel.
+//! Errors of controls and of loading them into the kernel.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use landspeed_units::did_you_mean;
 
 use crate::CONTROLS;
 
-/// An operation that failed, what it was about, and what to do.
+/// A failed operation: its subject, the cause, and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No row of the table has this name.
     #[error("no congestion control is called {name:?}{near} (`landspeed cc list` lists all)")]
     Unknown {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// "; did you mean cubic?", or nothing.
+        /// "; did you mean cubic?", or empty.
         near: String,
     },
     /// The kernel has this control itself.
@@ -29,33 +29,33 @@ pub enum Error {
         "cannot load a congestion control here: {reason}; `landspeed compare --simulate` needs no kernel"
     )]
     CannotLoad {
-        /// Why, with the remedy.
+        /// The cause, with the remedy.
         reason: String,
     },
-    /// This host loads congestion controls, but not this one.
+    /// This host can load congestion controls, but not this one.
     #[error("{name} is refused: {reason}")]
     Refused {
         name: &'static str,
-        /// Why, with the remedy.
+        /// The cause, with the remedy.
         reason: &'static str,
     },
     #[error("{name} is loaded already{holder}")]
     Taken {
         name: &'static str,
-        /// By whom, and how to end it; empty where that is not known.
+        /// The holder of the name, and how to end it; empty if not known.
         holder: String,
     },
-    /// The kernel did not take the programs.
+    /// The kernel refused the programs.
     #[error("the kernel refuses {name}: {why}")]
     Kernel {
         name: &'static str,
-        /// What it or libbpf says.
+        /// The message of the kernel or of libbpf.
         why: String,
     },
     #[error("{name} was not loaded with --keep{holder}")]
     NotKept {
         name: &'static str,
-        /// Who else has it loaded, and how to end it; empty where nobody has.
+        /// The holder of the name, and how to end it; empty if there is none.
         holder: String,
     },
     /// A file or folder of the BPF file system.
@@ -64,7 +64,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A control that no row has.
+    /// Makes the error for a name that is not in the table.
     pub fn unknown(name: &str) -> Self {
         let near = did_you_mean(name, CONTROLS.iter().map(|row| row.name));
         Error::Unknown { name: name.to_owned(), near }

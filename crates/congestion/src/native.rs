@@ -1,6 +1,6 @@
-//! The C sources as built for this machine, behind safe calls.
+//! Safe calls of the C sources as compiled for this machine.
 //!
-//! The order in which the kernel calls, for whoever drives a control as the kernel does (tcp_input.c):
+//! A driver of a control must make the calls in the kernel's order (tcp_input.c):
 //!
 //! 1. `init` once, when the connection has its first round trip or the option is set.
 //! 2. For each acknowledgement, after `snd_una`, `packets_out`, `delivered`, `srtt_us`, `rtt_min` and
@@ -12,8 +12,8 @@
 //!    controls that are not rate-based, `cwnd_event(CompleteCwr)`, `set_state(Open)`.
 //! 4. On a timeout (tcp_enter_loss): `prior_cwnd`, `snd_ssthresh = ssthresh()`, `cwnd_event(Loss)`,
 //!    `snd_cwnd = in flight + 1`, `snd_cwnd_cnt = 0`, then `set_state(Loss)`.
-//! 5. A reduction that turns out needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` back to what it was.
-//! 6. `cwnd_event(TxStart)` when something is sent while nothing is in flight; `CwndRestart` after an idle time.
+//! 5. When a reduction turns out to be needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` gets its earlier value.
+//! 6. `cwnd_event(TxStart)` when a packet is sent while none is in flight; `CwndRestart` after an idle time.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::sock::{AckSample, CaState, Event, RateSample, Sock};
 
 type Ssthresh = unsafe extern "C" fn(*mut Sock) -> u32;
 
-/// struct tcp_congestion_ops of `c/native.h`.
+/// `struct tcp_congestion_ops` of `c/native.h`.
 #[repr(C)]
 pub(crate) struct Ops {
     init: Option<unsafe extern "C" fn(*mut Sock)>,
@@ -46,11 +46,11 @@ impl fmt::Debug for Ops {
     }
 }
 
-/// A control that this connection cannot use, and why.
+/// The error for a control that this connection cannot use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     pub name: &'static str,
-    /// What is missing, and what to do.
+    /// The missing feature, and the remedy.
     pub reason: &'static str,
 }
 
@@ -62,47 +62,47 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Why a control that judges one-way delays is refused without timestamps.
+/// The reason why a control that judges one-way delays is refused without timestamps.
 pub(crate) const NEEDS_TIMESTAMPS: &str = "it infers congestion from one-way delays, which only TCP timestamps \
                                            give; turn net.ipv4.tcp_timestamps on at both ends";
 
-/// A congestion control as compiled for this machine. It keeps nothing itself: all state is in the [`Sock`],
-/// so one `Native` serves any number of connections, on any threads.
+/// A congestion control as compiled for this machine. It has no state: all state is in the [`Sock`], so that one
+/// `Native` serves any number of connections, on any threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Native {
     row: &'static Control,
 }
 
-/// The control called `name`, with or without the prefix of its kernel name.
+/// Returns the control called `name`, with or without the prefix of its kernel name.
 pub fn native(name: &str) -> Option<Native> {
     let row = CONTROLS.iter().find(|row| row.name == name || row.kernel_name == name)?;
     Some(Native { row })
 }
 
-// SAFETY, for every call below: the C sources read and write the one structure that they are given and the
-// sample, both of this layout; they keep no pointer, divide only where the divisor is not zero, and have no
-// state outside the structure (cc.h). So any `Sock`, whoever filled it, is fit to be passed.
+// SAFETY, for every call below: the C sources read and write only the structure that they are given and the
+// sample, both of this layout. They keep no pointer, divide only by what is not zero, and have no state outside the
+// structure (cc.h). So any `Sock` may be passed, whatever it holds.
 impl Native {
     pub fn row(self) -> &'static Control {
         self.row
     }
 
-    /// The same control by another table of callbacks: its source built in another way, or the kernel's own.
-    /// The table's row is never freed.
+    /// Returns the same control with another table of callbacks: its source built in another way, or the kernel's own.
+    /// The row that it makes is never freed.
     ///
     /// # Safety
-    /// `table` points to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and whose
-    /// callbacks read and write nothing but the connection and the sample that they are given.
+    /// `table` must point to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and
+    /// whose callbacks read and write nothing but the connection and the sample that they are given.
     pub unsafe fn with_table(self, table: *const c_void) -> Self {
         // SAFETY: the caller's promise; `Ops` has that structure's layout.
         let ops = unsafe { &*table.cast::<Ops>() };
         Native { row: Box::leak(Box::new(Control { ops, ..*self.row })) }
     }
 
-    /// Takes the connection over: its private bytes are zeroed, as the kernel does, and set up.
+    /// Starts the control on a connection: zeroes its private bytes, as the kernel does, and initialises them.
     ///
     /// # Errors
-    /// [`Refused`] where the connection lacks what the control needs (TCP timestamps).
+    /// Returns [`Refused`] if the connection lacks what the control needs (TCP timestamps).
     pub fn init(self, sk: &mut Sock) -> Result<(), Refused> {
         if self.row.needs_timestamps && !sk.has_timestamps() {
             return Err(Refused { name: self.row.name, reason: NEEDS_TIMESTAMPS });
@@ -115,13 +115,13 @@ impl Native {
         Ok(())
     }
 
-    /// The slow-start threshold, in packets, for the loss that has just been found.
+    /// Returns the slow-start threshold, in packets, after a loss that has just been detected.
     pub fn ssthresh(self, sk: &mut Sock) -> u32 {
         self.ask(self.row.ops.ssthresh, sk).unwrap_or(sk.snd_ssthresh)
     }
 
-    /// `acked` packets were acknowledged, up to sequence number `ack`, outside recovery: the window may grow.
-    /// Rate-based controls do nothing here.
+    /// Reports `acked` packets, acknowledged outside recovery up to sequence number `ack`: the window may grow.
+    /// Does nothing for rate-based controls.
     pub fn cong_avoid(self, sk: &mut Sock, ack: u32, acked: u32) {
         if let Some(call) = self.row.ops.cong_avoid {
             // SAFETY: see above.
@@ -129,7 +129,7 @@ impl Native {
         }
     }
 
-    /// An acknowledgement came, in whatever state.
+    /// Reports an acknowledgement, in any state.
     pub fn pkts_acked(self, sk: &mut Sock, sample: &AckSample) {
         if let Some(call) = self.row.ops.pkts_acked {
             // SAFETY: see above.
@@ -137,8 +137,8 @@ impl Native {
         }
     }
 
-    /// Loss recovery goes to `state`: the control is told first, then [`Sock::ca_state`] changes, as in the
-    /// kernel's tcp_set_ca_state.
+    /// Changes the state of loss recovery. Calls the control first, then changes [`Sock::ca_state`], as the kernel's
+    /// tcp_set_ca_state does.
     pub fn set_state(self, sk: &mut Sock, state: CaState) {
         if let Some(call) = self.row.ops.set_state {
             // SAFETY: see above.
@@ -147,7 +147,7 @@ impl Native {
         sk.store_ca_state(state);
     }
 
-    /// Something else happened.
+    /// Reports an event.
     pub fn cwnd_event(self, sk: &mut Sock, event: Event) {
         if let Some(call) = self.row.ops.cwnd_event {
             // SAFETY: see above.
@@ -155,21 +155,21 @@ impl Native {
         }
     }
 
-    /// The window, in packets, to return to when a reduction was needless.
+    /// Returns the window, in packets, to restore after a needless reduction.
     pub fn undo_cwnd(self, sk: &mut Sock) -> u32 {
         self.ask(self.row.ops.undo_cwnd, sk).unwrap_or(sk.snd_cwnd)
     }
 
-    /// One acknowledgement's rate sample, in every state: a rate-based control sets window and pacing rate.
-    /// Others do nothing here. `ack` is the sequence number acknowledged.
+    /// Reports one acknowledgement's rate sample, in any state: a rate-based control sets its window and pacing rate.
+    /// Does nothing for others. `ack` is the sequence number acknowledged.
     pub fn cong_control(self, sk: &mut Sock, ack: u32, sample: &RateSample) {
         if let Some(call) = self.row.ops.cong_control {
-            // SAFETY: see above. No control of ours reads the flags of tcp_input.c.
+            // SAFETY: see above. None of our controls reads the flags of tcp_input.c.
             unsafe { call(sk, ack, 0, sample) }
         }
     }
 
-    /// The fewest packets that a burst may have: what the control wants, or the kernel's default of two.
+    /// Returns the fewest packets that a burst may have: the control's value, or the kernel's default of two.
     pub fn min_tso_segs(self, sk: &mut Sock) -> u32 {
         self.ask(self.row.ops.min_tso_segs, sk).unwrap_or(2)
     }

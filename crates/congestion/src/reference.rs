@@ -1,11 +1,11 @@
-//! The reference pages of the controls, made from the table.
+//! The controls' pages of the reference, made from the table.
 
 use std::fmt::Write;
 
 use crate::algorithms::CONTROLS;
 use crate::control::Control;
 
-/// One page a control: path within the project, and its text.
+/// Returns a page for each control: its path within the project, and its text.
 pub fn pages() -> Vec<(String, String)> {
     CONTROLS.iter().map(|row| (format!("docs/reference/cc/{}.md", row.name), page(row))).collect()
 }

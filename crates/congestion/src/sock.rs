@@ -1,81 +1,83 @@
-//! A connection as a congestion control sees it: the structures of `c/native.h`.
+//! A connection as a congestion control accesses it: the structures of `c/native.h`.
 
-/// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: no slow-start threshold is known yet.
+/// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: the slow-start threshold while none is known.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// `TCP_INIT_CWND` of include/net/tcp.h: the window of a new connection (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
 
-/// What a control may read and write of a connection. The fields have the kernel's names, units and meaning
-/// (struct tcp_sock, struct sock, struct inet_connection_sock); whoever drives the control keeps them true,
-/// as the kernel's tcp_input.c does, before each call.
+/// The fields of a connection that a control may read and write. They have the kernel's names, units and meaning
+/// (struct tcp_sock, struct sock, struct inet_connection_sock). The driver of the control must update them before each
+/// call, as the kernel's tcp_input.c does.
 ///
-/// A control writes `snd_cwnd`, `snd_cwnd_cnt`, `snd_ssthresh` and, where it paces, `sk_pacing_rate`; nothing
-/// else changes but its own private bytes.
+/// A control writes `snd_cwnd`, `snd_cwnd_cnt`, `snd_ssthresh` and its own private bytes; BBR also writes
+/// `sk_pacing_rate`, `app_limited` and `random`.
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sock {
-    /// Now, in µs: the time of the acknowledgement or timer being handled. The only clock of most controls.
+    /// The current time in µs: that of the acknowledgement or timer being handled. Most controls have no other clock.
     pub tcp_mstamp: u64,
-    /// The earliest time at which pacing lets the next packet go, in ns. BBR only.
+    /// The earliest time at which pacing lets the next packet leave, in ns. BBR only.
     pub tcp_wstamp_ns: u64,
-    /// Now, in ns. BBR only.
+    /// The current time in ns. BBR only.
     pub tcp_clock_cache: u64,
-    /// When `delivered` last grew, in µs.
+    /// The time at which `delivered` last grew, in µs.
     pub delivered_mstamp: u64,
-    /// Bytes per second at which the connection may send; a control without pacing leaves it alone.
+    /// The rate at which the connection may send, in bytes per second. A control without pacing leaves it unchanged.
     pub sk_pacing_rate: u64,
-    /// The bound that the application set (`SO_MAX_PACING_RATE`), bytes per second; `u64::MAX` for none.
+    /// The bound on the pacing rate that the application set (`SO_MAX_PACING_RATE`), in bytes per second; `u64::MAX`
+    /// for none.
     pub sk_max_pacing_rate: u64,
-    /// The congestion window, in packets, as all counts below.
+    /// The congestion window, in packets, like all counts below.
     pub snd_cwnd: u32,
-    /// Packets acknowledged towards the next packet of window (Reno, CUBIC).
+    /// Packets acknowledged since the window last grew by one (Reno, CUBIC).
     pub snd_cwnd_cnt: u32,
-    /// The window never exceeds this.
+    /// The upper bound of the window.
     pub snd_cwnd_clamp: u32,
-    /// Below it the connection is in slow start.
+    /// The slow-start threshold: below it the connection is in slow start.
     pub snd_ssthresh: u32,
-    /// The window before the last reduction, for its undoing.
+    /// The window before the last reduction, to which an undo returns.
     pub prior_cwnd: u32,
-    /// Sent and not acknowledged cumulatively; `sacked_out`, `lost_out`, `retrans_out` count among them.
+    /// Packets sent and not acknowledged cumulatively. `sacked_out`, `lost_out` and `retrans_out` count some of them.
     pub packets_out: u32,
-    /// Acknowledged selectively.
+    /// Packets acknowledged selectively.
     pub sacked_out: u32,
-    /// Thought lost.
+    /// Packets considered lost.
     pub lost_out: u32,
-    /// Sent again and not yet acknowledged.
+    /// Packets retransmitted and not yet acknowledged.
     pub retrans_out: u32,
-    /// The most that was in flight during the last window.
+    /// The most packets in flight during the last window.
     pub max_packets_out: u32,
-    /// Delivered over the connection's life.
+    /// Packets delivered over the connection's life.
     pub delivered: u32,
-    /// Lost over the connection's life.
+    /// Packets lost over the connection's life.
     pub lost: u32,
-    /// Not zero while the application, not the window, limits what is in flight.
+    /// Not zero while the application, not the window, limits the packets in flight.
     pub app_limited: u32,
-    /// The first byte not acknowledged.
+    /// The sequence number of the first byte not acknowledged.
     pub snd_una: u32,
-    /// The next byte to send.
+    /// The sequence number of the next byte to send.
     pub snd_nxt: u32,
     /// Payload bytes of a packet.
     pub mss_cache: u32,
-    /// Eight times the smoothed round trip, in µs.
+    /// Eight times the smoothed RTT, in µs.
     pub srtt_us: u32,
-    /// Four times its mean deviation, in µs.
+    /// Four times the mean deviation of the RTT, in µs.
     pub mdev_us: u32,
-    /// The least round trip seen (the kernel: within five minutes), in µs; `u32::MAX` before the first.
+    /// The smallest RTT (in the kernel: within five minutes), in µs; `u32::MAX` before the first.
     pub rtt_min: u32,
     /// The peer's timestamp on the last acknowledgement, in the peer's unit (Linux: ms).
     pub rcv_tsval: u32,
-    /// Our timestamp that it echoed, in ms.
+    /// Our timestamp that the last acknowledgement echoed, in ms.
     pub rcv_tsecr: u32,
-    /// State of the generator for controls that throw dice (BBR's phase): seed it to repeat a run.
+    /// State of the random generator for controls that need one (BBR's phase). Seed it to repeat a run.
     pub random: u32,
-    /// What changes by calls only.
+    /// The part that changes only through calls.
     pub inner: Inner,
 }
 
-/// The part of a [`Sock`] that changes by calls only: the state of recovery, the flags, the control's own bytes.
+/// The part of a [`Sock`] that changes only through calls: the state of recovery, the flags, the control's private
+/// bytes.
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inner {
@@ -83,11 +85,11 @@ pub struct Inner {
     is_cwnd_limited: u8,
     tstamp_ok: u8,
     pad: u8,
-    /// The control's own: 104 bytes, `ICSK_CA_PRIV_SIZE`.
+    /// The control's private 104 bytes, `ICSK_CA_PRIV_SIZE`.
     pub(crate) icsk_ca_priv: [u64; 13],
 }
 
-// native.h asserts the same of its structures.
+// native.h has the same assertions.
 const _: () = assert!(size_of::<Sock>() == 248 && std::mem::offset_of!(Sock, inner.icsk_ca_priv) == 144);
 const _: () = assert!(size_of::<RateSample>() == 48 && size_of::<AckSample>() == 12);
 
@@ -104,7 +106,7 @@ impl Default for Inner {
 }
 
 impl Default for Sock {
-    /// A connection just opened: ten packets of 1448 bytes, nothing measured, timestamps on.
+    /// Makes a connection just opened: a window of ten packets of 1448 bytes, nothing measured, timestamps on.
     fn default() -> Self {
         Sock {
             tcp_mstamp: 0,
@@ -145,13 +147,13 @@ impl Sock {
         CaState::of(self.inner.icsk_ca_state)
     }
 
-    /// The window was (or was not) used in full: `is_cwnd_limited`. Controls grow only then. Where it was
-    /// not, slow start still goes on while `snd_cwnd < 2 * max_packets_out`, so keep that field too.
+    /// Sets whether the window was used in full: `is_cwnd_limited`. Controls grow only then. If it was not, slow start
+    /// still continues while `snd_cwnd < 2 * max_packets_out`, so update that field too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
         self.inner.is_cwnd_limited = u8::from(limited);
     }
 
-    /// Both ends send timestamps, or not.
+    /// Sets whether both ends send timestamps.
     pub fn set_timestamps(&mut self, on: bool) {
         self.inner.tstamp_ok = u8::from(on);
     }
@@ -165,14 +167,14 @@ impl Sock {
     }
 }
 
-/// Where loss recovery is: enum tcp_ca_state of include/uapi/linux/tcp.h.
+/// The state of loss recovery: enum tcp_ca_state of include/uapi/linux/tcp.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CaState {
     Open,
-    /// Duplicate acknowledgements or selective ones, and no loss declared yet.
+    /// Duplicate or selective acknowledgements arrived, and no loss is declared yet.
     Disorder,
-    /// The window is being reduced for another reason than loss: ECN, or a full local queue.
+    /// The window is being reduced for a reason other than loss: ECN, or a full local queue.
     Cwr,
     Recovery,
     /// After a retransmission timeout.
@@ -191,13 +193,13 @@ impl CaState {
     }
 }
 
-/// What else a control is told of: enum tcp_ca_event of include/net/tcp.h.
+/// An event that a control is notified of: enum tcp_ca_event of include/net/tcp.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Event {
-    /// First packet sent while none was in flight.
+    /// A packet is sent while none is in flight.
     TxStart,
-    /// The window starts anew after an idle time.
+    /// The window restarts after an idle time.
     CwndRestart,
     /// A reduction without loss has ended.
     CompleteCwr,
@@ -205,51 +207,51 @@ pub enum Event {
     Loss,
 }
 
-/// One acknowledgement's news: struct ack_sample of include/net/tcp.h.
+/// The data of one acknowledgement: struct ack_sample of include/net/tcp.h.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AckSample {
     /// Packets acknowledged, cumulatively or selectively.
     pub pkts_acked: u32,
-    /// The round trip of the newest of them, in µs; -1 where it gives none (sent more than once).
+    /// The RTT of the newest of them, in µs; -1 if it gives none (sent more than once).
     pub rtt_us: i32,
-    /// In flight when that packet was sent.
+    /// Bytes delivered since that packet was sent, as an estimate of those in flight then.
     pub in_flight: u32,
 }
 
-/// The delivery rate that one acknowledgement gives: struct rate_sample of include/net/tcp.h, filled as
+/// The delivery rate sample of one acknowledgement: struct rate_sample of include/net/tcp.h, filled as
 /// net/ipv4/tcp_rate.c does (draft-cheng-iccrg-delivery-rate-estimation).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
-    /// When the packet was sent before whose delivery the interval begins, in µs.
+    /// Start of the interval, in µs: `Sock::delivered_mstamp` when the packet now acknowledged was sent.
     pub prior_mstamp: u64,
-    /// In which `delivered` arrived, in µs; -1 where the sample is invalid.
+    /// The interval in which `delivered` arrived, in µs; -1 if the sample is invalid.
     pub interval_us: i64,
-    /// This acknowledgement's round trip, in µs; -1 where it gives none.
+    /// This acknowledgement's RTT, in µs; -1 if it gives none.
     pub rtt_us: i64,
     /// `Sock::delivered` when the packet now acknowledged was sent.
     pub prior_delivered: u32,
-    /// Packets delivered over the interval; -1 where the sample is invalid.
+    /// Packets delivered over the interval; -1 if the sample is invalid.
     pub delivered: i32,
     /// Packets marked lost by this acknowledgement.
     pub losses: i32,
     /// Packets newly acknowledged, cumulatively or selectively.
     pub acked_sacked: u32,
-    /// In flight before this acknowledgement.
+    /// Packets in flight before this acknowledgement.
     pub prior_in_flight: u32,
-    /// Not zero where the interval had a pause of the application in it.
+    /// Not zero if the application paused during the interval.
     pub is_app_limited: u8,
-    /// Not zero where the sample is from a retransmitted packet.
+    /// Not zero if the sample comes from a retransmitted packet.
     pub is_retrans: u8,
-    /// Not zero where the receiver is likely to have delayed this acknowledgement.
+    /// Not zero if the receiver has probably delayed this acknowledgement.
     pub is_ack_delayed: u8,
-    /// Not used.
+    /// Unused.
     pub pad: u8,
 }
 
 impl Default for RateSample {
-    /// No valid sample.
+    /// Makes an invalid sample.
     fn default() -> Self {
         RateSample {
             prior_mstamp: 0,

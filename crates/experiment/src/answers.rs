@@ -1,4 +1,4 @@
-//! What both ends of a run answer.
+//! The answers of both ends of a run.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use landspeed_session::{Pending, Reply, Request};
 use crate::block::refused;
 use crate::{Error, Host};
 
-/// How often a run that may be given up looks whether it is.
+/// Interval at which a run checks if it must be given up.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an end may take to notice that the other has failed before it is told to give up, and how long it may take to
-/// do so then.
+/// How long an end may take to notice that the other has failed before it is cancelled, and how long it may then take
+/// to answer.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// What goes on beside a run.
+/// Callbacks during a run.
 pub(crate) struct Follow<'a> {
-    /// Whether it is to be given up.
+    /// Returns true if the run must be given up.
     pub(crate) stop: &'a dyn Fn() -> bool,
-    /// Takes how far each end has come.
+    /// Receives the progress of each end.
     pub(crate) tell: &'a dyn Fn(Side, Progress),
 }
 
@@ -30,8 +30,8 @@ impl<'a> Follow<'a> {
 
 type Answer = (Instant, Result<Reply, Error>);
 
-/// Both answers, each within `limit`; `None` where `stop` gave them up. Where one end fails, the other is not waited for
-/// with its own patience: it is told to give up, so that the next run finds it free.
+/// Waits for both answers, each within `limit`. Returns `None` if `stop` gave them up. If one end fails, the other is
+/// cancelled instead of being waited for with its own patience, so that the next run finds it free.
 pub(crate) fn both(
     hosts: [&Host; 2],
     pending: [Pending; 2],
@@ -66,7 +66,7 @@ pub(crate) fn both(
     }
 }
 
-/// What went wrong at one end, and when.
+/// Returns the error of one end, and its time.
 fn error(host: &Host, answer: Option<Answer>, limit: Duration) -> Option<(Instant, Error)> {
     match answer {
         Some((at, answer)) => Some((at, answer.err()?)),
@@ -94,7 +94,7 @@ fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
     }
 }
 
-/// Takes the answers that are there, and waits a little for the first that is not.
+/// Takes the answers that have come, and waits briefly for the first missing one.
 fn look(hosts: [&Host; 2], pending: &[Pending; 2], answers: &mut [Option<Answer>; 2]) {
     let mut wait = LOOK;
     for ((host, pending), answer) in hosts.iter().zip(pending).zip(answers).filter(|(_, a)| a.is_none()) {
@@ -103,15 +103,15 @@ fn look(hosts: [&Host; 2], pending: &[Pending; 2], answers: &mut [Option<Answer>
     }
 }
 
-/// Has the ends that have not answered give up. What they say to it comes as the run's answer.
+/// Cancels the ends that have not answered. Their reaction comes as the run's answer.
 fn tell(hosts: [&Host; 2], answers: &[Option<Answer>; 2]) {
     for (host, _) in hosts.iter().zip(answers).filter(|(_, answer)| answer.is_none()) {
         drop(host.start(&Request::Cancel {}));
     }
 }
 
-/// Of two errors the cause: a host that was lost explains what the other refuses; of two refusals the one that names more does, else the
-/// first. What the other end says of its own is told too.
+/// Returns the cause among two errors. A lost host explains the refusal of the other; of two refusals it is the one
+/// that names more of the cause, or else the first. An independent message of the other end is added.
 pub(crate) fn graver(first: Error, second: Error) -> Error {
     let (first, second) = if weight(&second) > weight(&first) { (second, first) } else { (first, second) };
     let is_word =
@@ -122,14 +122,14 @@ pub(crate) fn graver(first: Error, second: Error) -> Error {
 /// How much of the cause an error names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// It was told to give up.
+    /// The end was cancelled.
     GaveUp,
-    /// Its peer ended, or it was waited for in vain.
+    /// The end reports that its peer ended, or did not come in time.
     Peer,
-    /// It waited for its peer in vain.
+    /// The end waited for its peer in vain.
     Waited,
     Said,
-    /// The kernel said it.
+    /// The error is the kernel's.
     Errno,
     Lost,
 }

@@ -1,5 +1,5 @@
-//! One block: interleaved trials of the two cells that a ladder compares. Shared by all that
-//! drive a ladder on real hosts, so that what a study of the method judges is what `tune` does.
+//! Blocks: interleaved trials of the two cells that a ladder compares. All drivers of a ladder on real hosts share
+//! this code, so that a study of the method judges what `tune` really does.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
@@ -13,25 +13,27 @@ use landspeed_units::Nanos;
 use crate::trial::{Timing, measure_idle, measure_program, measure_stream};
 use crate::{Error, Pair, Sink};
 
+/// The hosts and settings with which blocks are measured.
 pub struct Blocks<'a> {
     pub pair: &'a mut Pair,
     pub timing: Timing,
-    /// The program that runs in place of a stream.
+    /// The program that runs instead of a stream.
     pub program: Option<&'a Workload>,
-    /// The run's start: times of trials count from it.
+    /// The run's start, from which times of trials count.
     pub began: Instant,
-    /// Where every trial goes.
+    /// Receives every trial.
     pub sink: &'a mut dyn Sink,
 }
 
+/// How a block ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockOutcome {
-    /// All trials were measured: for [`landspeed_analysis::Ladder::observe`].
+    /// All trials were measured. For [`landspeed_analysis::Ladder::observe`].
     Measured(BlockResult),
     /// A host refused a turn or a trial, for this reason; the incumbent is set again. For
     /// [`landspeed_analysis::Ladder::failed`].
     Refused(String),
-    /// The user wants an end: the block was given up between two trials.
+    /// The user wants to stop: the block ended between two trials.
     Stopped,
 }
 
@@ -39,7 +41,7 @@ impl Blocks<'_> {
     /// Measures one block.
     ///
     /// # Errors
-    /// A host was lost, the incumbent cannot be set again, or the sink took no line.
+    /// Returns an error if a host is lost, if the incumbent cannot be set again, or if the sink fails.
     pub fn measure(&mut self, block: &Block) -> Result<BlockOutcome, Error> {
         if block.block == 0 {
             let (step, what) = (block.step.clone(), block.what.clone());
@@ -62,7 +64,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// The block's trials; `None` where it was given up between two of them.
+    /// Runs the block's trials. Returns `None` if the user stopped it between two of them.
     fn trials(&mut self, block: &Block) -> Result<Option<BlockResult>, Error> {
         let began = Instant::now();
         let arms = block.arms();
@@ -83,7 +85,7 @@ impl Blocks<'_> {
         Ok(Some(BlockResult { remarks, ..block.result(figures, began.elapsed().into()) }))
     }
 
-    /// The idle round trips of all trials, close together: an idle path changes within tenths of a second.
+    /// Measures the idle RTTs of all trials close together, because an idle path changes within tenths of a second.
     fn idle(&mut self, block: &Block, arms: &[Arm]) -> Result<VecDeque<LatencyHistogram>, Error> {
         let time = self.timing.of(block.fine).ping;
         let ask = |arm: &Arm| {
@@ -103,7 +105,7 @@ impl Blocks<'_> {
         self.began.elapsed().into()
     }
 
-    /// One trial, recorded: its figures, and what was noticed beside them.
+    /// Runs and records one trial. Returns its figures, and remarks on it.
     fn trial(
         &mut self,
         block: &Block,
@@ -138,7 +140,7 @@ impl Blocks<'_> {
     }
 }
 
-/// What a reader of the step must know beside its figures, without counts that change from trial to
+/// Returns the remarks that a reader of the step needs beside its figures, without counts that change from trial to
 /// trial.
 fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     let mut remarks = end.not_as_asked.clone();
@@ -151,8 +153,8 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     remarks
 }
 
-/// Whether one trial failed, rather than a host was lost: a host refused it, its flows fell back, or the path carried nothing under
-/// these settings.
+/// Returns true if only one trial failed, and no host was lost: a host refused it, its flows fell back, or the path
+/// carried nothing under these settings.
 pub(crate) fn refused(error: &Error) -> bool {
     use landspeed_session::Error::Refused;
     match error {

@@ -1,18 +1,19 @@
-//! What may be in flight, set by the hosts' buffers.
+//! Bounds on the bytes in flight, set by the hosts' buffers.
 
 use landspeed_record::{Cell, Settings};
 use landspeed_units::Bytes;
 
-/// What the kernel counts for a packet of a full window beyond its payload, where hosts hand over superpackets: a send
-/// buffer of this many times the window holds one window.
+/// Ratio of a send buffer to the window that it holds. It covers the kernel's overhead for the packets of a full
+/// window when hosts hand over superpackets.
 const BOOKKEEPING: f64 = 1.1;
 
-/// The send buffer that bounds what is in flight to `window`.
+/// Returns the send buffer that limits the bytes in flight to `window`.
 pub(crate) fn for_window(window: Bytes) -> Bytes {
     Bytes((window.0 as f64 * BOOKKEEPING) as u64)
 }
 
-/// Buffers that the kernel grows on demand up to `send` at A and `receive` at B (tcp(7), tcp_wmem and tcp_rmem).
+/// Returns a cell with buffers that the kernel grows on demand up to `send` at A and `receive` at B (tcp(7), tcp_wmem
+/// and tcp_rmem).
 pub(crate) fn cell(send: Bytes, receive: Bytes) -> Cell {
     let buffer = |knob: &str, initial: u32, most: Bytes| -> Settings {
         [(knob.to_owned(), format!("4096 {initial} {}", most.0))].into()

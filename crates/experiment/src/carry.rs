@@ -1,4 +1,4 @@
-//! Which interfaces carry the data between two hosts: what the counters of all of them show while a ping-pong runs.
+//! The interfaces that carry the data between two hosts, by the counters of all interfaces during a ping-pong.
 
 use std::net::IpAddr;
 
@@ -10,27 +10,29 @@ use landspeed_workload::pingpong;
 
 use crate::{Error, Pair};
 
-/// The least that a round of one byte moves each way: headers of IPv4 and TCP, on an interface without a header of its own.
+/// Fewest bytes that a round of one byte moves each way: headers of IPv4 and TCP, on an interface without its own
+/// header.
 const ROUND: u64 = 41;
-/// The message of a second look, which has to stand out from other traffic.
+/// Message size of a second ping-pong, which has to stand out from other traffic, in bytes.
 const LARGER: u64 = 16 << 10;
-/// Its time: some drivers bring their counters up to date once a second.
+/// Duration of the second ping-pong: some drivers update their counters once a second.
 const LONGER: Nanos = Nanos::secs(2);
 
 pub(crate) struct Seen {
-    /// Median round trip of one byte.
+    /// Median RTT of one byte.
     pub(crate) rtt: Nanos,
-    /// At A and at B.
+    /// Interfaces at A and at B.
     pub(crate) carriers: [Carrier; 2],
 }
 
-/// What both hosts saw of a ping-pong.
+/// Both hosts' outcomes of a ping-pong.
 type Ends = [EndpointOutcome; 2];
 
-/// Asks for the idle round trip, and looks which interfaces carried it; once more with more bytes where that is not plain.
+/// Measures the idle RTT and determines which interfaces carried it. Repeats the measurement with more bytes if the
+/// counters are not clear.
 ///
 /// # Errors
-/// The path answers no ping-pong.
+/// Returns an error if the path answers no ping-pong.
 pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<Seen, Error> {
     let (rtt, first) = pair.idle()?;
     let judged = |ends: &Ends, message, usual: Option<&Ends>| {
@@ -42,13 +44,13 @@ pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<Seen, Error
     if !sees || carriers.iter().all(Carrier::is_plain) {
         return Ok(Seen { rtt, carriers });
     }
-    // Where that fails, what the first look says stands.
+    // If the second ping-pong fails, the result of the first stays.
     let second = pair.run(pingpong::spec(&LARGER.to_string(), LONGER), &with(&[]), Nanos::millis(5));
     let carriers = second.map_or(carriers, |second| judged(&second, LARGER, Some(&first)));
     Ok(Seen { rtt, carriers })
 }
 
-/// What passed at one end beyond what `usual` says passes anyway.
+/// Returns the traffic at one end, less the traffic that passes anyway by `usual`.
 fn passed(side: Side, ends: &Ends, message: u64, usual: Option<&Ends>) -> Passed {
     let rounds = ends[0].latency.iter().map(|size| size.count()).sum::<u64>();
     let (end, least) = (at(side, ends), Bytes(rounds * message));

@@ -1,14 +1,13 @@
-//! Which cores the two ends' threads are pinned to.
+//! The cores to which both ends' threads are pinned.
 
 use landspeed_record::{HostFacts, LinkFacts};
 
-/// Cores for the threads of the client and of the server under `placement`.
+/// Returns the cores for the threads of the client and of the server under `placement`.
 ///
-/// On two hosts, the core that serves the link's interrupt is the reference: `same-core` runs the
-/// application there, `neighbours` on the others of the machine. In a lab both hosts are one machine
-/// and a veth's packets are processed where they are sent, so the reference is the other end's core:
-/// `same-core` puts both ends on one (the paper's uniprocessor kernel, feng-2003 section 3.3.1),
-/// `neighbours` on two.
+/// On two hosts, the core that serves the link's interrupt is the reference: `same-core` runs the application there,
+/// `neighbours` on the others of the machine. In a lab both hosts are one machine, and a veth's packets are processed
+/// where they are sent, so the reference is the other end's core: `same-core` puts both ends on one (the paper's
+/// uniprocessor kernel, feng-2003 section 3.3.1), `neighbours` on two.
 pub(crate) fn cores(
     placement: &str,
     client: (&HostFacts, &LinkFacts),
@@ -31,7 +30,7 @@ fn interrupt_core(link: &LinkFacts) -> u32 {
     link.irq_cpus.first().copied().unwrap_or(0)
 }
 
-/// Every core but the interrupt's, nearest number first (siblings of one package are numbered alike).
+/// Returns every core except the interrupt's, nearest number first (cores of one package have neighbouring numbers).
 fn others(host: &HostFacts, link: &LinkFacts) -> Vec<u32> {
     let taken = interrupt_core(link);
     let mut cores: Vec<u32> = (0..host.cpus).filter(|core| *core != taken).collect();

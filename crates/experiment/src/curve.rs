@@ -1,5 +1,5 @@
-//! The curves at the start and at the end of a run: rate over write size, round trip over message
-//! size. Reduced from the papers' (feng-2003: 32,768 writes a size, 34 GB in all) to a few seconds.
+//! The curves at the start and at the end of a run: rate over write size, RTT over message size. They are reduced from
+//! the papers' (feng-2003: 32,768 writes per size, 34 GB in all) to a few seconds.
 
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
@@ -13,15 +13,15 @@ use crate::{Error, Pair, Sink};
 const WRITES: u64 = 4096;
 const SIZES: [u64; 6] = [128, 512, 1448, 8192, 16_384, 65_536];
 const MESSAGES: &str = "1,64,512,1024";
-/// A datagram has a header of 16 bytes, and its payload an end.
+/// Sizes of datagrams: at least 16 bytes for the header, and at most what a datagram holds.
 const DATAGRAMS: [u64; 6] = [128, 512, 1472, 8192, 16_384, 32_768];
 const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 
-/// Round trips are asked for this many times as long as in a trial.
+/// Length of a ping-pong, as a multiple of that in a trial.
 const PINGS: u64 = 5;
 
-/// About how long both curves take: the writes at the rate of the link, where it tells one, and a ping-pong of each size. A
-/// size of the sweep is cut where a trial's stream would end.
+/// Returns about how long both curves take: the writes at the link's rate, if it reports one, and a ping-pong of each
+/// size. A size of the sweep ends when a trial's stream would.
 pub(crate) fn time(timing: Timing, link: Option<BitRate>) -> Nanos {
     let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
     let writes = Nanos(link.map_or(0.0, |rate| bits / rate.0 * 1e9) as u64);
@@ -29,7 +29,7 @@ pub(crate) fn time(timing: Timing, link: Option<BitRate>) -> Nanos {
     timing.ping.times(pings) + writes.min(timing.stream.times(SIZES.len() as u64))
 }
 
-/// Measures both curves of `cell`, which is set already, and records them as one trial of `step`.
+/// Measures both curves of `cell`, which is already set, and records them as one trial of `step`.
 pub(crate) fn curve(
     pair: &Pair,
     cell: &Cell,
@@ -47,7 +47,7 @@ pub(crate) fn curve(
     let messages = pingpong::spec(messages, timing.ping.times(PINGS));
     let [client, _] = pair.run(messages, &cell.flow, Nanos::millis(2))?;
     a.latency = client.latency;
-    // Whichever end received holds the sweep; the record keeps it with B, the receiver.
+    // The end that received has the sweep. The record keeps it with B, the receiver.
     let seen = [&a, &b].map(|end| end.get::<Vec<SweepPoint>>());
     if let [of_a, []] = seen.map(Vec::as_slice) {
         b.details.put(of_a.to_vec());

@@ -1,16 +1,16 @@
-//! What can go wrong with an experiment, each in one line that names the thing and the remedy.
+//! Errors of experiments, each as one line that names the cause and the remedy.
 
 use landspeed_units::Nanos;
 
-/// An experiment that could not go on.
+/// Why an experiment could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{host}: {source}")]
     Session { host: String, source: landspeed_session::Error },
-    /// No session could be had; the error names the host.
+    /// A session could not be opened. `source` names the host.
     #[error("{source}")]
     Reach { source: landspeed_session::Error },
-    /// A host answered something else than asked.
+    /// A host gave an answer of another kind than requested.
     #[error("{host}: unexpected answer to {asked}: update landspeed there")]
     Answer { host: String, asked: &'static str },
     /// A host's figures of a trial have another shape than this landspeed reads.
@@ -20,10 +20,10 @@ pub enum Error {
     NoPath {
         a: String,
         b: String,
-        /// Every address with what went wrong there.
+        /// Every address with its error.
         tried: String,
     },
-    /// A host lacks an address of the family that was asked for, or the very address.
+    /// A host lacks an address of the requested family, or the requested address.
     #[error("{host} has no {what}; {remedy}")]
     NoAddress { host: String, what: String, remedy: String },
     #[error(transparent)]
@@ -32,21 +32,21 @@ pub enum Error {
     Factor(#[from] landspeed_factor::Error),
     #[error(transparent)]
     Record(#[from] landspeed_record::WriteError),
-    /// What both ends of a run say.
+    /// The errors of both ends of a run.
     #[error("{first}; {second}")]
     Both { first: Box<Error>, second: String },
-    /// The flows of a trial were something else than asked.
+    /// The flows of a trial were of another kind than requested.
     #[error("{host}: {line}")]
     FellBack { host: String, line: String },
-    /// A trial whose path broke, or carried nothing: no figure of it is whole.
+    /// The path of a trial broke, or carried nothing, so that none of its figures is complete.
     #[error("the path carried nothing for {waited}; `landspeed explain` says why")]
     Silent { waited: Nanos },
     #[error("{host} cannot be tuned: {why}")]
     MayNotTune { host: String, why: String },
-    /// A host is not as it was before.
+    /// A host's settings are not as they were before.
     #[error("{0}")]
     NotRestored(String),
-    /// The command is done, and a host is not as it was before, by another program's doing.
+    /// The command is done, but another program left a host's settings different from before.
     #[error("{0}")]
     Left(String),
     #[error("{0}")]
@@ -54,13 +54,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// What was done, where a host does not read back as before.
+    /// Makes the error for a host that does not read back as before. `done` says what was achieved.
     pub(crate) fn unrestored(done: &str, restored: &landspeed_record::Restored) -> Error {
         let line = format!("{done}, but {}", restored.complaint().unwrap_or_default());
         if restored.left { Error::Left(line) } else { Error::NotRestored(line) }
     }
 
-    /// This error, with what does not read back as before.
+    /// Adds the settings that do not read back as before to this error.
     pub(crate) fn and(self, restored: &landspeed_record::Restored) -> Error {
         match restored.complaint() {
             None => self,

@@ -1,4 +1,4 @@
-//! Everything that can be varied between two hosts: settings of the flow, then knobs of the hosts.
+//! The factors between two hosts: settings of the flow, then knobs of the hosts.
 
 use std::sync::LazyLock;
 
@@ -9,6 +9,7 @@ use landspeed_transport::{TRANSPORTS, Transport, find};
 
 use crate::Error;
 
+/// Returns the factors of flows over `transport`.
 pub fn factors(transport: &dyn Transport) -> Table {
     let applies = |factor: &&'static Factor| {
         factor.protocol.is_empty() || factor.protocol == transport.about().protocol
@@ -16,7 +17,7 @@ pub fn factors(transport: &dyn Transport) -> Table {
     Table::of(table(transport).all().chain(landspeed_knob::table::factors().filter(applies)))
 }
 
-/// The same for whatever transport.
+/// Returns the factors of all transports.
 pub fn all_factors() -> &'static Table {
     static ALL: LazyLock<Table> = LazyLock::new(|| {
         let flows = TRANSPORTS.iter().flat_map(|transport| transport.factors());
@@ -25,13 +26,13 @@ pub fn all_factors() -> &'static Table {
     &ALL
 }
 
-/// The transport that a flow's settings name.
+/// Returns the transport that a flow's settings name.
 pub fn transport_of(flow: &Settings) -> Result<&'static dyn Transport, Error> {
     let name = TRANSPORT.of(flow);
     Ok(find(name).ok_or_else(|| TRANSPORT.refuses(name, TRANSPORT.domain.to_string()))?)
 }
 
-/// The settings of a flow over `transport`: its defaults, with `set` laid over them.
+/// Returns the settings of a flow over `transport`: its defaults, with `set` laid over them.
 pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error> {
     table(transport).check_all(set)?;
     let mut flow = landspeed_transport::settings::defaults(transport);

@@ -1,4 +1,4 @@
-//! Candidates of a path like the lab's: two namespaces of one machine, a veth between them.
+//! Candidates on a path like the lab's: two namespaces of one machine, with a veth pair between them.
 
 use landspeed_factor::{Filter, On, PathView, Planner, Scope};
 use landspeed_knob::all;
@@ -7,7 +7,7 @@ use landspeed_units::{Bytes, Nanos};
 
 use super::*;
 
-/// What a veth's knobs read as, where it has them.
+/// Values of the knobs that a veth has.
 const VETH: &[(&str, &str)] = &[
     ("mtu", "1500"),
     ("tx-checksum", "on"),
@@ -109,7 +109,7 @@ impl Lab {
         Cell { a: read(&self.a), b: read(&self.b), flow: flow(tcp(), &Settings::new()).unwrap() }
     }
 
-    /// The paper's start, where this veth has the knob.
+    /// Returns the paper's start, as far as this veth has the knobs.
     fn sc03(&self) -> Cell {
         let mut cell = self.found();
         for (name, value) in crate::tune::sc03() {
@@ -126,7 +126,7 @@ impl Lab {
         cell
     }
 
-    /// The same with datagrams of the lab's usual size.
+    /// Returns the paper's start with UDP, at the lab's usual size, and `set`.
     fn datagrams(&self, set: &[(&str, &str)]) -> Cell {
         let udp = find("udp").unwrap();
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -160,7 +160,7 @@ fn the_papers_ladder_comes_first() {
     let tried: Vec<&str> = candidates.iter().filter(|c| c.skip.is_none()).map(|c| c.knob.as_str()).collect();
     let first = ["placement", "write-size", "mtu", "tcp-rmem", "tx-checksum", "tso", "gro"];
     assert_eq!(tried[..first.len()], first);
-    // Within the dozen that five minutes have room for.
+    // It is among the dozen that fit into five minutes.
     assert!(tried.iter().position(|knob| *knob == "zerocopy-send").unwrap() < 12);
 }
 
@@ -285,7 +285,7 @@ fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
     assert!(error.to_string().contains("no-such"));
 }
 
-/// Whatever hosts say, what is proposed lies in the table and differs from what stands.
+/// Whatever the hosts report, each proposal is in its domain and differs from the current value.
 #[test]
 fn proposals_lie_in_their_domains_on_any_path() {
     for cpus in [0, 1, 2, 64] {
@@ -344,7 +344,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     assert_eq!(named_value(&own, &[], ("tso", "on")), None);
 }
 
-/// What the placebos change at the start of this lab, or why they do not, by scope.
+/// Returns the changes of the placebos at the start of this lab, or why there are none, by scope.
 fn placebos_of(lab: &Lab, cell: &Cell, skip: &[String]) -> Vec<(Scope, Result<Cell, String>)> {
     let placebos = lab.ask(cell, |planner| planner.placebos(skip));
     placebos.into_iter().map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
@@ -434,7 +434,7 @@ fn a_setting_answers_to_the_systems_names_and_no_two_to_one() {
     ] {
         assert_eq!(table.named(given).unwrap().name, name, "{given}");
     }
-    // A name that two settings answer to finds the first of them alone.
+    // A name that fits two settings would find only the first.
     for factor in table.all() {
         for name in factor.names() {
             assert_eq!(
@@ -449,7 +449,7 @@ fn a_setting_answers_to_the_systems_names_and_no_two_to_one() {
     assert!(error("mtuu").contains("did you mean mtu?"), "{}", error("mtuu"));
     assert!(error("net.ipv4.tcp_rmen").contains("did you mean net.ipv4.tcp_rmem?"));
     assert!(!error("warp-drive").contains("did you mean"));
-    // What comes from a peer or a file has one name.
+    // Names from a peer or a file have only one form.
     assert!(table.check("tcp_rmem", "4096 87380 6291456").is_err());
 }
 
@@ -468,7 +468,7 @@ fn a_flow_starts_from_the_defaults_of_its_transport() {
     assert!(flow(udp, &set).is_err() && flow(tcp(), &set).is_ok());
 }
 
-/// A knob of TCP changes no flow over UDP.
+/// A knob of TCP affects no flow over UDP.
 #[test]
 fn each_transport_has_the_knobs_of_its_protocol() {
     let udp = factors(find("udp").unwrap());
@@ -480,7 +480,7 @@ fn each_transport_has_the_knobs_of_its_protocol() {
     assert!(factors(tcp()).find("sack").is_ok() && factors(tcp()).find("datagram-send").is_err());
 }
 
-/// "value" where it is tried, "value: why" where not.
+/// Returns the values proposed for a knob: "value" if it is tried, "value: why" if not.
 fn proposed(candidates: &[Candidate], knob: &str) -> Vec<String> {
     let of_knob = candidates.iter().filter(|candidate| candidate.knob == knob);
     let said = |c: &Candidate| c.skip.as_ref().map_or(c.value.clone(), |why| format!("{}: {why}", c.value));

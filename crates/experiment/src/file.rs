@@ -1,4 +1,5 @@
-//! An experiment as a file: strict TOML, read into a grid. Unknown keys are errors, and every mistake is told with its line.
+//! Experiments as files: strict TOML, read into a grid. Unknown keys are errors, and every mistake is reported with
+//! its line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,28 +21,29 @@ use crate::grid::{Names, bundle, check_grid, factor, set};
 pub struct Experiment {
     pub title: String,
     pub source: String,
-    /// Words of the topology, where the command line names no hosts.
+    /// Words of the topology, used if the command line names no hosts.
     pub words: Vec<String>,
     pub grid: Grid,
 }
 
-/// A mistake in a file, and where it is.
+/// A mistake in a file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line}: {why}", path = .path.display())]
 pub struct FileError {
     path: PathBuf,
-    /// From 1.
+    /// Number of the line, from 1.
     line: usize,
     why: String,
 }
 
+/// The file's keys.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     title: String,
     #[serde(default)]
     source: String,
-    /// Why it is measured, and what to look at: for readers of the file.
+    /// The purpose of the experiment and hints for reading its results, for readers of the file.
     #[serde(default)]
     #[expect(dead_code, reason = "it is there to be read in the file")]
     about: String,
@@ -50,7 +52,7 @@ struct File {
     topology: Option<Spanned<String>>,
     #[serde(default)]
     baseline: Option<Spanned<String>>,
-    /// Start-up time that no trial counts; the workload's usual one where nothing is said.
+    /// Start-up time that no trial counts; if missing, the workload's usual one.
     #[serde(default)]
     warm_up: Option<Spanned<String>>,
     #[serde(default)]
@@ -71,7 +73,7 @@ struct File {
     expect: Vec<Expect>,
 }
 
-/// When it ends.
+/// When the experiment ends.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Stop {
@@ -83,13 +85,13 @@ struct Stop {
     budget: Option<Spanned<String>>,
 }
 
-/// What the version of a few minutes leaves out.
+/// The differences of the short version, which takes a few minutes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Short {
     #[serde(default)]
     stop: Option<Stop>,
-    /// The values that it has, by factor.
+    /// The values of the short version, by factor.
     #[serde(default)]
     values: BTreeMap<String, Spanned<Word>>,
 }
@@ -103,7 +105,7 @@ struct Vary {
     /// Named values, each of which sets several things.
     #[serde(default)]
     level: Vec<Level>,
-    /// Whether each level keeps what those before it set.
+    /// True if each level keeps the settings of those before it.
     #[serde(default)]
     cumulative: bool,
 }
@@ -136,7 +138,7 @@ impl Word {
 
 type Cells = BTreeMap<String, Spanned<Word>>;
 
-/// One expectation: exactly one of `ratio`, `order`, `crossing` and `shape`.
+/// An expectation: exactly one of `ratio`, `order`, `crossing` and `shape`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Expect {
@@ -174,17 +176,17 @@ struct Expect {
     between: Option<[Spanned<Word>; 2]>,
 }
 
-/// A mistake at a place of the file's text.
+/// A mistake, and its place in the file's text.
 type Mistake = (Option<Range<usize>>, String);
 
-/// Reads an experiment from the text of the file `path`; the short version where that is asked for.
+/// Reads an experiment from the text of the file `path`; if `short`, its short version.
 ///
 /// # Errors
-/// The first mistake, with its line.
+/// Returns the first mistake, with its line.
 pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
     let parsed: Result<File, Mistake> =
         toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
-    // Both versions are read: a mistake in either is one.
+    // Reads both versions, because a mistake in either is an error.
     let both = parsed.and_then(|file| experiment(&file, !short).and_then(|_| experiment(&file, short)));
     both.map_err(|(at, why)| {
         let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
@@ -192,7 +194,7 @@ pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experimen
     })
 }
 
-/// An error of a value, at its place.
+/// Returns a function that makes a mistake at the place of `at`.
 fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> Mistake + use<T> {
     let span = at.span();
     move |why| (Some(span.clone()), why)
@@ -227,7 +229,7 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
         }
         name => name.as_ref().map(|name| name.get_ref().clone()).unwrap_or_default(),
     };
-    // Parameters of the workload belong to it.
+    // Settings of the workload become its parameters.
     let of_workload = |one: &GridSetting| one.place == GridPlace::Workload;
     let parameters =
         base.iter().filter(|one| of_workload(one)).map(|one| (one.name.clone(), one.value.clone()));
@@ -301,7 +303,7 @@ fn bundled(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
     Ok(bundle(vary.factor.get_ref(), levels))
 }
 
-/// Takes the values out that the short version does not have.
+/// Removes the values that the short version leaves out.
 fn shorten(factors: &mut [GridFactor], short: &Short) -> Result<(), Mistake> {
     for (name, values) in &short.values {
         let wrong = here(values);
@@ -325,7 +327,7 @@ fn shorten(factors: &mut [GridFactor], short: &Short) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Which of a factor's values is meant.
+/// Returns the index of a factor's value.
 fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
     let same =
         |level: &String| level == value || spelled(factor, value).is_some_and(|spelled| spelled == *level);
@@ -340,7 +342,7 @@ fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
     })
 }
 
-/// "64K" of bytes is "65536".
+/// Returns a value in the factor's own spelling: "64K" of bytes is "65536".
 fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     let place = factor.sets.first()?.first()?.place;
     if place == GridPlace::Topology {
@@ -361,7 +363,7 @@ fn by(file: &File, factors: &[GridFactor]) -> Result<Option<u32>, Mistake> {
     Ok(Some(place as u32))
 }
 
-/// With several factors, a curve for each value of the one with the fewest.
+/// Returns the factor with the fewest values if there are several: each of its values has a curve.
 pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     let fewest = factors.iter().enumerate().min_by_key(|(_, factor)| factor.levels.len())?;
     (factors.len() > 1).then_some(fewest.0 as u32)
@@ -373,7 +375,7 @@ fn figure(name: &Spanned<String>) -> Result<GridFigure, Mistake> {
     found.ok_or_else(|| here(name)(format!("no figure is called '{}'; there are {known}", name.get_ref())))
 }
 
-/// "3%" as 0.03.
+/// Parses "3%" as 0.03.
 fn share(text: &Spanned<String>) -> Result<f64, Mistake> {
     let percent = text.get_ref().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 10.0);
@@ -438,7 +440,7 @@ fn expectation(expect: &Expect, factors: &[GridFactor]) -> Result<Expectation, M
     })
 }
 
-/// Values of factors that name some cells.
+/// Returns the values of factors that select some cells.
 fn selected(cells: &Cells, factors: &[GridFactor]) -> Result<Settings, Mistake> {
     let one = |(name, value): (&String, &Spanned<Word>)| {
         let known = factors.iter().map(|factor| factor.name.as_str());

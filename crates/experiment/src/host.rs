@@ -1,4 +1,4 @@
-//! One host of a pair: its session, what it is, and what is set on it now.
+//! One host of a pair: its session, its facts, and its current settings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,21 +11,22 @@ use landspeed_units::Nanos;
 
 use crate::Error;
 
+/// A host with an agent, as the controller knows it.
 #[derive(Clone)]
 pub struct Host {
     pub name: String,
     pub facts: HostFacts,
-    /// The link by which data leave to the peer or come in from it; empty until the path is known.
+    /// The link by which data leaves to the peer or arrives from it; empty until the path is known.
     pub device: String,
-    /// What the acknowledgements take, where that is another link.
+    /// The link of the acknowledgements, if it is another one.
     acks: Option<Acks>,
     pub states: Vec<KnobState>,
     session: Arc<Session>,
-    /// What is set now, by knob, as far as this run turned it.
+    /// Current values of the knobs, as far as this run knows or turned them.
     applied: Settings,
 }
 
-/// A link that the acknowledgements take alone, and the knobs that are turned there: those of the end that the host is not.
+/// A link that carries only acknowledgements. Device knobs of the other end, `of`, are turned there.
 #[derive(Debug, Clone)]
 struct Acks {
     device: String,
@@ -51,7 +52,7 @@ impl Host {
         Ok(host)
     }
 
-    /// The same host in another pair: one session, one agent. Only one of its pairs may set its knobs.
+    /// Returns this host for another pair, with the same session and agent. Only one of its pairs may set its knobs.
     #[must_use]
     pub fn shared(&self) -> Host {
         self.clone()
@@ -61,7 +62,7 @@ impl Host {
         self.session.call(request).map_err(|source| self.failed(source))
     }
 
-    /// Asks; the answer is waited for by [`Host::wait`].
+    /// Sends a request without waiting for its answer; [`Host::wait`] does that.
     pub fn start(&self, request: &Request) -> Result<Pending, Error> {
         self.session.start(request).map_err(|source| self.failed(source))
     }
@@ -70,23 +71,24 @@ impl Host {
         pending.wait(limit).map_err(|source| self.failed(source))
     }
 
-    /// As [`Host::wait`], with the time at which the answer came; `None` where it has not come within `wait`.
+    /// Waits as [`Host::wait`] does, and returns the time at which the answer came too; `None` if it does not come
+    /// within `wait`.
     pub(crate) fn poll(&self, pending: &Pending, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
         let (at, answer) = pending.poll(wait)?;
         Some((at, answer.map_err(|source| self.failed(source))))
     }
 
-    /// How long its answers may take beyond what was asked takes.
+    /// Returns how long an answer may take, in addition to the time for the work itself.
     pub(crate) fn patience(&self) -> Duration {
         self.session.call_limit()
     }
 
-    /// The error for an answer to `asked` that did not come.
+    /// Makes the error for a missing answer to `asked`.
     pub(crate) fn silent(&self, asked: &'static str, limit: Duration) -> Error {
         self.failed(landspeed_session::Error::TimedOut { asked, limit: limit.into() })
     }
 
-    /// Refuses observers that cannot run there, and says why.
+    /// Returns an error, with the reason, if one of these observers cannot run on the host.
     pub(crate) fn can_watch(&self, names: &[String]) -> Result<(), Error> {
         if names.is_empty() {
             return Ok(());
@@ -97,7 +99,7 @@ impl Host {
         }
     }
 
-    /// Goes by the links that carry the data; the host at A sends them.
+    /// Sets the links that carry the data and the acknowledgements. The host at A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
             Side::A => On::Receiver,
@@ -107,7 +109,7 @@ impl Host {
         self.acks = (carrier.acks != carrier.data).then(|| Acks { device: carrier.acks.clone(), of });
     }
 
-    /// Refuses to be tuned where it is not known which link carries the data.
+    /// Returns an error if it is unknown which link carries the data: the host must not be tuned then.
     pub(crate) fn knows(&self, carrier: &Carrier) -> Result<(), Error> {
         if !carrier.is_unclear() {
             return Ok(());
@@ -146,7 +148,7 @@ impl Host {
         self.facts.links.iter().find(|link| link.name == self.device).cloned().unwrap_or_default()
     }
 
-    /// Values of the knobs that can be turned here.
+    /// Returns the values of the knobs that can be turned here.
     pub fn found(&self) -> Settings {
         self.states
             .iter()
@@ -155,13 +157,13 @@ impl Host {
             .collect()
     }
 
-    /// Values of all knobs as they were probed.
+    /// Returns the values of all knobs as probed.
     pub(crate) fn values(&self) -> Settings {
         let read = |state: &KnobState| Some((state.knob.clone(), state.value.clone()?));
         self.states.iter().filter_map(read).collect()
     }
 
-    /// What is set of the network namespace: sockets take most of it over when they are made.
+    /// Returns the applied settings of the network namespace. Sockets inherit most of them when they are created.
     pub(crate) fn of_namespace(&self) -> Settings {
         let is_of_namespace = |name: &str| {
             knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_factor::Scope::Namespace)
@@ -170,14 +172,14 @@ impl Host {
         set.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Takes the knobs as probed for what is applied.
+    /// Probes the knobs and takes their values as applied.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.states = self.knobs()?;
         self.applied = self.found();
         Ok(())
     }
 
-    /// The changes that lead from what is applied to `wanted`, each where it takes.
+    /// Returns the changes from the applied settings to `wanted`, each with the link on which it takes effect.
     pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<Change> {
         let change = |(knob, value): (&str, String)| {
             let acks = self.acks.as_ref().filter(|acks| acks.take(knob));
@@ -187,7 +189,7 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
-    /// Takes the right to turn knobs there: a turn of nothing starts the guardian, which takes the namespace's lock.
+    /// Takes the right to turn knobs on the host: an empty turn starts the guardian, which locks the namespace.
     pub(crate) fn reserve(&self) -> Result<(), Error> {
         if !self.facts.may_tune {
             let (host, why) = (self.name.clone(), self.facts.may_not_tune_because.clone());
@@ -200,7 +202,7 @@ impl Host {
         }
     }
 
-    /// Begins to turn `changes`; nothing is sent where there are none.
+    /// Starts to turn `changes`; sends nothing if there are none.
     pub(crate) fn turn(&self, changes: &[Change]) -> Result<Option<Pending>, Error> {
         if changes.is_empty() {
             return Ok(None);
@@ -214,7 +216,7 @@ impl Host {
         self.start(&request).map(Some)
     }
 
-    /// The end of a turn that [`Host::turn`] began: only now is it taken for applied.
+    /// Waits for the end of a turn that [`Host::turn`] started, and only then takes the changes as applied.
     pub(crate) fn turned(&mut self, pending: Option<Pending>, changes: &[Change]) -> Result<(), Error> {
         let Some(pending) = pending else { return Ok(()) };
         match self.wait(pending, self.patience() + time_of(changes))? {
@@ -228,7 +230,7 @@ impl Host {
         }
     }
 
-    /// Whether every value was read back as it was written, which the agent has to see to.
+    /// Checks that every value was read back as it was written. The agent is responsible for that.
     fn reads_back(&self, turns: &[TurnReport], changes: &[Change]) -> Result<(), Error> {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
@@ -246,7 +248,7 @@ impl Host {
         Ok(())
     }
 
-    /// Has everything put back, then reads it again: the notes say what differs from the start.
+    /// Lets the agent restore everything, then reads the knobs again: the notes name every difference from the start.
     pub(crate) fn restore(&mut self) -> Restored {
         use landspeed_session::Error::{Ended, TimedOut};
         let mut restored = match self.call(&Request::Restore {}) {
@@ -276,8 +278,8 @@ impl Host {
         restored
     }
 
-    /// Notes what differs from the start. Where the agent has put back all that was turned, that is another
-    /// program's doing.
+    /// Notes the differences from the start. If the agent has restored all that was turned, another program caused
+    /// them.
     fn compare(&self, now: &[KnobState], restored: &mut Restored) {
         let is_put_back = restored.restored || restored.left;
         for (before, after) in self.states.iter().zip(now).filter(|(b, a)| b.value != a.value) {
@@ -291,12 +293,12 @@ impl Host {
         }
     }
 
-    /// The error for an answer of another kind than asked for.
+    /// Makes the error for an answer of another kind than requested.
     pub(crate) fn unexpected(&self, asked: &'static str) -> Error {
         Error::Answer { host: self.name.clone(), asked }
     }
 
-    /// The error for figures of another shape than this landspeed reads.
+    /// Makes the error for figures of another shape than this landspeed reads.
     pub(crate) fn misshapen(&self, why: &impl ToString) -> Error {
         Error::Misshapen { host: self.name.clone(), why: why.to_string() }
     }
@@ -307,13 +309,13 @@ impl Host {
 }
 
 impl Acks {
-    /// Whether this knob is turned on the link of the acknowledgements.
+    /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
         knob::find(knob).is_ok_and(|knob| knob.factor.scope == Scope::Device && knob.factor.on == self.of)
     }
 }
 
-/// What a turn may take, by the knobs' own word.
+/// Returns how long a turn of these knobs may take, by their declarations.
 fn time_of(changes: &[Change]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
     knobs.map(|knob| knob.factor.patience()).sum::<Nanos>().into()

@@ -1,6 +1,6 @@
-//! Experiments: plans and runs trials over the five plug-in points, from the controller's side. What to try
-//! next and what an answer is belong to `analysis`; how a host does it belongs to its agent. This
-//! crate holds the two sessions, sets hosts from cell to cell, and writes down what came.
+//! Experiments: plans and runs trials over the five plug-in points, from the controller's side. `analysis` decides
+//! what to try next and what an answer is; a host's agent does the work there. This crate holds the sessions with both
+//! hosts, sets the hosts from cell to cell, and records the results.
 
 mod answers;
 mod block;

@@ -1,4 +1,4 @@
-//! One workload over one or several pairs at once.
+//! One workload over one pair, or over several at the same time.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,7 @@ use crate::answers::Follow;
 use crate::pair::Watching;
 use crate::{Error, Pair, stall};
 
+/// A measurement: the workload, its settings, and what to report.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     pub workload: Workload,
@@ -26,9 +27,9 @@ pub struct Measurement {
     pub flow: Settings,
     /// Start-up that is not counted.
     pub warm_up: Nanos,
-    /// Observers whose figures are asked for, by name; they run whether or not they usually do.
+    /// Names of the observers whose figures are requested. They run even if they usually do not.
     pub watch: Vec<String>,
-    /// Time between two words of how far the flows are; zero for none.
+    /// Time between two progress messages of the flows; zero for none.
     pub interval: Nanos,
     /// For the report: "lab:back-to-back", or the hosts.
     pub topology: String,
@@ -37,14 +38,13 @@ pub struct Measurement {
     pub started: String,
 }
 
-/// Between samples of observers that are asked for.
+/// Time between samples of requested observers.
 const INTERVAL: Nanos = Nanos::millis(50);
-/// Samples of a flow at most, so that those of all flows fit one message however long they last.
+/// Most samples of a flow, so that those of all flows fit one message however long they last.
 const MOST_SAMPLES: u64 = 100;
 
-/// Runs the workload on all `pairs` at once (one, but for fan-in and fan-out) and reports it: goodput
-/// by pair and direction, and the first pair's hosts.
-/// `tell` takes how far each end of each pair has come.
+/// Runs the workload on all `pairs` at the same time (one, except for fan-in and fan-out) and reports it: goodput by
+/// pair and direction, and the first pair's hosts. `tell` receives the progress of each end of each pair.
 pub fn measure(
     pairs: &[Pair],
     what: &Measurement,
@@ -84,7 +84,7 @@ pub fn measure(
     Ok(report)
 }
 
-/// The report of one pair; among several, its hosts are named.
+/// Returns the report of one pair. Among several pairs, it names its hosts.
 fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: bool) -> MeasureReport {
     let mut report = empty(pair, what).with_outcomes(a, b);
     for stream in report.streams.iter_mut().filter(|_| several) {
@@ -115,7 +115,7 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
     report
 }
 
-/// What a program told of its run, at the end that ran it.
+/// Returns the figures of a program, at the end that ran it.
 fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartFigures> {
     let figure = |one: &ProgramFigure| Figure {
         name: one.name.clone(),
@@ -127,7 +127,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
     (!figures.is_empty()).then_some(PartFigures { host, part, figures })
 }
 
-/// What the workload and the transport print of an end, by their names.
+/// Returns the headlines of an end that the workload and the transport print, with their names.
 fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
     let of_workload = find(workload).map_or(&[][..], |runner| runner.headlines());
@@ -135,7 +135,7 @@ fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>
     [(workload.clone(), of_workload), (transport.to_owned(), of_transport)]
 }
 
-/// With samples within the window where observers are asked for: some see nothing between two.
+/// Returns what to watch. If observers are requested, samples are taken within the window, because some need them.
 fn watching(what: &Measurement) -> Watching {
     let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
@@ -149,7 +149,7 @@ fn watching(what: &Measurement) -> Watching {
     }
 }
 
-/// Every pair's outcome. The first pair that fails ends the others, and says why.
+/// Returns the outcomes of all pairs. The first pair that fails ends the others; its error is returned.
 pub(crate) fn run_all(
     pairs: &[Pair],
     what: &Measurement,

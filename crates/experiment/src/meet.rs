@@ -1,5 +1,5 @@
-//! Proving a flow from one host to another: over the addresses that the second one has, begun one shortly after the other, as
-//! RFC 8305 (Happy Eyeballs) does.
+//! Proof of a flow from one host to another. The addresses of the second host are tried one shortly after the other,
+//! as in RFC 8305 (Happy Eyeballs).
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,54 +16,56 @@ use crate::answers::graver;
 use crate::ways::Way;
 use crate::{Error, Host};
 
-/// How long a flow's proof may take: longer than its ends wait for each other, so that they say why they gave up.
+/// Longest time for a flow's proof: longer than its ends wait for each other, so that they can report why they gave
+/// up.
 const MEET: Duration = Duration::from_secs(12);
 /// How long the ends of that flow wait for each other.
 const PATIENCE: Nanos = Nanos::secs(10);
-/// Time after one address is tried until the next one is ("Connection Attempt Delay", RFC 8305 section 5), unless the first
-/// one fails before.
+/// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first one fails
+/// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
-/// The same after an address that was given: it is what the user means, also where it answers more slowly.
+/// Time from an attempt to a given address to the next one. It is longer, because the user means this address even if
+/// it answers more slowly.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
 /// How long a client may take to notice that its server has failed.
 const NOTICE: Duration = Duration::from_secs(1);
-/// How often a wait looks whether it is over.
+/// Interval at which a wait checks if it is over.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time until people are told what is waited for, and between two such words.
+/// Time until the user is notified of what is being waited for, and time between further notices.
 const WORD: Duration = Duration::from_secs(1);
 const NEXT_WORD: Duration = Duration::from_secs(3);
 
-/// A flow that was proven.
+/// A proven flow.
 pub(crate) struct Met {
     pub(crate) way: Way,
     /// B's data port.
     pub(crate) port: u16,
     /// A's address towards B.
     pub(crate) source: IpAddr,
-    /// The interface of each host that its route to the other names.
+    /// Each host's interface by its route to the other.
     pub(crate) routed: [String; 2],
-    /// Ways that were tried before and had not proven themselves.
+    /// Ways that were tried too and did not prove themselves in time.
     pub(crate) silent: Vec<Way>,
 }
 
-/// What is tried: between whom, with which key.
+/// The parameters of all attempts: the hosts, the key.
 #[derive(Clone, Copy)]
 struct Meeting<'a> {
     a: &'a Host,
     b: &'a Host,
     key: &'a SessionKey,
-    /// Port of B that the user chose; zero where B chooses.
+    /// Port of B that the user chose; zero if B chooses.
     data_port: u16,
-    /// Raised when another way was faster.
+    /// Set when another way was faster.
     over: &'a AtomicBool,
 }
 
 type Told = (usize, Result<Met, Error>);
 
-/// The first of `ways` that proves itself.
+/// Returns the first of `ways` that proves itself.
 ///
 /// # Errors
-/// [`Error::NoPath`], with what went wrong on each.
+/// Returns [`Error::NoPath`] with the error of each way if none does.
 pub(crate) fn meet(
     (a, b): (&Host, &Host),
     ways: &[Way],
@@ -73,7 +75,7 @@ pub(crate) fn meet(
 ) -> Result<Met, Error> {
     let over = AtomicBool::new(false);
     let meeting = Meeting { a, b, key, data_port, over: &over };
-    // One data port at a time has a number that the user chose.
+    // With a port that the user chose, only one data port can be open at a time.
     let mut race =
         Race { ways, overlaps: data_port == 0, begun: 0, failed: Vec::new(), next: Instant::now() };
     let word = Word { meeting, notices, begun: Instant::now() };
@@ -117,19 +119,19 @@ pub(crate) fn meet(
     })
 }
 
-/// Which ways have begun, and how they fared.
+/// The attempts that have begun, and their results.
 struct Race<'a> {
     ways: &'a [Way],
-    /// Whether one way begins before the last one has failed.
+    /// True if a way may begin before the last one has failed.
     overlaps: bool,
     begun: usize,
     failed: Vec<(usize, Error)>,
-    /// When the next one begins.
+    /// When the next attempt begins.
     next: Instant,
 }
 
 impl Race<'_> {
-    /// The way that is to begin now.
+    /// Returns the way whose attempt is to begin now.
     fn due(&mut self) -> Option<(usize, Way)> {
         let way = *self.ways.get(self.begun).filter(|_| Instant::now() >= self.next)?;
         self.next = Instant::now()
@@ -157,13 +159,13 @@ impl Race<'_> {
         self.failed.len() == self.ways.len()
     }
 
-    /// The ways that have begun, but for one.
+    /// Returns the ways that have begun, except one.
     fn silent_but(&self, number: usize) -> Vec<Way> {
         (0..self.begun).filter(|other| *other != number).map(|other| self.ways[other]).collect()
     }
 }
 
-/// Word of what is waited for.
+/// Notices about the addresses that are being waited for.
 struct Word<'a> {
     meeting: Meeting<'a>,
     notices: &'a LineSink,
@@ -181,7 +183,7 @@ impl Word<'_> {
 
 impl Meeting<'_> {
     fn attempt(self, number: usize, way: Way, tell: &Sender<Told>) {
-        // Where nobody listens any more, another way was faster.
+        // An error means that another way was faster and the receiver is gone.
         let _ = tell.send((number, self.prove(way)));
     }
 
@@ -216,7 +218,8 @@ impl Meeting<'_> {
         let (mut of_client, mut of_server) = (None, None);
         loop {
             of_client = of_client.or_else(|| answer(a, &client, LOOK));
-            // A client that failed says why; its server can only say that none came, or know better at once.
+            // A client that failed reports why. Its server may report a better reason soon, or only that no client
+            // came.
             let wait = if of_client.is_some() { LOOK } else { Duration::ZERO };
             of_server = of_server.or_else(|| answer(b, &server, wait));
             match (of_client.take(), of_server.take()) {
@@ -242,7 +245,7 @@ fn answer(host: &Host, pending: &Pending, wait: Duration) -> Option<Result<(), E
     host.poll(pending, wait).map(|(_, answer)| answer.map(drop))
 }
 
-/// The trial that proves a flow.
+/// Returns the trial that proves a flow.
 pub(crate) fn probe() -> TrialSpec {
     TrialSpec {
         workload: pingpong::one_byte(Nanos::millis(20)),
@@ -252,7 +255,7 @@ pub(crate) fn probe() -> TrialSpec {
     }
 }
 
-/// Has B open a data port on an own address for flows of `transports`; number 0 lets B choose one.
+/// Makes B open a data port on one of its addresses for flows of `transports`; number 0 lets B choose one.
 pub(crate) fn listen(
     b: &Host,
     way: Way,
@@ -266,7 +269,7 @@ pub(crate) fn listen(
     }
 }
 
-/// The interface that leads somewhere, and the source address that the host would use.
+/// Returns the interface that leads to the requested address, and the source address that the host would use.
 fn route(host: &Host, asked: Request) -> Result<(String, IpAddr), Error> {
     match host.call(&asked)? {
         Reply::Route { device, source, .. } => Ok((device, source)),

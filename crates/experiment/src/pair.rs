@@ -23,71 +23,72 @@ use crate::meet::{Met, listen, meet, probe};
 use crate::ways::{Way, check, ways};
 use crate::{Error, Host};
 
-/// What the user wants of the data path.
+/// The user's wishes for the data path.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// Address of B to send to, instead of trying those that B has; the zone of a link-local one is an interface of A.
+    /// Address of B to send to, instead of trying B's addresses. The zone of a link-local one is an interface of A.
     pub address: Option<Zoned>,
-    /// Only IPv4 or only IPv6.
+    /// `Some(false)` for only IPv4, `Some(true)` for only IPv6.
     pub ipv6: Option<bool>,
-    /// Addresses of B to try first: what its agent's line holds, how the user's own machine resolves its name, or what the
-    /// lab gave it.
+    /// Addresses of B to try first: the one in its agent's line, those to which the user's machine resolves its name,
+    /// or the one from the lab.
     pub hints: Vec<IpAddr>,
-    /// Takes what the user should know while addresses are tried.
+    /// Receives notices for the user while addresses are tried.
     pub notices: LineSink,
-    /// Port of B that data flows go to; zero lets B choose.
+    /// Port of B for data flows; zero lets B choose.
     pub data_port: u16,
-    /// How long a silent path is waited for at most; zero for [`landspeed_record::PATIENCE`].
+    /// Longest wait for a silent path; zero for [`landspeed_record::PATIENCE`].
     pub patience: Nanos,
 }
 
-/// What is watched while a workload runs, beyond the usual.
+/// The observers, intervals and limits of a run, beyond the usual.
 #[derive(Debug, Clone, Default)]
 pub struct Watching {
-    /// Observers beside the usual ones, by name.
+    /// Names of observers in addition to the usual ones.
     pub observers: Vec<String>,
-    /// Time between samples; zero takes one at each end of the window.
+    /// Time between samples; zero for one at each end of the window.
     pub interval: Nanos,
-    /// Time between two words of how far the run has come; zero for none.
+    /// Time between two progress messages of the run; zero for none.
     pub progress: Nanos,
-    /// Whether a run whose path broke, or carried nothing, is an outcome rather than an error.
+    /// True if a run whose path broke, or carried nothing, is an outcome and not an error.
     pub keeps_broken: bool,
-    /// How long a silent path is waited for at most; zero for as long as the pair waits.
+    /// Longest wait for a silent path; zero for the pair's.
     pub patience: Nanos,
 }
 
+/// Two hosts and the data path between them.
 pub struct Pair {
-    /// The host that opens flows; sends unless the direction is reversed.
+    /// The host that opens flows. It sends unless the direction is reversed.
     pub a: Host,
     pub b: Host,
     pub path: PathFacts,
-    /// Data ports of B by their transports: each is opened when a run first asks for these.
+    /// Data ports of B by the transports that they serve. Each is opened when a run first requests these.
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
     way: Way,
     key: SessionKey,
     source_port: u16,
-    /// Port of B that the user chose; zero where B chooses.
+    /// Port of B that the user chose; zero if B chooses.
     data_port: u16,
-    /// How long a silent path is waited for at most.
+    /// Longest wait for a silent path.
     patience: Nanos,
-    /// Where it is among the hosts that run a program.
+    /// The pair's place among the hosts that run a program.
     stage: Stage,
 }
 
-/// The hosts that run a program, as a pair of them sees it.
+/// The hosts that run a program, from the view of one pair of them.
 #[derive(Debug, Default)]
 struct Stage {
-    /// Addresses of all hosts by number; the pair's first host is the first.
+    /// Addresses of all hosts by number; the first is the pair's first host.
     hosts: Vec<IpAddr>,
     /// Number of the pair's second host.
     other: u32,
-    /// What all roles know.
+    /// A secret that all roles know.
     token: String,
-    /// What services live through.
+    /// Name of the block, for which services keep running; empty outside blocks.
     epoch: Mutex<String>,
 }
 
-/// Makes the pairs from one host to several others the stage of a program: host 1 is the first host of all of them.
+/// Makes the pairs from one host to several others the stage of a program. Host 1 is the first host of all pairs.
 pub fn set_stage(pairs: &mut [Pair]) {
     let Some(first) = pairs.first() else { return };
     let token = SessionKey::random().hex();
@@ -99,13 +100,12 @@ pub fn set_stage(pairs: &mut [Pair]) {
     }
 }
 
-/// A run waits as long as a silent path is waited for at most three times: for its flows, for their first data, and for the word
-/// that the peer's window is closed.
+/// Number of phases of a run that may each wait for a silent path: for its flows, for their first data, and for the
+/// message that the peer's window is closed.
 const PATIENT_PHASES: u32 = 3;
 
-/// First source port of the pair's flows: both arms of a block use the same ones, so that RSS and
-/// the like treat them alike. Outside the default ephemeral range (32768 up), so that no other
-/// program is given one of them meanwhile.
+/// First source port of the pair's flows. Both arms of a block use the same ones, so that RSS and the like treat them
+/// alike. It is outside the default ephemeral range (32768 up), so that no other program gets one of them in between.
 const SOURCE_PORTS: u16 = 20_000;
 
 impl Pair {
@@ -133,7 +133,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Measures the idle round trip, and goes by the interfaces that carried it from then on.
+    /// Measures the idle RTT, and takes the interfaces that carried it as those of the path.
     fn observe(&mut self, addresses: [IpAddr; 2]) -> Result<(), Error> {
         let seen = observe(self, addresses)?;
         self.path.rtt_ns = seen.rtt;
@@ -152,18 +152,18 @@ impl Pair {
         }
     }
 
-    /// Whether its addresses are of IPv6.
+    /// Returns true if the pair's addresses are of IPv6.
     pub(crate) fn is_ipv6(&self) -> bool {
         self.way.ip.is_ipv6()
     }
 
-    /// The slower of both links' speeds, as far as they tell any: virtual ones do not.
+    /// Returns the slower of both links' speeds, as far as the links report any: virtual ones do not.
     pub fn link_rate(&self) -> Option<BitRate> {
         let told = [self.a.link(), self.b.link()].into_iter().filter_map(|link| link.speed_mbps);
         told.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
-    /// The path as the factors' tables are asked about it.
+    /// Calls `ask` with the path as the factors' tables need it.
     pub(crate) fn view<T>(&self, in_lab: bool, ask: impl FnOnce(&PathView<'_>) -> T) -> T {
         ask(&PathView {
             sender: &self.a.facts,
@@ -178,11 +178,12 @@ impl Pair {
         })
     }
 
-    /// Takes the right to turn knobs on both hosts, where it is not taken yet; it goes with [`Pair::restore`] and with the
-    /// session. So a run that cannot turn anything is refused before it measures or asks anything.
+    /// Takes the right to turn knobs on both hosts unless it has been taken. [`Pair::restore`] and the end of the
+    /// session release it. So a run that cannot turn anything is refused before it measures or requests anything.
     ///
     /// # Errors
-    /// A host that may not be tuned, that another run is tuning, or where an earlier run left changes.
+    /// Returns an error if a host may not be tuned, if another run is tuning it, or if an earlier run left changes
+    /// there.
     pub fn reserve(&self) -> Result<(), Error> {
         for (host, carrier) in [(&self.a, &self.path.carrier_a), (&self.b, &self.path.carrier_b)] {
             host.knows(carrier)?;
@@ -190,17 +191,17 @@ impl Pair {
         [&self.a, &self.b].into_iter().try_for_each(Host::reserve)
     }
 
-    /// Sets both hosts to `cell`, both at once.
+    /// Sets both hosts to `cell`, at the same time.
     pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
         let changes = [self.a.changes_to(&cell.a), self.b.changes_to(&cell.b)];
         self.turn(&changes)
     }
 
-    /// Writes `changes` on A and on B, whether or not they change anything.
+    /// Writes `changes` on A and on B, even if they change nothing.
     pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::Change>; 2]) -> Result<(), Error> {
         let a = self.a.turn(&changes[0]);
         let b = self.b.turn(&changes[1]);
-        // Both are waited for, whatever either says: no turn is left in flight.
+        // Waits for both, even if one fails, so that no turn stays in flight.
         let a = a.and_then(|pending| self.a.turned(pending, &changes[0]));
         let b = b.and_then(|pending| self.b.turned(pending, &changes[1]));
         match (a, b) {
@@ -209,8 +210,8 @@ impl Pair {
         }
     }
 
-    /// Has both hosts put everything back, at the same time: one that is silent holds up no other. What differs from the start is in
-    /// the notes.
+    /// Restores everything on both hosts, at the same time, so that a silent host does not delay the other. The notes
+    /// name every difference from the start.
     pub fn restore(&mut self) -> Restored {
         let Pair { a, b, .. } = self;
         std::thread::scope(|scope| {
@@ -220,10 +221,11 @@ impl Pair {
         })
     }
 
-    /// Does `work`, which may set the hosts, and has both put everything back, whatever became of it.
+    /// Runs `work`, which may set the hosts, and then restores both hosts, even if it failed.
     ///
     /// # Errors
-    /// A host that may not be tuned, before anything is done; what `work` says, with what was not put back after it.
+    /// Returns an error, before `work`, if a host may not be tuned; otherwise the error of `work`, with what was not
+    /// restored.
     pub(crate) fn tuned<T>(
         &mut self,
         work: impl FnOnce(&mut Pair) -> Result<T, Error>,
@@ -237,7 +239,7 @@ impl Pair {
         }
     }
 
-    /// Runs `workload` over the path as it is set now; what A saw and what B saw.
+    /// Runs `workload` over the path as it is set now. Returns the outcomes of A and of B.
     pub fn run(
         &self,
         workload: Workload,
@@ -247,7 +249,7 @@ impl Pair {
         self.run_watched(workload, flow, warm_up, &Watching::default())
     }
 
-    /// The same with more observers than the usual ones, or with samples within the window.
+    /// Runs a workload as [`Pair::run`] does, with observers beyond the usual ones or samples within the window.
     pub fn run_watched(
         &self,
         workload: Workload,
@@ -259,7 +261,8 @@ impl Pair {
         outcomes.ok_or_else(|| Error::Other("a run ended early without a request to stop".into()))
     }
 
-    /// The same, given up where `stop` says so: `None` then, and the hosts go on until their sessions end.
+    /// Runs a workload as [`Pair::run_watched`] does, but gives it up when `stop` returns true. The result is `None`
+    /// then, and the hosts go on until their sessions end.
     pub(crate) fn run_unless(
         &self,
         (workload, warm_up): (Workload, Nanos),
@@ -270,7 +273,7 @@ impl Pair {
         self.run_followed((workload, warm_up), flow, watching, &Follow::unless(stop))
     }
 
-    /// The same, with word of how far it has come as often as `watching` asks for it.
+    /// Runs a workload as [`Pair::run_unless`] does, with progress messages as often as `watching` requests them.
     pub(crate) fn run_followed(
         &self,
         (workload, warm_up): (Workload, Nanos),
@@ -310,7 +313,7 @@ impl Pair {
         Ok(Some(ends))
     }
 
-    /// Refuses a program over link-local addresses: each host would need another text for them.
+    /// Refuses a program over link-local addresses, because each host would need a different text for them.
     fn carries_program(&self, workload: &str) -> Result<(), Error> {
         if !is_link_local(&self.way.ip) || text_of(workload).is_none() {
             return Ok(());
@@ -320,13 +323,14 @@ impl Pair {
         Err(Error::NoAddress { host, what, remedy: "add one beyond fe80:: to each end".into() })
     }
 
-    /// What services that outlive a trial live through from now on: a block.
+    /// Sets the name of the block for which services, which outlive a trial, keep running.
     pub(crate) fn begin_epoch(&self, name: &str) {
         name.clone_into(&mut self.stage.epoch.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The program of a trial, for the host that has this role; `None` where the workload is landspeed's own. A service does not
-    /// outlive a change of what sockets take over when they are made: the settings of its network namespace.
+    /// Returns the program of a trial, for the host with this role; `None` if the workload is landspeed's own. A
+    /// service does not outlive a change of the network namespace's settings, because sockets inherit them when they
+    /// are created.
     fn program(&self, workload: &str, role: Role) -> Option<Program> {
         let (name, text) = text_of(workload)?;
         let Stage { hosts, other, token, epoch } = &self.stage;
@@ -352,7 +356,7 @@ impl Pair {
         Request::Run { role, at, source_port, key, link: host.device.clone(), spec: Box::new(spec) }
     }
 
-    /// Where flows of `transports` go: a data port that B opens for them.
+    /// Returns the data port for flows of `transports`, which B opens when it is first needed.
     fn port(&self, transports: Vec<String>) -> Result<u16, Error> {
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(port) = ports.get(&transports) {
@@ -363,14 +367,14 @@ impl Pair {
         Ok(port)
     }
 
-    /// Median round trip of one byte on the idle path.
+    /// Measures the median RTT of one byte on the idle path.
     pub fn idle_rtt(&self) -> Result<Nanos, Error> {
         self.idle().map(|(rtt, _)| rtt)
     }
 
-    /// The same with what both hosts saw meanwhile.
+    /// Measures the idle RTT, and returns the outcomes of both hosts too.
     pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
-        // A round trip by satellite takes longer than the usual probe lasts.
+        // An RTT by satellite is longer than the usual probe.
         for duration in [Nanos::millis(100), Nanos::secs(3)] {
             let ends = self.run(pingpong::one_byte(duration), &with(&[]), Nanos::millis(5))?;
             if let Some(median) = ends[0].latency.first().and_then(|h| h.percentile(0.5)) {
@@ -381,12 +385,12 @@ impl Pair {
     }
 }
 
-/// Flow settings for the idle probe under a cell: its transport and placement, and nothing of its bulk settings.
+/// Returns the flow settings of the idle probe under a cell: its transport and placement, without its bulk settings.
 pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
 
-/// Refuses a run whose path broke, or carried nothing: no figure of it is whole.
+/// Returns an error for a run whose path broke, or carried nothing: none of its figures is complete.
 fn unbroken(ends: &[EndpointOutcome; 2]) -> Result<(), Error> {
     let broken = ends.iter().map(|end| end.get::<Broken>()).find(|broken| broken.is_so());
     broken.map_or(Ok(()), |broken| Err(Error::Silent { waited: broken.waited_ns }))
@@ -402,13 +406,13 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     }
 }
 
-/// Refuses a trial whose flows were something else than asked: it would be shown under a name that is not theirs.
+/// Refuses a trial whose flows were of another kind than requested: it would be shown under a wrong name.
 fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
     let (host, found) = (host.name.clone(), fallback::another(end));
     found.map_or(Ok(()), |found| Err(Error::FellBack { host, line: found.line.clone() }))
 }
 
-/// Why not all figures that landspeed knows could be read. Nothing is decided on what is left of such an outcome.
+/// Returns why not all known figures could be read, if so. No decision is made on the rest of such an outcome.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
     outcome.observed.unseen.iter().find(|line| Misshapen::is_told_by(line))
 }

@@ -1,4 +1,4 @@
-//! From a host of a topology to a session with an agent there.
+//! Opening a session with an agent on a host of a topology.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ use crate::Error;
 /// How to reach hosts: the same for all hosts of a command line.
 #[derive(Debug, Clone, Default)]
 pub struct Reaching {
-    /// Whether knobs will be turned, which needs root there.
+    /// True if knobs will be turned, which needs root on the host.
     pub tune: bool,
-    /// The landspeed to run on hosts reached by ssh; else an installed one of this build, else one that is sent.
+    /// The landspeed to run on hosts reached by ssh. If `None`, an installed one of this build, or else one that is
+    /// sent.
     pub remote_path: Option<String>,
-    /// Whether what is sent stays there for the next time.
+    /// True if a landspeed that was sent stays on the host for the next time.
     pub keep_agent: bool,
-    /// Options for ssh, as after its -o.
+    /// Options for ssh, each as after its -o.
     pub ssh_options: Vec<String>,
-    /// File with the lines of hand-started agents; else the user is asked.
+    /// File with the lines of agents started by hand; if `None`, the user is asked.
     pub tokens: Option<PathBuf>,
-    /// The landspeed that runs as the agent on this machine; else this very program, which must then
-    /// be landspeed itself.
+    /// The landspeed that runs as the agent on this machine. If `None`, this very program, which must then be
+    /// landspeed itself.
     pub agent: Option<PathBuf>,
     pub options: Options,
 }
@@ -45,8 +46,8 @@ impl Reaching {
         }
     }
 
-    /// An agent on this machine; in a process group of its own, so that Ctrl-C reaches the controller,
-    /// which ends in order.
+    /// Returns the command of an agent on this machine. It has its own process group, so that Ctrl-C reaches the
+    /// controller, which ends the session in order.
     fn child(&self, extra: &[&str]) -> Result<Command, Error> {
         let mut command = match self.tune && !rustix::process::geteuid().is_root() {
             true => {
@@ -66,12 +67,12 @@ impl Reaching {
         Ok(command)
     }
 
-    /// This very program, also where its file was replaced meanwhile, or has no name.
+    /// Returns the path of this very program, valid even if its file was replaced or deleted.
     fn own(&self) -> &Path {
         self.agent.as_deref().unwrap_or(Path::new("/proc/self/exe"))
     }
 
-    /// The agent's command line.
+    /// Returns the arguments of the agent.
     fn words(&self) -> &'static [&'static str] {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
@@ -87,7 +88,8 @@ impl Reaching {
         Session::over_ssh(&host, &errand, &self.options)
     }
 
-    /// The line may hold its token; one without is for those who keep the token from other users of this host.
+    /// Opens a session by an agent's line. A line without its token is for users who keep the token from others on
+    /// this host.
     fn invited(&self, line: &str) -> Result<Session, landspeed_session::Error> {
         if line.contains('@') {
             let Ticket { invite, token } = line.parse()?;

@@ -1,5 +1,5 @@
-//! The Land Speed Record run (feng-2003 section 4.1): one stream over a long path, its window capped at what the path
-//! holds, so that the queue in front of the bottleneck is approached and never overrun: a loss would cost minutes.
+//! The Land Speed Record run (feng-2003 section 4.1): one stream over a long path, with its window capped at what the
+//! path holds. So the queue in front of the bottleneck is approached and never overrun: a loss would cost minutes.
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
@@ -12,35 +12,36 @@ use landspeed_workload::stream;
 
 use crate::{Error, Pair, Watching, buffers};
 
-/// Jumbo frames, as the paper's.
+/// MTU of jumbo frames, as in the paper.
 const MTU: u32 = 9000;
-/// TCP with timestamps, behind IPv4 or IPv6.
+/// TCP's header with timestamps, after that of IPv4 or IPv6.
 const TCP_HEADERS: u32 = 32;
 const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
-/// Start-up: slow start from ten segments, and some round trips for queues to become steady.
+/// RTTs of the start-up: slow start from ten segments, and some for queues to become steady.
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);
 
+/// The duration and path of a record run, and texts for the report.
 #[derive(Debug, Clone)]
 pub struct RecordRunOptions {
-    /// How long each of the two runs counts.
+    /// Measured time of each of the two runs.
     pub time: Nanos,
-    /// How far the data goes, in metres.
+    /// Length of the path, in metres.
     pub distance_m: Option<f64>,
-    /// The path's rate, where its links do not tell.
+    /// The path's rate, if its links do not report it.
     pub rate_bps: Option<BitRate>,
-    /// For the report: the hosts.
+    /// The hosts, for the report.
     pub topology: String,
     pub command: String,
-    /// For the report: RFC 3339 UTC.
+    /// The start, for the report: RFC 3339 UTC.
     pub started: String,
 }
 
-/// What is known of the path before anything is sent.
+/// The known properties of the path before anything is sent.
 pub(crate) struct Track {
     rate: BitRate,
-    /// Room in front of the bottleneck, where it is known.
+    /// Size of the queue in front of the bottleneck, if known.
     queue: Option<Bytes>,
     pub(crate) rtt: Nanos,
 }
@@ -61,9 +62,9 @@ impl Track {
         Bytes((self.rate.0 / 8.0 * self.rtt.as_secs_f64()) as u64)
     }
 
-    /// The window that fills the path and stands half in its queue. Slow start sends at twice the rate at which
-    /// acknowledgements come back, so that half of a window may meet in the queue: it is never more than two queues, but
-    /// where the path alone holds more. A queue that is not known is not relied upon.
+    /// Returns the window that fills the path and half of its queue. Slow start sends at twice the rate of
+    /// acknowledgements, so that half of a window may meet in the queue; therefore the window is at most two queues,
+    /// unless the path alone holds more. An unknown queue counts as none.
     fn window(&self) -> Bytes {
         let bdp = self.bdp().0;
         let room = self.queue.map_or(0, |queue| queue.0);
@@ -71,10 +72,10 @@ impl Track {
     }
 }
 
-/// Makes both runs, capped and not, on hosts whose settings are put back at the end. `say` is told what is being done.
+/// Makes both runs, capped and not, and then restores the hosts' settings. `say` receives the progress.
 ///
 /// # Errors
-/// A host that may not be tuned, a path whose rate nobody knows, or what a session or a knob says.
+/// Returns an error for a host that may not be tuned, a path of unknown rate, and a failed session or knob.
 pub fn record_run(
     pair: &mut Pair,
     hosts: &dyn Hosts,
@@ -124,7 +125,7 @@ fn both(
     })
 }
 
-/// Jumbo frames, and buffers: the receiver's never bounds, the sender's is the cap.
+/// Returns the cell with jumbo frames and buffers: the receiver's never limits, the sender's is the cap.
 pub(crate) fn cell(track: &Track, window: Option<Bytes>) -> Cell {
     let most = Bytes(i32::MAX as u64);
     let room = Bytes(4 * (track.bdp().0 + track.queue.unwrap_or(track.bdp()).0));
@@ -136,8 +137,8 @@ pub(crate) fn cell(track: &Track, window: Option<Bytes>) -> Cell {
     cell
 }
 
-/// One stream for some time after a start-up, with the paper's congestion control, and what a link of landspeed's own did
-/// meanwhile.
+/// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and what
+/// a link of landspeed's own did during the run.
 pub(crate) fn stream(
     pair: &Pair,
     hosts: &dyn Hosts,
@@ -153,7 +154,7 @@ pub(crate) fn stream(
     Ok((ends, link.map(|link| link.since_mark().0)))
 }
 
-/// One stream: nothing but the window keeps it from overrunning the queue.
+/// Runs one stream, which only the window keeps from overrunning the queue.
 fn one(
     pair: &Pair,
     hosts: &dyn Hosts,
@@ -180,13 +181,13 @@ fn one(
     })
 }
 
-/// What headers leave of the path's rate.
+/// Returns the share of the path's rate that headers leave.
 fn ceiling(path: &PathFacts) -> f64 {
     let ip = if path.address_b.contains(':') { IPV6_HEADER } else { IPV4_HEADER };
     f64::from(MTU - ip - TCP_HEADERS) / f64::from(MTU)
 }
 
-/// The sender's first and last look at its socket.
+/// Returns the sender's first and last sample of its socket.
 fn ends(sender: &EndpointOutcome) -> [TcpSample; 2] {
     let samples = sender.observed.get::<Vec<TcpSample>>();
     [samples.first(), samples.last()].map(|sample| sample.cloned().unwrap_or_default())

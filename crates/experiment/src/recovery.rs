@@ -1,4 +1,4 @@
-//! How long one lost segment holds a stream back, on real sockets: feng-2003 Table 1 by experiment.
+//! How long one lost segment slows a stream, on real sockets: feng-2003 Table 1 by experiment.
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{LabRecovery, TcpSample};
@@ -8,22 +8,23 @@ use landspeed_units::Nanos;
 use crate::record_run::{Track, cell, stream};
 use crate::{Error, Pair, Watching};
 
-/// Looks at a window, at most: what one answer of an agent holds with room to spare.
+/// Most samples of a window: an agent's answer holds them with room to spare.
 const MOST_LOOKS: u64 = 10_000;
 
+/// The two losses of a recovery measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Losses {
-    /// Numbers of the packets: the first ends slow start, the second is the one that counts.
+    /// Numbers of the packets to lose: the first ends slow start, the second is the one that is measured.
     pub packets: [u64; 2],
-    /// Long enough for the window to come back.
+    /// Duration of the run, long enough for the window to come back.
     pub time: Nanos,
 }
 
 impl Losses {
-    /// Slow start doubles a window until its first loss is told of: about the number of the lost packet is in flight by
-    /// then, which path and queue must hold, and half of it is left. So a queue of one bandwidth-delay product or more
-    /// gives a window of nine tenths of what the path holds, and a shorter one a smaller window; nothing stands in the
-    /// queue when the second is lost.
+    /// Chooses the losses for a path. Slow start doubles the window until its first loss is reported. By then about as
+    /// many packets are in flight as the number of the lost one, which path and queue must hold, and half of this
+    /// window is left. So a queue of one BDP or more gives a window of nine tenths of what the path holds, a shorter
+    /// queue a smaller window, and the queue is empty when the second packet is lost.
     pub fn on(path_segments: u64, queue_segments: u64, rtt: Nanos) -> Losses {
         let first = (path_segments + queue_segments.min(path_segments) * 8 / 10).max(20);
         let left = first / 2;
@@ -32,11 +33,11 @@ impl Losses {
     }
 }
 
-/// Sends one stream over a link that loses these segments of it, and looks how long the window takes to be as it was
-/// before the second. Settings are put back at the end.
+/// Sends one stream over a link that loses these packets of it, and measures how long the window takes to return to
+/// its size before the second loss. Restores the settings at the end.
 ///
 /// # Errors
-/// A host that may not be tuned, or what a session or a knob says.
+/// Returns an error for a host that may not be tuned, and for a failed session or knob.
 pub fn recover(pair: &mut Pair, hosts: &dyn Hosts, losses: &Losses) -> Result<LabRecovery, Error> {
     let ((samples, mut unfit), restored) = pair.tuned(|pair| lose(pair, hosts, losses.time))?;
     if !restored.restored {
@@ -53,7 +54,7 @@ fn lose(pair: &mut Pair, hosts: &dyn Hosts, time: Nanos) -> Result<(Vec<TcpSampl
     Ok((sender.observed.get::<Vec<TcpSample>>().clone(), link.as_ref().map(unfit).unwrap_or_default()))
 }
 
-/// From the second repair on the window falls, within a round trip, and grows back.
+/// Evaluates the samples: after the second repair the window falls, within an RTT, and grows back.
 fn seen(samples: &[TcpSample], rtt: Nanos) -> LabRecovery {
     let mut repairs = (1..samples.len()).filter(|n| samples[*n].retransmits > samples[n - 1].retransmits);
     let Some(second) = repairs.nth(1) else { return LabRecovery::default() };
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_window_is_back_when_it_is_as_it_was_before_the_second_loss() {
-        // Still full when the segment is sent again.
+        // The window is still full when the segment is sent again.
         let found =
             seen(&samples(&[(0, 4), (0, 16), (1, 8), (1, 8), (2, 8), (2, 4), (2, 6), (2, 8), (2, 8)]), RTT);
         assert_eq!((found.back_s, found.window_segments, found.least_segments), (Some(0.03), 8, 4));

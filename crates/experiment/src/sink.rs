@@ -1,12 +1,12 @@
-//! Where the lines of a record go as they come.
+//! The receiver of a record's lines.
 
 use landspeed_record::{Line, WriteError};
 
-/// Takes each line as it comes: the record's file first, then whoever watches.
+/// A receiver of each line as it comes: first the record's file, then the user.
 pub trait Sink {
-    /// One line. An error (a full disk) ends the run; everything is put back first.
+    /// Takes one line. An error (a full disk) ends the run; everything is restored first.
     fn line(&mut self, line: &Line) -> Result<(), WriteError>;
 
-    /// Whether the user asked to stop; looked at between trials.
+    /// Returns true if the user wants to stop; checked between trials.
     fn stop(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What a path carries that carried nothing: packets of several sizes, whole and in pieces, over proven flows.
+//! Probing of a path that carried nothing: packets of several sizes, whole and in fragments, over proven flows.
 
 use landspeed_record::{
     Broken, Cut, DatagramCounts, EndpointOutcome, LatencyHistogram, PathProbe, ProbedSize, Settings,
@@ -11,29 +11,29 @@ use landspeed_workload::{pingpong, sweep};
 use crate::Error;
 use crate::pair::{Pair, Watching};
 
-/// Sizes of IP packets that paths are known to carry at most: tunnels, PPPoE, Ethernet, jumbo frames.
+/// Sizes of IP packets that are typical limits of paths: tunnels, PPPoE, Ethernet, jumbo frames.
 const SIZES: [u64; 22] = [
     128, 576, 1000, 1200, 1280, 1320, 1360, 1380, 1400, 1420, 1436, 1450, 1460, 1472, 1480, 1492, 1500, 2000,
     4000, 6000, 8000, 9000,
 ];
-/// Packets of each size: all of them get lost by chance once in 3,000 times where a fifth is lost.
+/// Packets of each size. If a fifth of all packets is lost, all of these are lost by chance once in 3,000 times.
 const EACH: u64 = 5;
-/// A size takes no longer.
+/// Longest time for a size.
 const LONGEST: Nanos = Nanos::secs(2);
-/// How long such packets' flows wait for a silent path.
+/// How long the flows of these packets wait for a silent path.
 const PATIENCE: Nanos = Nanos::secs(4);
-/// More than the link's MTU, so that the sender cuts it.
+/// Bytes beyond the link's MTU, so that the sender fragments the packet.
 const BEYOND: Bytes = Bytes(1200);
-/// Messages to and fro where datagrams cannot be had.
+/// Duration of a ping-pong, used if datagrams cannot be sent.
 const ROUNDS: Nanos = Nanos::millis(300);
 
-/// How the flow of a run stood whose path broke, or carried nothing.
+/// Returns the state of the flow of a run whose path broke, or carried nothing.
 pub(crate) fn broken(seen: &[EndpointOutcome; 2]) -> Option<Broken> {
     let broken = seen.iter().map(|end| end.get::<Broken>()).filter(|broken| broken.is_so());
     broken.max_by_key(|broken| broken.timeouts).cloned()
 }
 
-/// Sends such packets over `pair`.
+/// Sends packets of several sizes over `pair`.
 pub(crate) fn probe(pair: &Pair, stalled: Broken) -> PathProbe {
     let mtu = Bytes(pair.a.link().mtu_bytes.into());
     let mut probe = PathProbe { over: "UDP".to_owned(), mtu_bytes: mtu, stalled, ..PathProbe::default() };
@@ -55,7 +55,7 @@ pub(crate) fn probe(pair: &Pair, stalled: Broken) -> PathProbe {
     probe
 }
 
-/// Datagrams in packets of these sizes, counted where they arrive.
+/// Sends datagrams in packets of these sizes and counts those that arrive.
 fn datagrams(pair: &Pair, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result<Vec<ProbedSize>, Error> {
     let payloads: Vec<Bytes> = sizes.iter().map(|size| *size - headers).collect();
     let mut flow = with(&[(&TRANSPORT, "udp")]);
@@ -71,7 +71,7 @@ fn datagrams(pair: &Pair, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result
     Ok(b.get::<Vec<SweepPoint>>().iter().zip(counts).map(size).collect())
 }
 
-/// Who may cut a packet of this size.
+/// Sets who may fragment a packet of this size.
 fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
     let cut = match dont {
         "on" => Cut::Never,
@@ -81,7 +81,7 @@ fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
     ProbedSize { cut, ..size }
 }
 
-/// Messages over TCP, each in one packet.
+/// Sends messages over TCP, each in one packet.
 fn messages(pair: &Pair, probe: &mut PathProbe) {
     // IP, TCP and timestamps.
     let headers = Bytes(if pair.is_ipv6() { 72 } else { 52 });

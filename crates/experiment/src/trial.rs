@@ -1,4 +1,4 @@
-//! One trial of a cell: ask for the idle round trip, and stream.
+//! One trial of a cell: measure the idle RTT, then stream.
 
 use landspeed_analysis::{block_trials, figures};
 use landspeed_record::{Cell, EndpointOutcome, Figures, LatencyHistogram, Workload};
@@ -9,11 +9,12 @@ use crate::factors::transport_of;
 use crate::pair::ping_flow;
 use crate::{Error, Pair, Watching};
 
-/// Parts of a window with a sample of TCP_INFO at each end: the median of four tells a queue that fills from an idle path,
-/// and each sample takes a lock that the stream wants too. The coordinator of a short trial wakes this often anyway.
+/// Parts of a window, with a sample of TCP_INFO at each end. The median of four samples distinguishes a queue that
+/// fills from an idle path. More samples would cost: each takes a lock that the stream needs too. The coordinator of a
+/// short trial wakes this often anyway.
 const SAMPLES: u64 = 3;
 
-/// How long the parts of a trial take.
+/// Durations of the parts of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// Start-up of a stream, not counted.
@@ -22,14 +23,15 @@ pub struct Timing {
     pub stream: Nanos,
     /// Idle ping-pong.
     pub ping: Nanos,
-    /// Whether trials may be of half the length, and blocks of twice as many: see `landspeed_analysis::Rules::fine`.
+    /// True if trials may have half the length, and blocks twice as many of them: see
+    /// `landspeed_analysis::Rules::fine`.
     pub fine: bool,
 }
 
 impl Timing {
-    /// Timing for a path with round trip `rtt`: 0.3 s streams; above 10 ms at least 50 round trips
-    /// after a start-up of 20, which takes slow start from 10 segments past any window in use. Half of that where it
-    /// still holds 50 round trips.
+    /// Returns the timing for a path with this RTT: streams of 0.3 s; above 10 ms at least 50 RTTs after a start-up of
+    /// 20, which takes slow start from 10 segments past any window in use. Trials may be `fine` if half a stream still
+    /// holds 50 RTTs.
     pub fn for_rtt(rtt: Nanos) -> Self {
         let rtts = |n: u64| Nanos(rtt.0.saturating_mul(n));
         let long = rtt > Nanos::millis(10);
@@ -41,19 +43,19 @@ impl Timing {
         }
     }
 
-    /// Timing of trials of a program that takes `time`, on a path with round trip `rtt`.
+    /// Returns the timing for trials of a program that takes `time`, on a path with this RTT.
     pub(crate) fn of_program(rtt: Nanos, time: Nanos) -> Self {
         Timing { warm_up: Nanos(0), stream: time, fine: false, ..Timing::for_rtt(rtt) }
     }
 
-    /// The timing of one trial of a block that is `fine`, or not.
+    /// Returns the timing of one trial of a block that is `fine`, or not.
     #[must_use]
     pub(crate) fn of(self, fine: bool) -> Self {
         let part = |time: Nanos| if fine { Nanos(time.0 / 2) } else { time };
         Timing { stream: part(self.stream), ping: part(self.ping), ..self }
     }
 
-    /// About how long a block takes, connecting included, where toggles take no time.
+    /// Returns about how long a block takes, connecting included, if toggles take no time.
     pub fn block(&self) -> Nanos {
         let trial = self.of(self.fine);
         Nanos(
@@ -63,14 +65,14 @@ impl Timing {
     }
 }
 
-/// Asks for the idle round trip under `cell`, which is set already, for so long.
+/// Measures the idle RTT under `cell`, which is already set, for `time`.
 pub(crate) fn measure_idle(pair: &Pair, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
     let message = pingpong::smallest(transport_of(&cell.flow)?, time);
     let [a, _] = pair.run(message, &ping_flow(&cell.flow), Nanos::millis(2))?;
     Ok(a.latency.into_iter().next().unwrap_or_default())
 }
 
-/// Streams under `cell`, which is set already, and joins what was seen of the idle path.
+/// Streams under `cell`, which is already set, and adds `idle` to the outcome and figures.
 pub(crate) fn measure_stream(
     pair: &Pair,
     cell: &Cell,
@@ -84,7 +86,7 @@ pub(crate) fn measure_stream(
     Ok(([a, b], figures))
 }
 
-/// Runs a program under `cell`, which is set already, and joins what was seen of the idle path.
+/// Runs a program under `cell`, which is already set, and adds `idle` to the outcome and figures.
 pub(crate) fn measure_program(
     pair: &Pair,
     cell: &Cell,

@@ -1,4 +1,4 @@
-//! Which addresses of the second host are tried, and in which order.
+//! The addresses of the second host that are tried, and their order.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,18 +7,18 @@ use landspeed_session::{at_zone, is_link_local};
 
 use crate::{Error, Host, Wishes};
 
-/// How many are tried at most: each takes a request of an agent, which answers 32 at once.
+/// Most ways that are tried: each takes a request of an agent, which serves 32 at a time.
 const MOST: usize = 24;
 
-/// One address of B, as each host calls it.
+/// One address of B, with the zone on each host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) ip: IpAddr,
-    /// Number of the interface of A that leads to a link-local address; zero for others.
+    /// Number of A's interface that leads to a link-local address; zero for others.
     from: u32,
-    /// Number of the interface of B that holds such an address; zero for others.
+    /// Number of B's interface that has the link-local address; zero for others.
     at: u32,
-    /// Whether the user, the name or the lab gave it.
+    /// True if the address comes from the user, the name or the lab.
     pub(crate) given: bool,
 }
 
@@ -31,20 +31,20 @@ impl Way {
         at_zone(self.ip, port, self.at)
     }
 
-    /// A's own address as B calls it: a link-local one is behind the interface that holds B's.
+    /// Returns A's own address as B calls it: a link-local one is behind the interface with B's address.
     pub(crate) fn back(&self, source: IpAddr) -> SocketAddr {
         at_zone(source, 0, self.at)
     }
 
-    /// For people: a link-local address with A's interface.
+    /// Returns the address for people: a link-local one with A's interface.
     pub(crate) fn shown(&self, a: &HostFacts) -> String {
         let zone = a.links.iter().find(|link| link.index == self.from).map(|link| link.name.as_str());
         zone.map_or_else(|| self.ip.to_string(), |zone| format!("{}%{zone}", self.ip))
     }
 }
 
-/// The ways to B: the address that was asked for, or else those that were given, those that B has, what means something on
-/// one link only, and those that A has too, at which A would reach itself.
+/// Returns the ways to B. If an address was requested, only that one; otherwise first the given ones, then B's
+/// addresses, then those valid on one link only, and last those that A has too, at which A would reach itself.
 pub(crate) fn ways(a: &HostFacts, b: &HostFacts, wishes: &Wishes) -> Vec<Way> {
     let (zone, asked) = match &wishes.address {
         Some(asked) => (asked.zone.as_deref(), vec![asked.ip]),
@@ -62,7 +62,7 @@ pub(crate) fn ways(a: &HostFacts, b: &HostFacts, wishes: &Wishes) -> Vec<Way> {
     found
 }
 
-/// A link-local address may be behind any interface of A, unless a zone names one.
+/// Returns the ways to an address: a link-local one may be behind any interface of A, unless a zone names one.
 fn ways_to(ip: IpAddr, given: bool, zone: Option<&str>, (a, b): (&HostFacts, &HostFacts)) -> Vec<Way> {
     if !is_link_local(&ip) {
         return vec![Way { ip, from: 0, at: 0, given }];
@@ -72,7 +72,7 @@ fn ways_to(ip: IpAddr, given: bool, zone: Option<&str>, (a, b): (&HostFacts, &Ho
     pairs.map(|(from, at)| Way { ip, from, at, given }).collect()
 }
 
-/// Interfaces of A that a link-local address can be behind.
+/// Returns the interfaces of A that may lead to a link-local address.
 pub(crate) fn zones<'a>(a: &'a HostFacts, zone: Option<&str>) -> impl Iterator<Item = &'a LinkFacts> {
     let zone = zone.map(str::to_owned);
     let has_one = |link: &&LinkFacts| link.addresses.iter().any(is_link_local);
@@ -85,7 +85,7 @@ fn up(host: &HostFacts) -> impl Iterator<Item = &LinkFacts> {
     host.links.iter().filter(|link| link.up)
 }
 
-/// Addresses of links that are up.
+/// Returns the addresses of links that are up.
 pub(crate) fn own(host: &HostFacts) -> impl Iterator<Item = IpAddr> + '_ {
     up(host).flat_map(|link| link.addresses.iter().copied())
 }
@@ -94,12 +94,13 @@ fn is_of_one_link(ip: &IpAddr) -> bool {
     is_link_local(ip) || matches!(ip, IpAddr::V4(v4) if v4.is_link_local())
 }
 
-/// Whether an address is of the family that the user wants.
+/// Returns true if an address is of the family that the user wants.
 fn fits(ip: &IpAddr, wishes: &Wishes) -> bool {
     wishes.ipv6.is_none_or(|ipv6| ip.is_ipv6() == ipv6)
 }
 
-/// Refuses a family that a host has no address of, an address that is not B's, and a zone that is not A's.
+/// Returns an error for a family of which a host has no address, for an address that B lacks, and for a zone that A
+/// lacks.
 pub(crate) fn check(a: &Host, b: &Host, wishes: &Wishes) -> Result<(), Error> {
     let family = match wishes.ipv6 {
         None => "IP",
@@ -124,7 +125,8 @@ pub(crate) fn check(a: &Host, b: &Host, wishes: &Wishes) -> Result<(), Error> {
     }
 }
 
-/// Loopback links are not among a host's facts: of their addresses the kernel there decides.
+/// Checks that B has the address. Loopback addresses pass, because a host's facts do not have loopback links: B's
+/// kernel decides about them.
 fn has_address(b: &Host, address: IpAddr, wishes: &Wishes) -> Result<(), Error> {
     let all: Vec<String> = own(&b.facts).filter(|own| fits(own, wishes)).map(|own| own.to_string()).collect();
     let known = address.is_loopback() || own(&b.facts).any(|own| own == address);

@@ -21,7 +21,7 @@ fn section(row: &Observer) -> String {
     let runs = match row.runs {
         Runs::Always => "It always runs",
         Runs::Explaining => "It runs where a path or a flow is explained, or where it is asked for",
-        Runs::OnRequest => "It runs where it is asked for, because it disturbs what it looks at",
+        Runs::OnRequest => "It runs where it is asked for",
     };
     let own = if row.own_sockets_only { ", over landspeed's own flows only" } else { "" };
     let mut section = format!("\n## {}\n\nWatches {}. {runs}{own}.\n", row.name, row.about);

@@ -1,6 +1,6 @@
-//! An agent for this crate's own tests: real frames over real pipes, make-believe answers.
+//! An agent for this crate's own tests: real frames over real pipes, invented answers.
 //!
-//! Arguments: the file that `gone` writes its reason to, and the lease in milliseconds.
+//! Arguments: the file into which `gone` writes its reason, and the lease in milliseconds.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,7 +42,7 @@ impl Handler for TestAgent {
     }
 }
 
-/// Answers once the file is there, or says that it never was.
+/// Answers once `file` exists, or reports that it never did.
 fn until_exists(file: PathBuf) -> Reply {
     for _ in 0..1000 {
         if file.exists() {
@@ -53,7 +53,7 @@ fn until_exists(file: PathBuf) -> Reply {
     Reply::Failed { why: "the file never came".to_owned() }
 }
 
-/// Stops this process as SIGSTOP from outside would: it neither ends nor says anything any more.
+/// Stops this process as a SIGSTOP from outside would: it neither ends nor sends anything more.
 fn stop() -> Reply {
     // SAFETY: raise(3) takes no pointers; the process stops in it.
     unsafe { libc::raise(libc::SIGSTOP) };

@@ -9,26 +9,26 @@ use landspeed_record::Progress;
 
 use crate::{Error, Reply, Request, one_line};
 
-/// Words of how far a request has come that may wait to be read.
+/// Progress messages of one request that may wait to be read.
 const UNREAD: usize = 16;
 
-/// A reply, and when it came.
+/// A reply and the time at which it came.
 type Answer = (Instant, Reply);
 
-/// Who waits for which answer, and whether the session is over.
+/// The requests that wait for their answers, and the reason why the session is over, if it is.
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
     waiting: HashMap<u64, (SyncSender<Answer>, SyncSender<Progress>)>,
-    /// Ids below this were given out.
+    /// The next id; all below were given out.
     next: u64,
     over: Option<String>,
 }
 
 impl Calls {
-    /// A place for the answer to one request and the request's id, or why there will be no answer.
+    /// Registers a request. Returns its id and the place for its answer, or the reason why there will be no answer.
     pub(crate) fn add(self: &Arc<Self>, request: &Request) -> Result<(u64, Pending), Error> {
         let mut inner = self.lock();
         if let Some(why) = &inner.over {
@@ -42,17 +42,18 @@ impl Calls {
         Ok((id, Pending { id, asked: request.name(), calls: Arc::clone(self), answer, progress }))
     }
 
-    /// Hands an answer over; one that came too late is dropped. `false` where `id` was never asked.
+    /// Hands an answer over, or drops it if it came too late. Returns false if no request had this `id`.
     pub(crate) fn answer(&self, id: u64, reply: Reply) -> bool {
         let mut inner = self.lock();
         if let Some((caller, _)) = inner.waiting.remove(&id) {
-            // The caller may be gone by now; the place holds one answer, so this never blocks.
+            // The caller may be gone by now. The channel holds one answer, so this never blocks.
             let _ = caller.try_send((Instant::now(), reply));
         }
         id < inner.next
     }
 
-    /// Hands over how far a request has come; what is not read in time is dropped. `false` where `id` was never asked.
+    /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
+    /// no request had this `id`.
     pub(crate) fn progress(&self, id: u64, progress: Progress) -> bool {
         let inner = self.lock();
         if let Some((_, teller)) = inner.waiting.get(&id) {
@@ -61,20 +62,21 @@ impl Calls {
         id < inner.next
     }
 
-    /// The session is over: all who wait, and all who come, are told the first reason.
+    /// Ends the session: all present and future waiters get the first reason.
     pub(crate) fn end(&self, why: &str) {
         let mut inner = self.lock();
         inner.over.get_or_insert_with(|| why.to_owned());
         inner.waiting.clear();
     }
 
-    /// Each change of the inner state is one call, so a panic elsewhere leaves nothing half done.
+    /// Locks the state, poisoned or not. Each change of it is one call, so that a panic elsewhere leaves nothing half
+    /// done.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request under way. Dropping it gives up the answer; the agent still does what was asked.
+/// A request under way. Dropping it gives up the answer; the agent still does what was requested.
 #[must_use]
 pub struct Pending {
     id: u64,
@@ -85,19 +87,20 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// How far it has come, each word once; `None` where nothing new was said.
+    /// Returns the next unread progress message of the request, or `None` if there is none.
     pub fn progress(&self) -> Option<Progress> {
         self.progress.try_recv().ok()
     }
 
-    /// The answer, within `limit`. [`Reply::Failed`] is [`Error::Refused`].
+    /// Waits for the answer, at most `limit`. [`Reply::Failed`] becomes [`Error::Refused`].
     pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
         let limit = limit.into();
         let answer = self.poll(limit).map(|(_, answer)| answer);
         answer.unwrap_or(Err(Error::TimedOut { asked: self.asked, limit: limit.into() }))
     }
 
-    /// As [`Pending::wait`], with the time at which the answer came; `None` where it has not come within `wait`.
+    /// Waits as [`Pending::wait`] does, and returns the time at which the answer came too; `None` if it does not come
+    /// within `wait`.
     pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
         match self.answer.recv_timeout(wait) {
             Ok((at, reply)) => Some((at, accepted(reply))),
@@ -111,7 +114,7 @@ impl Pending {
     }
 }
 
-/// What the agent refused is an error.
+/// Turns the agent's refusals into errors.
 fn accepted(reply: Reply) -> Result<Reply, Error> {
     match reply {
         Reply::Failed { why } => Err(Error::Refused { why: one_line(&why) }),

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use crate::frame::FrameError;
 use crate::{Error, LineSink, one_line};
 
-/// Lines of stderr that are kept to explain an early end.
+/// Number of lines of stderr that are kept to explain an early end.
 const KEPT: usize = 8;
-/// Longest line of stderr that is read as one.
+/// Longest part of stderr that is read as one line, in bytes.
 const LONGEST_LINE: u64 = 4096;
 
-/// What ends are met most, by a part of what is said, and what to do.
+/// The most frequent reasons of an early end: a part of the line that names the reason, and the remedy.
 const KNOWN: &[(&str, &str)] = &[
     (
         "password is required",
@@ -31,7 +31,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The last lines of what a child said.
+/// The last lines that a child printed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
@@ -44,7 +44,7 @@ impl Tail {
         }
     }
 
-    /// The line that says why, and what to do where that is known; else the last.
+    /// Returns the last line with a known reason and its remedy; else the last line, without a remedy.
     fn verdict(&self) -> Option<(String, &'static str)> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |line: &String| {
@@ -63,7 +63,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts `command` with its stdio on pipes.
+    /// Starts `command` with pipes as its stdio.
     pub(crate) fn spawn(
         name: &str,
         mut command: Command,
@@ -93,17 +93,18 @@ impl Child {
             }
             pause = (pause * 2).min(Duration::from_millis(50));
         }
-        // It may have ended just now: then there is nothing to kill, and waiting reaps it.
+        // If the child has just ended, there is nothing to kill, and waiting reaps it.
         let _ = self.process.kill();
         self.process.wait().ok()
     }
 
-    /// For what it says elsewhere than on stderr.
+    /// Returns the child's tail, so that lines that do not come over stderr can be added to it.
     pub(crate) fn tail(&self) -> Tail {
         self.tail.clone()
     }
 
-    /// Ends a child with which no session could be had, and says why in its own words where it has any.
+    /// Ends a child whose session could not be opened, and returns the error, with the child's own explanation if it
+    /// printed one.
     pub(crate) fn explain(mut self, name: &str, error: Error) -> Error {
         let Error::Handshake { source: FrameError::Closed | FrameError::Cut | FrameError::Io(_), .. } = error
         else {
@@ -111,7 +112,7 @@ impl Child {
             return error;
         };
         let status = self.reap(Instant::now() + Duration::from_secs(2));
-        // A control master that ssh left behind holds stderr open for longer than we wait.
+        // Waits for the end of stderr only this long: a control master that ssh left behind holds it open.
         let _ = self.silent.recv_timeout(Duration::from_millis(500));
         let silent = || ("it ended before the session began".to_owned(), "");
         let (said, remedy) = self.tail.verdict().unwrap_or_else(silent);
@@ -132,7 +133,7 @@ fn remedy_of(status: Option<ExitStatus>) -> &'static str {
     }
 }
 
-/// Passes the child's stderr on, line by line, in a thread that ends with it.
+/// Passes on the child's stderr, line by line, in a thread that ends with it.
 fn pass_on(name: &str, stderr: ChildStderr, tail: &Tail, lines: &LineSink) -> Result<Receiver<()>, Error> {
     let (name, tail, lines) = (name.to_owned(), tail.clone(), lines.clone());
     let (alive, silent) = sync_channel::<()>(0);
@@ -151,7 +152,7 @@ fn pass_on(name: &str, stderr: ChildStderr, tail: &Tail, lines: &LineSink) -> Re
     Ok(silent)
 }
 
-/// The next line that is not empty, escaped; `None` at the end.
+/// Returns the next non-empty line, escaped; `None` at the end.
 fn next_line(from: &mut impl BufRead) -> Option<String> {
     loop {
         let mut line = Vec::new();

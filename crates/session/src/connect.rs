@@ -1,4 +1,4 @@
-//! The controller's way to an agent started by hand.
+//! The controller's connection to an agent that a person started by hand.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,13 +16,13 @@ use crate::wire::Opening;
 use crate::zone::ways;
 use crate::{Error, Hello, Invite, Token};
 
-/// Connects, checks the pin, greets, and proves the token both ways.
+/// Connects, checks the pin, exchanges hellos, and proves the token in both directions.
 pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened {
     let address = invite.address;
     let name = address.to_string();
     let unreachable = |source| Error::Unreachable { address, source };
     let tcp = dial(address).await.map_err(unreachable)?;
-    // Requests and beats are small and wait for nothing.
+    // Requests and beats are small and must not wait for more data.
     tcp.set_nodelay(true).map_err(unreachable)?;
     let connector = TlsConnector::from(tls::client(invite.pin)?);
     let server = ServerName::IpAddress(address.ip().into());
@@ -43,7 +43,7 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened
     Err(Error::Token { name })
 }
 
-/// The first connection of all ways to `address`; the last error where there is none.
+/// Returns the first connection to succeed on any way to `address`, or the last error if none does.
 async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     let mut dialled: JoinSet<_> = ways(address).into_iter().map(TcpStream::connect).collect();
     let none = "no interface of this host has a link-local address";

@@ -1,9 +1,9 @@
-//! From the user's ssh to an agent on a host that need not have landspeed.
+//! Starting an agent, over the user's ssh, on a host that need not have landspeed.
 //!
-//! The far side's /bin/sh reads two scripts from its standard input: `find.sh` starts the landspeed that is installed
-//! there, or asks for `take.sh`, which takes this one. What the far side wants is a line with [`ASKS`] before it, and
-//! nothing is sent to it unasked, so that no shell and no `head` ever reads too far. All else that it prints is a login
-//! shell's greeting, up to the first bytes of the agent's first frame.
+//! The far side's /bin/sh reads two scripts from its standard input. `find.sh` starts the landspeed that is installed
+//! there, or requests `take.sh`, which receives this one. Each request of the far side is a line that begins with
+//! [`ASKS`]. Nothing is sent without a request, so that no shell and no `head` ever reads too far. Everything else
+//! that the far side prints before the first frame of the agent is a login shell's greeting.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,34 +19,35 @@ use crate::lean::lean;
 use crate::ssh::quoted;
 use crate::{BUILD, Error, LineSink, Options, SshHost, one_line, secret};
 
-/// Before what the far side wants: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on standard error.
+/// Prefix of the far side's requests: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on
+/// standard error.
 const ASKS: &str = "@landspeed ";
-/// What a host may print before its agent speaks.
+/// Most bytes that a host may print before its agent's first frame.
 const LONGEST_GREETING: usize = 64 * 1024;
-/// What a first frame begins with: its length, which is less than 2^24, and an object of JSON with a name in it. A greeting may hold
-/// any one of these bytes.
+/// The beginning of a first frame: its length, which is less than 2^24, and a JSON object with a name in it. A
+/// greeting may hold any one of these bytes, but not this sequence.
 const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
-/// What is sent at once, in whose time something must get through.
+/// Bytes sent in one step; each step has the time limit for itself.
 const CHUNK: usize = 64 * 1024;
 
 /// The agent to start on a host reached by ssh.
 #[derive(Debug, Clone, Copy)]
 pub struct Errand<'a> {
-    /// Its arguments, after `landspeed`.
+    /// Arguments of the agent, after `landspeed`.
     pub words: &'a [&'a str],
-    /// Whether it must run as root.
+    /// True if the agent must run as root.
     pub root: bool,
-    /// The landspeed to send where none of this build is installed.
+    /// The landspeed to send if this build is not installed on the host.
     pub own: &'a Path,
-    /// Whether what was sent stays in the cache folder of the user that the agent runs as.
+    /// True if the landspeed that was sent stays in the cache folder of the user that the agent runs as.
     pub keep: bool,
 }
 
-/// The controller's part of it.
+/// The controller's part of starting an agent over ssh.
 pub(crate) struct Deployment {
     name: String,
     find: String,
-    /// `take.sh` but for what depends on the file, until it was asked for.
+    /// The beginning of `take.sh` and the path of the file to send, until the far side requests the script.
     take: Option<(String, std::path::PathBuf)>,
     file: Option<Vec<u8>>,
     may_ask: bool,
@@ -58,7 +59,7 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    /// With the sink for the far side's standard error, in which sudo's questions are.
+    /// Makes a deployment and the sink for the far side's standard error, which carries sudo's password prompts.
     pub(crate) fn new(host: &SshHost, errand: &Errand<'_>, options: &Options) -> (Deployment, LineSink) {
         let name = host.destination().to_owned();
         let (ask, asked) = unbounded_channel();
@@ -96,13 +97,14 @@ impl Deployment {
         (deployment, stderr)
     }
 
-    /// What the far side greets with is quoted where it ends too early and says nothing else.
+    /// Keeps the far side's greeting in `greeting`, which is quoted if the far side ends early and prints no other
+    /// reason.
     pub(crate) fn quoting(mut self, greeting: Tail) -> Self {
         self.greeting = greeting;
         self
     }
 
-    /// Brings the agent about; returns what is to be read from it, from its first frame on.
+    /// Starts the agent. Returns a reader of its output, from its first frame on.
     pub(crate) async fn run<R, W>(
         mut self,
         mut reader: R,
@@ -146,7 +148,7 @@ impl Deployment {
         }
     }
 
-    /// Does what a line of the far side asks for.
+    /// Handles a line of the far side: fulfils a request, or keeps a line of the greeting.
     async fn heed(&mut self, said: &str, writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), Error> {
         let Some(wish) = said.strip_prefix(ASKS) else {
             if !said.is_empty() {
@@ -172,8 +174,8 @@ impl Deployment {
         }
     }
 
-    /// `take.sh` for the file, which is read only now: most hosts of a kind have it after the first time. It is sent without what only a
-    /// debugger reads, three quarters of a program that was built to be debugged.
+    /// Returns `take.sh` for the file. The file is read only now, because most hosts keep it after the first time. It
+    /// is sent without its debug sections, three quarters of a program that was built with them.
     fn take_script(&mut self) -> Result<String, Error> {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
         let file = lean(std::fs::read(own).map_err(Error::system("read landspeed's own file"))?);
@@ -187,7 +189,7 @@ impl Deployment {
         Ok(script(&head, include_str!("deploy/take.sh")))
     }
 
-    /// The answer to sudo, from the terminal. Never on a command line, never in a log.
+    /// Returns sudo's password, read from the terminal. It never goes on a command line or into a log.
     fn password(&mut self) -> Result<String, Error> {
         if !self.may_ask {
             return Err(self.unasked("password"));
@@ -198,7 +200,8 @@ impl Deployment {
         Ok(format!("{}\n", line.trim_end_matches('\n')))
     }
 
-    /// Sends all of it. A far side that has gone is no error yet: what it said before tells more, and is read next.
+    /// Sends all of `bytes`. It is no error yet if the far side is gone: what it printed before explains more, and is
+    /// read next.
     async fn send(&self, writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), Error> {
         for chunk in bytes.chunks(CHUNK) {
             match tokio::time::timeout(self.limit, writer.write_all(chunk)).await {
@@ -235,7 +238,7 @@ async fn next(reader: &mut (impl AsyncRead + Unpin)) -> Result<u8, FrameError> {
     }
 }
 
-/// One compound command, which a shell has read to its end before it begins.
+/// Makes one compound command, which a shell reads to its end before it starts.
 fn script(head: &str, body: &str) -> String {
     format!("{{\n{head}\n{body}}}\n")
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a session, each in one line that names the thing and the remedy.
+//! Errors of sessions, each as one line that names the cause and the remedy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use landspeed_units::Nanos;
 use crate::PROTOCOL;
 use crate::frame::FrameError;
 
-/// A session that could not be had or went wrong.
+/// Why a session could not be opened, or what went wrong with it.
 ///
-/// [`Error::Refused`], [`Error::TimedOut`] and [`Error::Ended`] come from a session that was open; they
-/// leave it to the caller, who holds several, to say which host they are about. All others name it.
+/// [`Error::Refused`], [`Error::Lost`], [`Error::TimedOut`] and [`Error::Ended`] come from an open session and do not
+/// name the host: the caller holds several sessions and adds the name. Errors of a host while a session opens name it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program that leads to the agent could not be started.
@@ -24,31 +24,31 @@ pub enum Error {
         name: String,
         said: String,
         status: String,
-        /// What to do, where that is known; begins with "; ".
+        /// The remedy, if one is known; begins with "; ".
         remedy: &'static str,
     },
     #[error(
         "{name} speaks protocol {theirs} (landspeed {their_version}), this end protocol {PROTOCOL} (landspeed {}): \
          update landspeed {}", env!("CARGO_PKG_VERSION"), if *theirs < PROTOCOL { format!("on {name}") } else { "here".to_owned() })]
     Version { name: String, theirs: u32, their_version: String },
-    /// The handshake went wrong, and not by a refusal.
+    /// The handshake failed, but not by a refusal.
     #[error("{name}: {source}")]
     Handshake { name: String, source: FrameError },
     /// The peer did not finish the handshake in time.
     #[error("{name}: no session within {}", limit)]
     Slow { name: String, limit: Nanos },
-    /// The host cannot take or start an agent, with what to do about it.
+    /// The host cannot take or start an agent. `why` includes the remedy.
     #[error("{name}: {why}")]
     Unready { name: String, why: String },
     #[error("{name} declined: {why}")]
     Declined { name: String, why: String },
-    /// The agent refused a request or failed at it, in its own words.
+    /// The agent refused a request or failed at it; the text is the agent's.
     #[error("{why}")]
     Refused { why: String },
-    /// The agent may not turn knobs any more and puts everything back; the run is over.
+    /// The agent may no longer turn knobs and restores everything; the run is over.
     #[error("the agent lost its right to turn knobs: {why}")]
     Lost { why: String },
-    /// No answer in time. The agent may still be at it.
+    /// No answer came in time. The agent may still be working on it.
     #[error("no answer to {asked} within {limit}")]
     TimedOut { asked: &'static str, limit: Nanos },
     #[error("the session ended: {why}")]
@@ -75,28 +75,28 @@ pub enum Error {
     Expired,
     #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
     Listen { address: SocketAddr, source: io::Error },
-    /// A text that is no agent line.
+    /// A text is not an agent's line.
     #[error("{what}: expected landspeed://TOKEN@ADDRESS:PORT/#PIN as the agent prints it")]
     Invite {
-        /// What is wrong with it, without the text: it may hold a token.
+        /// The mistake in the text. The text itself is left out, because it may hold a token.
         what: &'static str,
     },
     #[error("token file {}: {why}", path.display())]
     TokenFile { path: PathBuf, why: String },
-    /// A host name that must not reach ssh.
+    /// A host name that must not be passed to ssh.
     #[error("host {host:?}: {why}")]
     Host {
         /// The name, escaped by its `Debug` form.
         host: String,
         why: &'static str,
     },
-    /// This end's own plumbing failed.
+    /// An operation of this end's own system failed.
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
 }
 
 impl Error {
-    /// For `map_err`: a failed system operation.
+    /// Wraps the error of a failed system operation, for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what, source }
     }

@@ -1,4 +1,4 @@
-//! Who is let in at a listening agent: one controller, with the token, in time.
+//! Admission at a listening agent: one controller, with the token, in time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -6,19 +6,19 @@ use std::time::Instant;
 use crate::Token;
 use crate::token::Side;
 
-/// Why somebody is not let in.
+/// Why a connection is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// A controller is connected; the token is used up.
+    /// A controller is connected and has used the token.
     Busy,
     /// The token was not used in time.
     Expired,
-    /// A wrong token. Any number may come: nobody guesses 128 bits.
+    /// The token is wrong. Any number of wrong ones may come: 128 bits cannot be guessed.
     Wrong,
 }
 
 impl Denied {
-    /// The line for the one who is denied.
+    /// Returns the line for the denied peer.
     pub(crate) fn why(self) -> &'static str {
         match self {
             Denied::Busy => "busy: another controller is connected",
@@ -28,6 +28,7 @@ impl Denied {
     }
 }
 
+/// The token, its expiry, and a flag that a controller has entered.
 pub(crate) struct Gate {
     token: Token,
     expires: Instant,
@@ -54,7 +55,7 @@ impl Gate {
         if now >= self.expires { Err(Denied::Expired) } else { Ok(()) }
     }
 
-    /// Lets a controller in, once; the answer is the agent's own proof.
+    /// Admits a controller, once, and returns the agent's own proof.
     pub(crate) fn enter(&self, proof: &str, binding: &[u8; 32], now: Instant) -> Result<String, Denied> {
         self.open(now)?;
         if !self.token.proves(Side::Controller, binding, proof) {

@@ -11,25 +11,25 @@ macro_rules! protocol {
     };
 }
 
-/// The protocol that this build speaks. Raised when a message changes its meaning or its fields.
+/// The protocol that this build speaks. Raised when the meaning or the fields of a message change.
 pub const PROTOCOL: u32 = protocol!();
 
-/// What `landspeed --version` says: an installed one that says the same need not be sent.
+/// The version that `landspeed --version` prints. An installed landspeed that prints the same need not be sent.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
 
-/// Shortest and longest lease that a peer may announce: below, beats would flood; above, a dead
-/// controller's settings would stand for minutes.
+/// Shortest and longest lease that a peer may announce. Below, beats would flood the path; above, the settings of a
+/// dead controller would stay for minutes.
 const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(120);
 
-/// Who an end is and what it can do. Unknown fields are ignored.
+/// An end's versions and lease. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Protocol version; both ends must have the same.
+    /// Protocol version; both ends must have the same one.
     pub protocol: u32,
     #[serde(default)]
     pub landspeed: String,
-    /// How long this end waits for a sign of life before it takes the other for dead; the other sends
-    /// one four times as often.
+    /// How long this end waits for a sign of life before it takes the other end for dead. The other end sends signs
+    /// four times as often.
     #[serde(default = "default_lease")]
     pub lease_ns: Nanos,
 }
@@ -44,13 +44,14 @@ impl Hello {
     }
 }
 
+/// Why a hello was not accepted.
 pub(crate) enum BadHello {
     /// Another protocol: (protocol, landspeed version).
     Version(u32, String),
     Malformed(String),
 }
 
-/// Takes a hello apart: the version first, because nothing else of another version can be relied on.
+/// Parses a hello. Reads the version first, because the other fields of another version cannot be relied on.
 pub(crate) fn parse(value: serde_json::Value) -> Result<Hello, BadHello> {
     let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
     let Some(protocol) = protocol.and_then(|p| u32::try_from(p).ok()) else {

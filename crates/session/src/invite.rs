@@ -1,4 +1,4 @@
-//! What a listening agent prints, and a person pastes.
+//! The line that a listening agent prints and a person pastes.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ const SCHEME: &str = "landspeed://";
 pub struct Pin(blake3::Hash);
 
 impl Pin {
-    /// The pin of a certificate in DER form.
+    /// Computes the pin of a certificate in DER form.
     pub fn of(certificate: &[u8]) -> Pin {
         Pin(blake3::hash(certificate))
     }
@@ -35,8 +35,9 @@ impl fmt::Debug for Pin {
     }
 }
 
-/// Where an agent listens and how to know it: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. A link-local address has
-/// no zone as the agent prints it: the zone is the other host's, which tries all of its own unless somebody adds one.
+/// The address of a listening agent and its pin: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. The agent prints
+/// a link-local address without a zone, because the zone is the other host's. That host tries all of its zones, unless
+/// a person adds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
     pub address: SocketAddr,
@@ -68,7 +69,7 @@ impl FromStr for Invite {
     }
 }
 
-/// An agent's whole line: `landspeed://TOKEN@192.0.2.1:4711/#PIN`. `Debug` hides the token.
+/// A whole agent's line: `landspeed://TOKEN@192.0.2.1:4711/#PIN`. `Debug` hides the token.
 #[derive(Debug, Clone)]
 pub struct Ticket {
     pub invite: Invite,
@@ -76,7 +77,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The line to paste, token included.
+    /// Returns the line to paste, token included.
     pub fn reveal(&self) -> String {
         let invite = self.invite.to_string();
         format!("{SCHEME}{}@{}", self.token.reveal(), &invite[SCHEME.len()..])

@@ -3,18 +3,18 @@
 use blake3::Hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A session's 256-bit key, which data connections prove. Never on a command line, never in a record.
+/// A session's 256-bit key, which data connections prove. It never goes on a command line or into a record.
 /// Serialised as 64 hexadecimal digits; `Debug` hides it. Kept as a [`Hash`], which compares in constant time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey(Hash);
 
 impl SessionKey {
-    /// A fresh key from the kernel's random source.
+    /// Makes a fresh key from the kernel's random source.
     pub fn random() -> Self {
         SessionKey(Hash::from(random::<32>()))
     }
 
-    /// As 64 hexadecimal digits, for those who may know it.
+    /// Returns the key as 64 hexadecimal digits. Only for callers that may show or send it.
     pub fn hex(&self) -> String {
         self.0.to_hex().to_string()
     }
@@ -45,11 +45,11 @@ impl<'de> Deserialize<'de> for SessionKey {
     }
 }
 
-/// `N` bytes from the kernel's random source.
+/// Returns `N` bytes from the kernel's random source.
 ///
 /// # Panics
 ///
-/// Where the kernel has none: nothing that needs a secret can go on then.
+/// Panics if the kernel has no random source: nothing that needs a secret can go on then.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the kernel's random source answers");

@@ -1,18 +1,19 @@
-//! A program without what only a debugger reads.
+//! Removal of debug sections from a program.
 
-/// Offsets and sizes of an ELF file of 64 bits (System V ABI, gABI 4.1, "ELF Header" and "Sections").
+/// Constants of a 64-bit ELF file (System V ABI, gABI 4.1, "ELF Header" and "Sections").
 const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 const HEADER: usize = 64;
 const NULL: u64 = 0;
 const NOBITS: u64 = 8;
 const ALLOC: u64 = 2;
 
-/// `file` without its debug sections, if it is a program that has some. Its symbols stay, so that a backtrace has names.
+/// Returns `file` without its debug sections if it is a program that has some. Its symbols stay, so that a backtrace
+/// has names.
 pub(crate) fn lean(file: Vec<u8>) -> Vec<u8> {
     without_debug(&file).unwrap_or(file)
 }
 
-/// A section, and where its header lies.
+/// A section and the offset of its header.
 #[derive(Debug, Clone, Copy)]
 struct Section {
     header: usize,
@@ -31,7 +32,7 @@ fn without_debug(file: &[u8]) -> Option<Vec<u8>> {
     let names = sections.get(number(file, 62, 2)? as usize)?;
     let is_loaded = |section: &&Section| section.flags & ALLOC != 0 && section.kind != NOBITS;
     let loaded = sections.iter().filter(is_loaded).map(|section| section.offset + section.size).max()?;
-    // Nothing that is loaded moves; what stays of the rest follows it.
+    // What is loaded does not move; the remaining sections follow it.
     let mut out = file.get(..loaded)?.to_vec();
     let mut headers = Vec::new();
     for section in &sections {
@@ -73,12 +74,12 @@ fn sections(file: &[u8]) -> Option<Vec<Section>> {
     (0..count).map(section).collect()
 }
 
-/// The name of a section, and what follows it.
+/// Returns the file from the start of a section's name on.
 fn name<'f>(file: &'f [u8], names: &Section, section: &Section) -> Option<&'f [u8]> {
     file.get(names.offset + number(file, section.header, 4)? as usize..)
 }
 
-/// A number of `size` bytes, little endian.
+/// Reads a little-endian number of `size` bytes.
 fn number(file: &[u8], at: usize, size: usize) -> Option<u64> {
     let bytes = file.get(at..at.checked_add(size)?)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))

@@ -1,22 +1,22 @@
-//! Controller and agent: frames and sessions.
+//! Sessions between a controller and its agents, and the frames that carry them.
 //!
-//! A controller holds one [`Session`] to each agent. The bytes travel over the stdio of a child
-//! ([`Session::over_child`]: the lab, the local host), over the user's own ssh ([`Session::over_ssh`]),
-//! over TLS to an agent that somebody started by hand ([`Session::over_tls`]), or over a socket to a handler of one's own,
-//! also in this process ([`Session::over_socket`]); on the agent's side [`serve_stdio`], [`listen`] and [`serve_socket`] are
-//! their counterparts.
+//! A controller holds one [`Session`] with each agent. The bytes travel over the stdio of a child process
+//! ([`Session::over_child`]: the lab, the local host), over the user's own ssh ([`Session::over_ssh`]), over TLS to an
+//! agent that a person started by hand ([`Session::over_tls`]), or over a socket to any handler, also one in this
+//! process ([`Session::over_socket`]). The agent's counterparts are [`serve_stdio`], [`listen`] and [`serve_socket`].
 //!
-//! One session, whatever carries it:
+//! A session has the same steps over each of them:
 //!
-//! 1. Both ends send `hello` at once: protocol version, landspeed version, lease. Another
-//!    protocol version ends the session with a line on both ends that says where to update.
-//! 2. Over TLS only: the controller proves the one-time token over the channel binding, then the agent
-//!    does. Before that nothing but `hello` is read.
-//! 3. Requests, answered in any order, several at once; beats from both ends, four a lease.
-//! 4. `end` with a reason, or silence for a lease, or the end of the stream. However it ends, the agent
-//!    tells its [`Handler`], which puts everything back.
+//! 1. Both ends send `hello` without waiting for the other: protocol version, landspeed version, lease. If the
+//!    protocol versions differ, the session ends with a line on both ends that says where to update.
+//! 2. Over TLS only, the controller proves the one-time token over the channel binding, then the agent does. Before
+//!    that, neither end reads anything but `hello`.
+//! 3. The controller sends requests; several may be under way, and the agent answers them in any order. Both ends send
+//!    beats, four per lease.
+//! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
+//!    the agent calls its [`Handler`], which restores everything.
 //!
-//! A frame is a 4-byte big-endian length and as much JSON. What is oversized, malformed or unknown
+//! A frame is a 4-byte big-endian length and that many bytes of JSON. A frame that is oversized, malformed or unknown
 //! ends the session with a line on both ends: the peer is hostile or broken.
 
 mod calls;

@@ -1,4 +1,4 @@
-//! A connection before the session: hellos, proofs, refusals.
+//! A connection before its session: hellos, proofs, refusals.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::hello::{BadHello, Hello, parse};
 use crate::wire::Opening;
 use crate::{Error, PROTOCOL};
 
-/// The incoming half, whatever carries it.
+/// The incoming half of a connection, of any kind.
 pub(crate) type Reading = Box<dyn AsyncRead + Send + Unpin>;
 pub(crate) type Writing = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// How long last words may take, and how long a peer's unread bytes are waited for after them.
+/// How long the last message may take to send, and then how long the peer's unread bytes are drained.
 pub(crate) const PARTING: Duration = Duration::from_secs(1);
 
-/// Both halves of a connection, and what errors call the peer.
+/// Both halves of a connection, and the peer's name for errors.
 pub(crate) struct Link {
     pub(crate) reader: FrameReader<Reading>,
     pub(crate) writer: Writing,
@@ -34,13 +34,13 @@ impl Link {
         Link { reader: FrameReader::new(reader), writer: Box::new(writer), name: name.to_owned() }
     }
 
-    /// The link, once both ends have said hello.
+    /// Exchanges hellos and returns the link with the peer's.
     pub(crate) async fn opened(mut self, lease: Nanos) -> Result<(Link, Hello), Error> {
         let peer = self.greet(&Hello::ours(lease)).await?;
         Ok((self, peer))
     }
 
-    /// Sends our hello and takes the peer's.
+    /// Sends our hello and receives the peer's.
     pub(crate) async fn greet(&mut self, ours: &Hello) -> Result<Hello, Error> {
         let hello = serde_json::to_value(ours).expect("a hello is plain data");
         self.send(&Opening::Hello(hello)).await;
@@ -50,7 +50,7 @@ impl Link {
         match parse(theirs) {
             Ok(hello) => Ok(hello),
             Err(BadHello::Malformed(what)) => Err(self.reject(what).await),
-            // The peer read our hello and says the same in its own words.
+            // The peer reads our hello too, and prints the error in its own words.
             Err(BadHello::Version(theirs, their_version)) => {
                 self.part().await;
                 Err(Error::Version { name: self.name.clone(), theirs, their_version })
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// The peer's next opening message; its refusal is our error.
+    /// Receives the peer's next opening message. A refusal of the peer becomes an error.
     pub(crate) async fn hear(&mut self) -> Result<Opening, Error> {
         match self.reader.next().await {
             Ok(Opening::End(why)) => {
@@ -74,8 +74,8 @@ impl Link {
         }
     }
 
-    /// Sends an opening message. A failure to is not an error yet: what the peer said before it went
-    /// away tells more, and is read next.
+    /// Sends an opening message. A failure is not an error yet: what the peer sent before it went away explains more,
+    /// and is read next.
     pub(crate) async fn send(&mut self, message: &Opening) {
         let frame = encode(message, REQUEST_LIMIT).expect("an opening message is small");
         if self.writer.write_all(&frame).await.is_ok() {
@@ -88,13 +88,13 @@ impl Link {
         self.part().await;
     }
 
-    /// Ends it because the peer's message makes no sense.
+    /// Ends the connection because the peer's message makes no sense.
     pub(crate) async fn reject(&mut self, what: String) -> Error {
         self.refuse(&what).await;
         Error::Handshake { name: self.name.clone(), source: FrameError::Unknown(what) }
     }
 
-    /// Closes a connection on which the peer may still be sending, so that what was sent arrives.
+    /// Closes a connection on which the peer may still be sending, in a way that what we sent arrives.
     pub(crate) async fn part(&mut self) {
         self.close().await;
         self.reader.drain(PARTING).await;
@@ -102,12 +102,12 @@ impl Link {
 
     pub(crate) async fn close(&mut self) {
         let _ = tokio::time::timeout(PARTING, self.writer.shutdown()).await;
-        // Shutting a pipe down does nothing; only dropping it ends the peer's stream.
+        // Shutting down a pipe does nothing; only dropping it ends the peer's stream.
         self.writer = Box::new(tokio::io::sink());
     }
 }
 
-/// Whether the peer went away, so that telling it anything is pointless.
+/// Returns true if the peer went away, so that sending it anything is pointless.
 pub(crate) fn left(error: &FrameError) -> bool {
     matches!(error, FrameError::Closed | FrameError::Cut | FrameError::Io(_))
 }

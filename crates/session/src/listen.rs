@@ -1,4 +1,4 @@
-//! An agent that somebody starts by hand.
+//! An agent that a person starts by hand and that listens for its controller.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use crate::wire::Opening;
 use crate::zone::{at_zone, wait_until_usable};
 use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
 
-/// How long a wrong token is left without an answer.
+/// Pause before the answer to a wrong token.
 const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// An agent's open port, before its one session.
@@ -29,8 +29,8 @@ pub struct Listening {
     post: Arc<Post>,
 }
 
-/// Listens on `address` for one controller. Port 0 lets the kernel choose. An unspecified address
-/// listens on all and is printed as the one that the default route would use.
+/// Listens on `address` for one controller. Port 0 lets the kernel choose. An unspecified address listens on all
+/// addresses, and the line then names the one that the default route would use.
 pub fn listen(
     address: SocketAddr,
     handler: Arc<dyn Handler>,
@@ -52,7 +52,7 @@ pub fn listen(
     Ok(Listening { listener, invite, until, post })
 }
 
-/// `bound` with an address that a controller can use. Connecting a datagram socket sends nothing.
+/// Returns `bound` with an address that a controller can reach. Connecting a datagram socket sends nothing.
 fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return Ok(at_zone(bound.ip(), bound.port(), 0));
@@ -72,13 +72,16 @@ impl Listening {
         self.post.gate.token()
     }
 
-    /// Both; [`Ticket::reveal`] is the line to print.
+    /// Returns the invite and the token; [`Ticket::reveal`] is the line to print.
     pub fn ticket(&self) -> Ticket {
         Ticket { invite: self.invite, token: self.token().clone() }
     }
 
-    /// Waits for the controller and serves it to the end: `Ok` where it said goodbye. The port is closed once the
-    /// controller is in. Returns without a session when the token expires unused ([`Error::Expired`]).
+    /// Waits for the controller and serves it to the end. Closes the port once the controller is in.
+    ///
+    /// # Errors
+    /// Returns an error if the session ends without the controller's goodbye, and [`Error::Expired`] if the token
+    /// expires unused.
     pub fn run(self) -> Result<(), Error> {
         let runtime = event_loop()?;
         let served = runtime.block_on(self.serve());
@@ -105,7 +108,8 @@ impl Listening {
                 }
             }
         }
-        // Nobody else gets in, and strangers are not to be felt in what is measured from now on.
+        // Closes the port: no one else gets in, and connections of strangers must not disturb the measurements from
+        // now on.
         drop(listener);
         drop(over);
         let vanished = || Error::Ended { why: "the controller went away in its handshake".to_owned() };
@@ -122,8 +126,9 @@ struct Post {
     options: ServeOptions,
 }
 
+/// Why a connection did not become a session.
 enum Turned {
-    /// The agent waits on; the line is for the person who started it.
+    /// The connection is refused and the agent waits on; the line is for the person who started it.
     Away(String),
     Out(Error),
 }
@@ -135,7 +140,7 @@ impl From<Error> for Turned {
 }
 
 impl Post {
-    /// Deals with a connection in a task of its own; what ends the agent goes to `over`.
+    /// Handles a connection in a separate task. An outcome that ends the agent goes to `over`.
     fn receive(
         self: &Arc<Self>,
         tcp: TcpStream,
@@ -143,7 +148,7 @@ impl Post {
         strangers: &mut Strangers,
         over: &Sender<Result<(), Error>>,
     ) {
-        // The controller may have entered since the last look: its task is no stranger's.
+        // A controller may have entered since the last check; its task must not be dropped as a stranger's.
         if self.gate.taken() {
             return;
         }
@@ -159,7 +164,7 @@ impl Post {
                 Err(Turned::Out(error)) => Err(error),
                 Err(Turned::Away(line)) => return post.say(&line),
             };
-            // Full or closed only when another outcome has already ended the agent.
+            // The queue is full or closed only if another outcome has already ended the agent.
             let _ = over.try_send(outcome);
         });
         strangers.add(from, task.abort_handle());
@@ -206,7 +211,7 @@ impl Post {
         }
     }
 
-    /// Tells the one at the door, and this end, why not.
+    /// Refuses the connection with the reason, and returns the reason for this end.
     async fn deny(&self, mut link: Link, denied: Denied) -> Turned {
         if denied == Denied::Wrong {
             tokio::time::sleep(WRONG_TOKEN_PAUSE).await;

@@ -1,4 +1,4 @@
-//! What controller and agent say to each other, inside the frames.
+//! The messages that controller and agent exchange, inside the frames.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,93 +11,94 @@ use serde::{Deserialize, Serialize};
 
 use crate::SessionKey;
 
+/// A knob and the value that it is to get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Name from the knob table; anything else is refused.
+    /// A name from the knob table; the agent refuses any other.
     pub knob: String,
-    /// Value in the knob's own spelling; checked against its domain before anything is touched.
+    /// A value in the knob's own spelling. The agent checks it against the knob's domain before it writes anything.
     pub value: String,
-    /// The interface of a device-scoped knob; the turn's own where it is empty.
+    /// The interface of a device-scoped knob. If empty, the interface of the whole request.
     #[serde(default)]
     pub device: String,
 }
 
-/// What controller and agent ask of each other. The name of an interface means the one that had it when the session first
-/// named it, also where it was renamed since.
+/// A request of the controller to an agent. An interface name means the interface that had this name when the session
+/// first used it, even if it was renamed since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What is this host? Answered with [`Reply::Facts`].
+    /// Report the facts of this host. Answered with [`Reply::Facts`].
     Probe {},
-    /// Which link and source address lead to `to`? Its port means nothing; a link-local address comes with its zone on this
-    /// host. Answered with [`Reply::Route`].
+    /// Report which link and source address lead to `to`. Its port is ignored; a link-local address comes with its
+    /// zone on this host. Answered with [`Reply::Route`].
     Route { to: SocketAddr },
-    /// What are the knobs set to, and which can be turned? Answered with [`Reply::Knobs`].
+    /// Report the values of the knobs, and which can be turned. Answered with [`Reply::Knobs`].
     Knobs {
         /// The link that faces the peer.
         device: String,
     },
-    /// Turn knobs, in this order, all or none: a failed one rolls the earlier ones of this request
-    /// back. Needs leave to tune. Answered with [`Reply::Turned`].
+    /// Turn knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back.
+    /// Needs leave to tune. Answered with [`Reply::Turned`].
     Turn {
         /// The link that faces the peer, for device-scoped knobs.
         device: String,
         changes: Vec<Change>,
-        /// Restore everything unless the next request arrives within this time (knobs that can cut
-        /// the path).
+        /// If set, everything is restored unless the next request arrives within this time. Used for knobs that can
+        /// cut the path.
         short_lease_ns: Option<Nanos>,
     },
-    /// Put everything back, newest first. Answered with [`Reply::Restored`].
+    /// Restore everything, newest first. Answered with [`Reply::Restored`].
     Restore {},
     /// Open a data port for some transports, which accepts only flows that prove `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
-        /// An own address, with its zone where it is link-local; port 0 lets the kernel choose.
+        /// An address of this host, with its zone if it is link-local. Port 0 lets the kernel choose.
         at: SocketAddr,
         /// Names of the transports: "tcp", "udp".
         transports: Vec<String>,
         key: SessionKey,
     },
-    /// Give up the runs and watches under way, so that they are answered soon. Answered with [`Reply::Done`].
+    /// End the runs and watches under way early, so that they are answered soon. Answered with [`Reply::Done`].
     Cancel {},
     /// Close a data port. Answered with [`Reply::Done`].
     Close { port: u16 },
-    /// Can these observers run here? Answered with [`Reply::Done`], or with the reason why one cannot.
+    /// Check that these observers can run here. Answered with [`Reply::Done`], or with the reason why one cannot.
     Observers { names: Vec<String> },
-    /// Watch flows that are there already; generates nothing. Answered with [`Reply::Watched`].
+    /// Watch existing flows; generates no traffic. Answered with [`Reply::Watched`].
     Watch {
         target: WatchTarget,
-        /// Observers to run beside the usual ones, by name.
+        /// Names of observers to run in addition to the usual ones.
         observers: Vec<String>,
-        /// Leave out those that explain, but for the ones that are named.
+        /// Leave out the observers that explain, except those named in `observers`.
         #[serde(default)]
         alone: bool,
         duration_ns: Nanos,
         interval_ns: Nanos,
     },
-    /// What can the parts of this host do at most? Answered with [`Reply::Limits`].
+    /// Measure the limits of the parts of this host. Answered with [`Reply::Limits`].
     Limits {
         /// The link that faces the peer.
         device: String,
     },
-    /// Make congestion controls ready for flows: those of landspeed's own are loaded into the kernel and stay until the
-    /// session ends, however it does, or until a request with no names. All or none. Loading needs leave to tune; what
-    /// the kernel has already is used as it is, whoever loaded it. Answered with [`Reply::Controls`].
+    /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
+    /// ends, in whatever way, or until a request with no names. All or none. Loading needs leave to tune; a control
+    /// that the kernel already has is used as it is, whatever loaded it. Answered with [`Reply::Controls`].
     Controls {
-        /// Names of `landspeed cc list`; anything else is refused.
+        /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
     },
-    /// Run this end of a trial to its end. Answered with [`Reply::Outcome`].
+    /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
         role: Role,
-        /// Client: the server's data address. Server: the own data address, as listened on.
+        /// Client: the server's data address. Server: its own data address, as listened on.
         at: SocketAddr,
-        /// Client: first source port; flow n uses port + n, so that both arms of a block hash alike.
-        /// Zero lets the kernel choose.
+        /// Client: the source port of the first flow. Flow n uses this port + n, so that both arms of a block hash
+        /// alike. Zero lets the kernel choose.
         source_port: u16,
         key: SessionKey,
-        /// The interface to watch; empty for the one that the route names.
+        /// The interface to watch; if empty, the one that the route names.
         #[serde(default)]
         link: String,
         spec: Box<TrialSpec>,
@@ -124,6 +125,7 @@ impl Request {
     }
 }
 
+/// An agent's answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
@@ -134,7 +136,7 @@ pub enum Reply {
         device: String,
         /// The source address that the kernel would use.
         source: IpAddr,
-        /// Whether the peer is on the same host.
+        /// True if the peer is on the same host.
         local: bool,
     },
     Knobs {
@@ -153,7 +155,7 @@ pub enum Reply {
         outcome: Box<EndpointOutcome>,
     },
     Watched {
-        /// The link that most of the flows take; empty where there is none.
+        /// The link that most of the flows take; empty if there is none.
         device: String,
         observed: Box<Observations>,
     },
@@ -161,16 +163,16 @@ pub enum Reply {
         limits: Box<HostLimits>,
     },
     Controls {
-        /// What flows choose them by (TCP_CONGESTION), in the order asked.
+        /// The names by which flows choose the controls (TCP_CONGESTION), in the order of the request.
         ready: Vec<String>,
     },
     Done {},
-    /// The right to turn knobs is gone (the lease ran out, the guardian died): everything is being put
-    /// back, and no further turn will be made. One line says why.
+    /// The right to turn knobs is lost (the lease ran out, the guardian died): the agent restores everything and makes
+    /// no further turn. One line says why.
     Lost {
         why: String,
     },
-    /// The request was refused or failed: one line that names the thing and the remedy.
+    /// The request was refused or failed: one line that names the cause and the remedy.
     Failed {
         why: String,
     },

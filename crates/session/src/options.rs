@@ -1,4 +1,4 @@
-//! What a session's two ends can be told.
+//! Options of a session's two ends.
 
 use std::fmt;
 use std::io::Write;
@@ -7,23 +7,23 @@ use std::sync::atomic::AtomicBool;
 
 use landspeed_units::Nanos;
 
-/// Takes lines for a person, one at a time, already escaped for a terminal.
+/// A receiver of lines for a person, one at a time. The lines are already escaped for a terminal.
 #[derive(Clone)]
 pub struct LineSink(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl LineSink {
-    /// Lines go to `take`, which must not block: it is called between frames.
+    /// Makes a sink that passes each line to `take`. `take` must not block: it is called between frames.
     pub fn new(take: impl Fn(&str) + Send + Sync + 'static) -> Self {
         LineSink(Arc::new(take))
     }
 
-    /// Lines are dropped.
+    /// Makes a sink that drops its lines.
     pub fn none() -> Self {
         LineSink::new(|_| {})
     }
 
-    /// Lines go to stderr. Where that is gone (the ssh client died) they are lost, which must not keep
-    /// an agent from restoring: `eprintln!` would panic.
+    /// Makes a sink that writes to stderr. If stderr is gone (the ssh client died), lines are lost without an error: a
+    /// panic, as in `eprintln!`, would keep an agent from restoring.
     pub fn stderr() -> Self {
         LineSink::new(|line| drop(writeln!(std::io::stderr(), "{line}")))
     }
@@ -45,21 +45,23 @@ impl fmt::Debug for LineSink {
     }
 }
 
+/// Options of a controller's end.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How long the agent may be silent before it is taken for dead.
     pub lease: Nanos,
-    /// How long opening may take; over ssh, how long each part of it may. On a terminal at least two minutes, for passwords.
+    /// How long opening may take; over ssh, how long each part of it may take. On a terminal at least two minutes, for
+    /// passwords.
     pub handshake: Nanos,
     /// How long [`crate::Session::call`] waits.
     pub call: Nanos,
-    /// How long closing waits for the agent to put everything back before its child is killed.
+    /// How long closing waits for the agent to restore everything before its child is killed.
     pub grace: Nanos,
-    /// Set once the user wants an end: an answer that is under way then has three seconds to come to its own.
+    /// Set once the user wants to stop; an answer that is arriving then has three seconds to arrive whole.
     pub stop: Arc<AtomicBool>,
-    /// Takes what the agent's child (ssh, the agent itself) prints on stderr, as "NAME: LINE".
+    /// Receives what the child (ssh, or the agent itself) prints on stderr, as "NAME: LINE".
     pub lines: LineSink,
-    /// Takes what the user should know while a session opens, a line each.
+    /// Receives the notices for the user while a session opens, one per line.
     pub notices: LineSink,
 }
 
@@ -77,17 +79,18 @@ impl Default for Options {
     }
 }
 
+/// Options of an agent's end.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// How long the controller may be silent before everything is put back.
+    /// How long the controller may be silent before everything is restored.
     pub lease: Nanos,
     /// How long the handshake may take: a stranger must not hold the port.
     pub handshake: Nanos,
-    /// How long the token of a listening agent is good.
+    /// How long the token of a listening agent is valid.
     pub expires: Nanos,
-    /// How long a listening agent stays after that, to tell a late controller so.
+    /// How long a listening agent stays after that, so that a late controller learns that the token expired.
     pub linger: Nanos,
-    /// Takes what happens: refused strangers, wrong tokens, the session's end.
+    /// Receives the events: refused strangers, wrong tokens, the session's end.
     pub lines: LineSink,
 }
 

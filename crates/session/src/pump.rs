@@ -1,4 +1,4 @@
-//! The two directions of an open session, alike at both ends.
+//! The two directions of an open session, the same at both ends.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,22 +12,23 @@ use crate::frame::FrameError;
 use crate::link::{PARTING, Writing, left};
 use crate::wire::{DONE, Parcel};
 
+/// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
     Done,
-    /// The peer went away, or ended it with a reason.
+    /// The peer went away, or ended the session with a reason.
     Left(String),
-    /// The peer broke the protocol or fell silent; it is told.
+    /// The peer broke the protocol or fell silent; it is sent the reason.
     Broken(String),
 }
 
 impl Over {
-    /// From the peer's last words.
+    /// Makes the end from the peer's last words.
     pub(crate) fn said(who: &str, why: &str) -> Over {
         if why == DONE { Over::Done } else { Over::Left(format!("{who} ended it: {}", crate::one_line(why))) }
     }
 
-    /// From a frame that did not come.
+    /// Makes the end from the error of a frame that did not come.
     pub(crate) fn failed(error: &FrameError) -> Over {
         let why = error.to_string();
         if left(error) { Over::Left(why) } else { Over::Broken(why) }
@@ -41,12 +42,12 @@ impl Over {
     }
 }
 
-/// Beats that keep a lease of `lease` alive: four in each.
+/// Returns the interval of beats that keeps a lease of `lease` alive: four beats per lease.
 pub(crate) fn beat_every(lease: Nanos) -> Duration {
     Duration::from(lease) / 4
 }
 
-/// Sends what is queued, and beats; `Ok` once the last parcel is sent or nobody can queue any more.
+/// Sends queued parcels, and beats. Returns `Ok` once the last parcel is sent or every sender is gone.
 pub(crate) async fn pump(
     writer: &mut Writing,
     queue: &mut Receiver<Parcel>,
@@ -70,9 +71,9 @@ pub(crate) async fn pump(
     }
 }
 
-/// Waits until either direction ends. The incoming one knows the reason: where the outgoing one ends
-/// first, because we said goodbye or could not write, the peer has `patience` to say its own. With it comes whether the
-/// outgoing one goes on: one that has ended must not be polled again.
+/// Waits until either direction ends. The incoming direction knows the reason: if the outgoing one ends first, because
+/// we said goodbye or could not write, the peer has `patience` to give its own reason. The flag is true if the
+/// outgoing direction is still running; one that has ended must not be polled again.
 pub(crate) async fn first_over(
     hear: Pin<&mut impl Future<Output = Over>>,
     talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,

@@ -1,4 +1,4 @@
-//! Secrets from where other users cannot read them: a private file or the terminal.
+//! Secrets from places that other users cannot read: a private file or the terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -12,15 +12,15 @@ use crate::Error;
 
 /// Largest secret file; agents' lines are about 130 bytes each.
 const LARGEST: u64 = 64 * 1024;
-/// The longest line of a terminal (termios(3)).
+/// The longest line of a terminal, in bytes (termios(3)).
 const LONGEST_LINE: usize = 4096;
 
-/// The text of a file that nobody but its owner can read, and whose owner is this user or root. A pipe
-/// (a shell's `<(...)`) will do.
+/// Reads a file that only its owner can read, and whose owner is this user or root. The file may be a pipe (a shell's
+/// `<(...)`).
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     let failed = |why: String| Error::TokenFile { path: path.to_owned(), why };
     let file = File::open(path).map_err(|e| failed(e.to_string()))?;
-    // Asked of the open file, not of the path, which may be replaced meanwhile.
+    // The metadata of the open file, because the path may be replaced in between.
     let about = file.metadata().map_err(|e| failed(e.to_string()))?;
     if about.mode() & 0o077 != 0 {
         return Err(failed(format!("others may use it (mode {:03o}): chmod 600 it", about.mode() & 0o777)));
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Asks `question` on the terminal and reads a line without showing it.
+/// Prints `question` on the terminal and reads a line without showing it.
 pub(crate) fn prompt(question: &str) -> Result<String, Error> {
     let failed = |source| Error::System { what: "ask on the terminal", source };
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(failed)?;
@@ -49,15 +49,15 @@ pub(crate) fn prompt(question: &str) -> Result<String, Error> {
     terminal.write_all(b"\n").map_err(failed)?;
     let line = &line[..read];
     if line.last() == Some(&interrupt) {
-        // Only now, where the terminal shows again what is typed, may this process end.
+        // This process may end only now, when the terminal shows again what is typed.
         let _ = kill_process(getpid(), Signal::INT);
         return Err(failed(ErrorKind::Interrupted.into()));
     }
     String::from_utf8(line.to_vec()).map_err(|_| failed(ErrorKind::InvalidData.into()))
 }
 
-/// A terminal that does not show what is typed, until dropped. The key that interrupts ends a line, too, instead of the
-/// process, which would leave the terminal as it is.
+/// A terminal that does not show what is typed, until dropped. The interrupt key also ends the line, instead of the
+/// process, which would leave the terminal in this state.
 struct Hidden<'a> {
     terminal: &'a File,
     before: Termios,
@@ -81,7 +81,7 @@ impl<'a> Hidden<'a> {
 
 impl Drop for Hidden<'_> {
     fn drop(&mut self) {
-        // Nothing can be done about a terminal that went away meanwhile.
+        // Nothing can be done if the terminal has gone away.
         let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }

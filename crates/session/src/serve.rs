@@ -16,39 +16,40 @@ use crate::pump::{Over, beat_every, first_over, pump};
 use crate::wire::{Parcel, ToAgent};
 use crate::{Error, Hello, Reply, Request, ServeOptions, one_line};
 
-/// Requests of one session that may be under way at once.
+/// Most requests of one session that may be under way.
 const AT_ONCE: usize = 32;
 
-/// Takes how far a request has come.
+/// A function that passes on the progress of a request.
 pub type Tell<'a> = dyn Fn(Progress) + Sync + 'a;
 
+/// The agent's work behind a session: answers requests and cleans up.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers one request. Each call has a fresh thread of its own, so affinity and the like end with
-    /// it; a panic is answered with [`Reply::Failed`].
+    /// Answers one request. Each call has a fresh thread, so that its affinity and the like end with it. A panic is
+    /// answered with [`Reply::Failed`].
     fn handle(&self, request: Request) -> Reply;
 
-    /// As [`Handler::handle`]; `tell` passes on how far it has come, and never waits: what the controller does not read
-    /// in time is lost.
+    /// Answers one request as [`Handler::handle`] does. `tell` passes on its progress and never waits: progress that
+    /// the controller does not read in time is lost.
     fn handle_telling(&self, request: Request, _tell: &Tell<'_>) -> Reply {
         self.handle(request)
     }
 
-    /// The controller gave a sign of life. Called in a thread of its own, so it may wait for a lock;
-    /// signs that come meanwhile are one. The last may come shortly after [`Handler::gone`].
+    /// Handles a sign of life from the controller. Runs in a separate thread, so that it may wait for a lock. Signs
+    /// that arrive during a call lead to one more call. The last call may come shortly after [`Handler::gone`].
     fn heartbeat(&self) {}
 
-    /// The session ended, in order or not: stop traffic and put everything back. Called once for each
-    /// session that began, at once, while requests may still be running; the controller is told that
-    /// the agent is done when this returns.
+    /// Stops traffic and restores everything, because the session ended, in order or not. Called once for each session
+    /// that began, without delay, while requests may still be running. When it returns, the controller learns that the
+    /// agent is done.
     fn gone(&self, why: &str);
 }
 
-/// The event loop of either end: one thread, so that it takes no more than that from what is measured.
+/// Makes the event loop of either end. It has one thread, so that it takes no more than that from what is measured.
 pub(crate) fn event_loop() -> Result<Runtime, Error> {
     Builder::new_current_thread().enable_all().build().map_err(Error::system("start the event loop"))
 }
 
-/// Serves one session after its handshake, to its end. `Ok` where the controller said goodbye.
+/// Serves one session, after its handshake, to its end. Returns `Ok` if the controller said goodbye.
 pub(crate) async fn attend(
     mut link: Link,
     peer: Hello,
@@ -66,11 +67,11 @@ pub(crate) async fn attend(
         if !talks {
             restoring.await;
         } else if let Over::Broken(why) = &over {
-            // Full only where the controller does not read: then it reads no last words either.
+            // The queue is full only if the controller does not read, so that it would not read the last words either.
             let _ = out.try_send(Parcel::end(why));
             let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);
         } else {
-            // Restoring may take longer than a lease: the beats go on for a controller that waits.
+            // Restoring may take longer than a lease, so the beats go on for a controller that waits.
             tokio::select! {
                 biased;
                 () = restoring.as_mut() => {}
@@ -81,7 +82,7 @@ pub(crate) async fn attend(
     };
     match over {
         Over::Done => {
-            // Everything was read, and the peer waits for our end: ssh passes it on only with our exit.
+            // Everything was read, and the peer waits for our end: ssh passes it on only when this process exits.
             link.close().await;
             Ok(())
         }
@@ -93,8 +94,8 @@ pub(crate) async fn attend(
     }
 }
 
-/// Starts putting everything back, off the event loop. A panic there has been printed by now, and the
-/// guardian has the journal.
+/// Starts to restore everything, off the event loop. The result ignores a panic there: it has been printed by then,
+/// and the guardian has the journal.
 fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
     let work = tokio::task::spawn_blocking(move || handler.gone(&why));
     async { drop(work.await) }
@@ -104,7 +105,7 @@ struct Requests {
     handler: Arc<dyn Handler>,
     out: Sender<Parcel>,
     places: Arc<Semaphore>,
-    /// To the thread that calls [`Handler::heartbeat`].
+    /// Wakes the thread that calls [`Handler::heartbeat`].
     alive: SyncSender<()>,
 }
 
@@ -120,14 +121,14 @@ impl Requests {
         Ok(Requests { handler: Arc::clone(handler), out: out.clone(), places, alive })
     }
 
-    /// Takes requests until the session ends.
+    /// Receives requests until the session ends.
     async fn hear(&self, reader: &mut FrameReader<Reading>) -> Over {
         loop {
             let message = match reader.next::<ToAgent>().await {
                 Ok(message) => message,
                 Err(error) => return Over::failed(&error),
             };
-            // Full where the last sign is still being passed on: this one adds nothing to it.
+            // The channel is full if the last sign of life has not been passed on yet; this one adds nothing to it.
             let _ = self.alive.try_send(());
             let taken = match message {
                 ToAgent::Ask { id, request } => self.take(id, *request),
@@ -148,7 +149,7 @@ impl Requests {
         let work = move || {
             let tell = |progress| drop(out.try_send(Parcel::progress(id, progress)));
             let parcel = Parcel::answer(id, answer(&*handler, request, &tell));
-            // Where the session is over, nobody waits for the answer.
+            // If the session is over, no one waits for the answer.
             let _ = out.blocking_send(parcel);
             drop(place);
         };
@@ -158,21 +159,21 @@ impl Requests {
         }
     }
 
-    /// Refuses a request without waiting for a controller that does not read.
+    /// Refuses a request, without waiting for a controller that does not read.
     fn refuse(&self, id: u64, why: String) -> Result<(), Unread> {
         self.out.try_send(Parcel::answer(id, Reply::Failed { why })).map_err(|_| Unread)
     }
 }
 
-/// Answers pile up: the controller does not read them.
+/// The error that answers pile up because the controller does not read them.
 struct Unread;
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
-/// The handler's answer; a panic becomes a refusal, because a dead agent would be worse. What a panic
-/// may leave half done in the handler is the handler's to guard (its locks are poisoned, if any).
+/// Returns the handler's answer. A panic becomes a refusal, because a dead agent would be worse. The handler itself
+/// must guard against state that a panic leaves half done; its locks, if any, are poisoned.
 fn answer(handler: &dyn Handler, request: Request, tell: &Tell<'_>) -> Reply {
     let asked = request.name();
     catch_unwind(AssertUnwindSafe(|| handler.handle_telling(request, tell))).unwrap_or_else(|panic| {

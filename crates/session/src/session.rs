@@ -24,15 +24,16 @@ use crate::pump::{Over, beat_every, first_over, pump};
 use crate::wire::{Ask, DONE, Parcel, ToController};
 use crate::{Errand, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
+/// Parcels that may wait to be sent.
 const UNSENT: usize = 64;
 
-/// An opened link and who is at its other end, or why there is none.
+/// An opened link and the peer's hello, or the reason why the link could not be opened.
 pub(crate) type Opened = Result<(Link, Hello), Error>;
 
-/// A session with one agent. Calls block; they may come from several threads, and several requests may
-/// be under way at once. A thread of its own does the input, output and beats.
+/// A session with one agent. Calls block. They may come from several threads, and several requests may be under way.
+/// A separate thread does the input, output and beats.
 ///
-/// Dropping it is [`Session::close`].
+/// Dropping a session closes it as [`Session::close`] does.
 pub struct Session {
     name: String,
     peer: Hello,
@@ -46,11 +47,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts `command`, an agent with `--stdio` or what leads to one, and opens a session over its
-    /// stdin and stdout. Its stderr goes to [`Options::lines`]. `name` is what errors call the host.
+    /// Starts `command` and opens a session over its stdin and stdout. The command is an agent with `--stdio`, or a
+    /// program that leads to one. Its stderr goes to [`Options::lines`]. Errors call the host `name`.
     ///
-    /// Give the command its own process group, so that Ctrl-C reaches the controller, which then ends
-    /// the session in order, and not the agent.
+    /// Give the command its own process group: then Ctrl-C reaches only the controller, which ends the session in
+    /// order, and not the agent.
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
         let (link_name, lease) = (name.to_owned(), options.lease);
@@ -76,8 +77,8 @@ impl Session {
         }
     }
 
-    /// Opens a session over a connected socket, to an agent that [`crate::serve_socket`] serves at its other end, in this
-    /// process or another.
+    /// Opens a session over a connected socket whose other end [`crate::serve_socket`] serves, in this process or
+    /// another.
     pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
         let (link_name, lease) = (name.to_owned(), options.lease);
         let open = in_time(name, options, async move {
@@ -87,13 +88,13 @@ impl Session {
         Session::open(name, options, open)
     }
 
-    /// Starts an agent on `host` through the user's ssh, with a landspeed that is sent where none of this build is
-    /// installed, and opens a session with it.
+    /// Starts an agent on `host` through the user's ssh and opens a session with it. Sends this landspeed to a host
+    /// that has no landspeed of this build installed.
     pub fn over_ssh(host: &SshHost, errand: &Errand<'_>, options: &Options) -> Result<Session, Error> {
         Session::over_shell(crate::ssh::ssh_command(host), host, errand, options)
     }
 
-    /// As [`Session::over_ssh`], where `command` leads to the host's /bin/sh.
+    /// Opens a session as [`Session::over_ssh`] does, with `command` instead of ssh leading to the host's /bin/sh.
     pub fn over_shell(
         command: Command,
         host: &SshHost,
@@ -118,15 +119,15 @@ impl Session {
         Session::of_child(name, child, &options, open)
     }
 
-    /// Connects to an agent that somebody started by hand; it must have the certificate that `invite`
-    /// pins, and know `token`.
+    /// Connects to an agent that a person started by hand. The agent must have the certificate that `invite` pins, and
+    /// must know `token`.
     pub fn over_tls(invite: &Invite, token: &Token, options: &Options) -> Result<Session, Error> {
         let name = invite.address.to_string();
         let open = crate::connect::connect(*invite, token.clone(), Hello::ours(options.lease));
         Session::open(&name, options, in_time(&name, options, open))
     }
 
-    /// Runs `open` and then the session in a thread of its own.
+    /// Runs `open` and then the session in a separate thread.
     fn open(
         name: &str,
         options: &Options,
@@ -179,17 +180,17 @@ impl Session {
         &self.name
     }
 
-    /// How long [`Session::call`] waits: [`Options::call`].
+    /// Returns how long [`Session::call`] waits: [`Options::call`].
     pub fn call_limit(&self) -> Duration {
         self.call_limit.into()
     }
 
-    /// Asks and waits, at most [`Options::call`].
+    /// Sends a request and waits for its answer, at most [`Options::call`].
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
         self.start(request)?.wait(self.call_limit)
     }
 
-    /// Asks; the answer is waited for by [`Pending::wait`].
+    /// Sends a request without waiting for its answer; [`Pending::wait`] does that.
     pub fn start(&self, request: &Request) -> Result<Pending, Error> {
         let (id, pending) = self.calls.add(request)?;
         let parcel = Parcel::new(&Ask::Ask { id, request }, REQUEST_LIMIT).map_err(Error::Unsendable)?;
@@ -197,13 +198,13 @@ impl Session {
             Err(TrySendError::Full(_)) => Err(Error::Refused {
                 why: format!("{UNSENT} requests wait to be sent: the agent does not read"),
             }),
-            // Where the session's thread is gone, it has left the reason.
+            // If the session's thread is gone, it has left the reason in `calls`.
             Ok(()) | Err(TrySendError::Closed(_)) => Ok(pending),
         }
     }
 
-    /// Says goodbye and waits, at most [`Options::grace`], until the agent has put everything back; a
-    /// child that has not ended by then is killed.
+    /// Says goodbye and waits, at most [`Options::grace`], until the agent has restored everything. A child that has
+    /// not ended by then is killed.
     pub fn close(self) {
         drop(self);
     }
@@ -218,11 +219,11 @@ impl std::fmt::Debug for Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let deadline = Instant::now() + self.grace + 2 * PARTING;
-        // Full only where the agent does not read: the grace ends it then.
+        // The queue is full only if the agent does not read; then the grace period ends the session.
         let _ = self.out.try_send(Parcel::end(DONE));
         drop(self.closing.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there has been reported on stderr, and the session is over either way.
+            // A panic in the thread has been printed on stderr, and the session is over either way.
             let _ = thread.join();
         }
         if let Some(child) = self.child.take() {
@@ -231,7 +232,7 @@ impl Drop for Session {
     }
 }
 
-/// `open`, or that it took longer than [`Options::handshake`].
+/// Runs `open` for at most [`Options::handshake`]; after that time the result is [`Error::Slow`].
 fn in_time<O: Future<Output = Opened>>(
     name: &str,
     options: &Options,
@@ -244,29 +245,30 @@ fn in_time<O: Future<Output = Opened>>(
     }
 }
 
-/// The child's ends, to read and to write.
+/// Returns the child's stdout for reading and its stdin for writing.
 fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Result<(pipe::Receiver, pipe::Sender), Error> {
     let reader = pipe::Receiver::from_owned_fd(stdout.into());
     let writer = pipe::Sender::from_owned_fd(stdin.into());
     reader.and_then(|reader| Ok((reader, writer?))).map_err(Error::system("use the child's pipes"))
 }
 
+/// A session as its thread sees it.
 struct Conversation {
     calls: Arc<Calls>,
     out: Sender<Parcel>,
     queue: Receiver<Parcel>,
     /// Resolves when the caller closes the session.
     closing: oneshot::Receiver<()>,
-    /// Set once the user wants an end.
+    /// Set once the user wants to stop.
     stop: Arc<AtomicBool>,
     /// How long the agent may be silent.
     lease: Nanos,
-    /// How long the agent may take to put everything back after our goodbye.
+    /// How long the agent may take to restore everything after our goodbye.
     grace: Duration,
 }
 
 impl Conversation {
-    /// Opens, says how that went through `ready`, and runs the session to its end.
+    /// Opens the link, reports the outcome through `ready`, and runs the session to its end.
     fn run(self, open: impl Future<Output = Opened>, ready: &SyncSender<Result<Hello, Error>>) {
         let runtime = match crate::serve::event_loop() {
             Ok(runtime) => runtime,
@@ -276,7 +278,7 @@ impl Conversation {
             match open.await {
                 Ok((link, peer)) => {
                     let beats = beat_every(peer.lease_ns);
-                    // The caller waits for exactly this one.
+                    // The caller waits for this message before it does anything else.
                     let _ = ready.send(Ok(peer));
                     self.converse(link, beats).await;
                 }
@@ -294,11 +296,11 @@ impl Conversation {
             let mut talk = pin!(pump(&mut link.writer, &mut self.queue, beats));
             let (over, talks) = tokio::select! {
                 over = first_over(hear.as_mut(), talk.as_mut(), self.grace) => over,
-                // An agent that beats but does not read must not keep the caller for ever.
+                // An agent that sends beats but does not read must not keep the caller for ever.
                 () = closed_for(self.closing, self.grace + PARTING) => (Over::Done, true),
             };
             if let (Over::Broken(why), true) = (&over, talks) {
-                // Full only where the agent does not read: then it reads no last words either.
+                // The queue is full only if the agent does not read, so that it would not read the last words either.
                 let _ = self.out.try_send(Parcel::end(why));
                 let _ = tokio::time::timeout(PARTING, talk).await;
             }
@@ -313,12 +315,12 @@ impl Conversation {
 
 /// Returns `limit` after the caller began to close the session.
 async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
-    // An error says that the session was dropped, which is the same.
+    // An error means that the session was dropped, which closes it too.
     let _ = closing.await;
     tokio::time::sleep(limit).await;
 }
 
-/// Hands answers over until the session ends.
+/// Passes answers to their callers until the session ends.
 async fn hear(reader: &mut FrameReader<Reading>, calls: &Calls) -> Over {
     loop {
         match reader.next::<ToController>().await {

@@ -15,10 +15,11 @@ pub struct SshHost {
 }
 
 impl SshHost {
-    /// `destination` is `[user@]host`, where host may be an alias from the user's ssh configuration.
-    /// Refused are names that ssh or a ProxyCommand's shell could take for something else
-    /// (CVE-2017-1000117, CVE-2023-51385): a leading `-`, white space, control characters, and shell
-    /// metacharacters.
+    /// Makes a host from `destination`, `[user@]host`, where host may be an alias from the user's ssh configuration.
+    ///
+    /// # Errors
+    /// Returns an error for a name that ssh or a ProxyCommand's shell could take for something else (CVE-2017-1000117,
+    /// CVE-2023-51385): one with a leading `-`, white space, control characters or shell metacharacters.
     pub fn new(destination: &str) -> Result<SshHost, Error> {
         check(destination).map_err(|why| Error::Host { host: destination.to_owned(), why })?;
         Ok(SshHost {
@@ -29,7 +30,7 @@ impl SshHost {
         })
     }
 
-    /// The landspeed to run on the host, whatever its version, and none to be sent; `~/` is the home directory.
+    /// Sets the landspeed to run on the host, whatever its version; none is sent then. `~/` is the home directory.
     pub fn with_remote_path(self, path: &str) -> Result<SshHost, Error> {
         let usable = !path.is_empty() && !path.starts_with('-') && !path.chars().any(char::is_control);
         if usable {
@@ -39,17 +40,17 @@ impl SshHost {
         Err(Error::Host { host: self.destination, why })
     }
 
-    /// Options for ssh itself, before all others, such as `-F FILE` or `-o NAME=VALUE`.
+    /// Sets options for ssh itself, which come before all others, such as `-F FILE` or `-o NAME=VALUE`.
     pub fn with_options(self, options: &[&str]) -> SshHost {
         SshHost { options: options.iter().map(|&o| o.to_owned()).collect(), ..self }
     }
 
-    /// Whether ssh may ask for passwords and host keys; by default, where stdin is a terminal.
+    /// Sets whether ssh may ask for passwords and host keys. By default it may if stdin is a terminal.
     pub fn with_questions(self, may_ask: bool) -> SshHost {
         SshHost { may_ask, ..self }
     }
 
-    /// `[user@]host`.
+    /// Returns `[user@]host`.
     pub fn destination(&self) -> &str {
         &self.destination
     }
@@ -58,7 +59,7 @@ impl SshHost {
         self.may_ask
     }
 
-    /// As a word of the far side's /bin/sh; empty where there is none.
+    /// Returns the path of landspeed as a word for the far side's /bin/sh; empty if none was set.
     pub(crate) fn remote_path(&self) -> String {
         let path = self.remote_path.as_deref().unwrap_or_default();
         match path.strip_prefix("~/") {
@@ -85,11 +86,11 @@ fn check(destination: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// `ssh HOST exec /bin/sh`, which any login shell understands (fish and csh do not read POSIX scripts); what that shell
-/// is to do comes on its standard input.
+/// Returns the command `ssh HOST exec /bin/sh`. Any login shell understands it (fish and csh do not read POSIX
+/// scripts); the script comes on the standard input of that /bin/sh.
 ///
-/// The user's ssh configuration applies, except for what would get in the way of frames: terminals,
-/// forwardings, a RemoteCommand. Ctrl-C does not reach ssh: the controller ends the session in order.
+/// The user's ssh configuration applies, except for what would get in the way of frames: terminals, forwardings, a
+/// RemoteCommand. Ctrl-C does not reach ssh: the controller ends the session in order.
 pub(crate) fn ssh_command(host: &SshHost) -> Command {
     let mut ssh = Command::new("ssh");
     ssh.args(&host.options);
@@ -102,7 +103,7 @@ pub(crate) fn ssh_command(host: &SshHost) -> Command {
     ssh
 }
 
-/// `word` as one word of a POSIX shell (POSIX.1-2024, XCU 2.2.2).
+/// Quotes `word` as one word of a POSIX shell (POSIX.1-2024, XCU 2.2.2).
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -111,8 +112,9 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// An ssh that may ask must stay in the terminal's foreground process group to read from it, so it
-/// ignores SIGINT instead, which ssh keeps to (clientloop.c); any other gets a group of its own.
+/// Keeps Ctrl-C from ending `ssh`. An ssh that may ask must stay in the terminal's foreground process group to read
+/// from it, so it ignores SIGINT instead; ssh does not change an ignored SIGINT (clientloop.c). Any other gets its own
+/// process group.
 fn keep_from_interrupts(ssh: &mut Command, may_ask: bool) {
     if !may_ask {
         ssh.process_group(0);

@@ -1,4 +1,4 @@
-//! An agent on the stdio of its process, or on a socket.
+//! An agent that serves a session on the stdio of its process, or on a socket.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,12 +13,14 @@ use crate::link::{Link, Reading, Writing};
 use crate::serve::{attend, event_loop};
 use crate::{Error, Handler, ServeOptions};
 
-/// Serves one session on stdin and stdout and returns when it is over and [`Handler::gone`] has
-/// returned: `Ok` where the controller said goodbye, else why not.
+/// Serves one session on stdin and stdout, and returns when it is over and [`Handler::gone`] has returned.
 ///
-/// From the call on stdout is the frame channel only: file descriptor 1 is made a copy of 2, so that
-/// whatever prints goes to stderr, and 0 becomes /dev/null. Processes started earlier, such as a
-/// guardian, must not have inherited 0 or 1: the controller would never see the agent end.
+/// From the call on, stdout carries frames only: file descriptor 1 becomes a copy of 2, so that anything printed goes
+/// to stderr, and 0 becomes /dev/null. Processes started earlier, such as a guardian, must not have inherited 0 or 1:
+/// the controller would never see the agent end.
+///
+/// # Errors
+/// Returns an error unless the controller said goodbye.
 pub fn serve_stdio(handler: Arc<dyn Handler>, options: &ServeOptions) -> Result<(), Error> {
     let (stdin, stdout) = take_stdio().map_err(Error::system("take stdin and stdout for frames"))?;
     serve_on(handler, options, || Ok((reading(stdin)?, writing(stdout)?)))
@@ -38,7 +40,7 @@ pub fn serve_socket(
     })
 }
 
-/// `open` runs inside the event loop.
+/// Serves one session on the two directions that `open` makes, inside the event loop.
 fn serve_on(
     handler: Arc<dyn Handler>,
     options: &ServeOptions,
@@ -57,7 +59,7 @@ fn serve_on(
     served
 }
 
-/// Private copies of 0 and 1, which children do not inherit; 0 and 1 themselves are made harmless.
+/// Returns private copies of 0 and 1, which children do not inherit, and makes 0 and 1 themselves harmless.
 fn take_stdio() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
     let stdout = std::io::stdout().as_fd().try_clone_to_owned()?;
@@ -66,7 +68,7 @@ fn take_stdio() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Ok((stdin, stdout))
 }
 
-/// sshd gives a command a socket pair, std and sudo give pipes.
+/// The type of a stdio descriptor: sshd gives a command a socket pair, std and sudo give pipes.
 enum Kind {
     Pipe,
     Socket,

@@ -1,4 +1,4 @@
-//! Connections of an agent's port that have not proven the token yet.
+//! Connections to an agent's port that have not proven the token yet.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -8,12 +8,12 @@ use tokio::task::AbortHandle;
 
 use crate::LineSink;
 
-/// Connections that may be in their handshake at once; one more ends the oldest.
+/// Most connections that may be in their handshake; one more ends the oldest.
 const MOST: usize = 128;
-/// The same from one address.
+/// Most connections from one address that may be in their handshake; one more ends the oldest of them.
 const MOST_OF_ONE: usize = 8;
 
-/// Handshakes under way, oldest first.
+/// The handshakes under way, oldest first.
 #[derive(Default)]
 pub(crate) struct Strangers(VecDeque<Stranger>);
 
@@ -24,7 +24,7 @@ struct Stranger {
 }
 
 impl Strangers {
-    /// Makes room for one more from `from`; who had to go for it.
+    /// Makes room for one more connection from `from`. Returns the addresses of the connections that it ended.
     pub(crate) fn make_room(&mut self, from: SocketAddr) -> Vec<SocketAddr> {
         self.0.retain(|stranger| !stranger.task.is_finished());
         let mut gone = Vec::new();
@@ -39,7 +39,7 @@ impl Strangers {
         self.0.push_back(Stranger { source: source(from.ip()), from, task });
     }
 
-    /// The place of the one who has to go before another comes from `source`, if one has.
+    /// Returns the index of the connection that must end before another from `source` is added, if one must.
     fn surplus(&self, source: IpAddr) -> Option<usize> {
         let mut same = self.0.iter().enumerate().filter(|(_, stranger)| stranger.source == source);
         match same.clone().count() {
@@ -49,7 +49,7 @@ impl Strangers {
     }
 }
 
-/// What counts as one address: whoever has one of IPv6 has a whole /64 of them.
+/// Returns what counts as one address: for IPv6 the /64, because a host with one address has all of them.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -57,11 +57,11 @@ fn source(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Lines about strangers that are said in one stretch of time.
+/// Most lines about strangers that are printed in one [`STRETCH`].
 const LINES: u32 = 10;
 const STRETCH: Duration = Duration::from_secs(10);
 
-/// Says what strangers do, and not more than a person can read.
+/// A printer of lines about strangers that prints no more than a person can read.
 pub(crate) struct Herald {
     lines: LineSink,
     since: Instant,
@@ -74,7 +74,7 @@ impl Herald {
         Herald { lines, since: Instant::now(), said: 0, unsaid: 0 }
     }
 
-    /// Says it, or counts it where too much was said lately.
+    /// Prints a line, or counts it if too many were printed lately.
     pub(crate) fn say(&mut self, line: &str, now: Instant) {
         if now.saturating_duration_since(self.since) >= STRETCH {
             self.sum_up();
@@ -88,7 +88,7 @@ impl Herald {
         }
     }
 
-    /// Says how many lines were not said.
+    /// Prints how many lines were left out.
     pub(crate) fn sum_up(&mut self) {
         if self.unsaid > 0 {
             self.lines.say(&format!("{} more lines like these", self.unsaid));

@@ -1,11 +1,11 @@
-//! Text from the other end, made fit for a terminal.
+//! Text from the other end, escaped for a terminal.
 
 use landspeed_units::Text;
 
 const LONGEST: usize = 400;
 
-/// `text` as one line that a terminal shows as it is, escaped as a [`Text`]; what exceeds 400 characters is cut with
-/// `...`.
+/// Returns `text` as one line, escaped as a [`Text`], that a terminal shows without obeying it. A text of more than
+/// 400 characters is cut and ends in `...`.
 pub fn one_line(text: &str) -> String {
     let mut line = String::from(Text::from(text.trim_end()));
     if let Some((cut, _)) = line.char_indices().nth(LONGEST) {

@@ -1,4 +1,4 @@
-//! TLS 1.3 between a controller and an agent that know each other by a pin and a token only.
+//! TLS 1.3 between a controller and an agent that know each other only by a pin and a token.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use rustls::{
 
 use crate::{Error, Pin};
 
-/// RFC 9266: the tls-exporter channel binding, 32 bytes under this label with no context.
+/// Label of the tls-exporter channel binding: 32 bytes, with no context (RFC 9266).
 const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
-/// The agent's side, with a certificate made now, and that certificate's pin.
+/// Makes the agent's configuration with a new certificate, and that certificate's pin.
 pub(crate) fn server() -> Result<(Arc<ServerConfig>, Pin), Error> {
     let failed = |why: String| Error::Tls { name: "this agent".to_owned(), why };
     let made = rcgen::generate_simple_self_signed(vec!["landspeed".to_owned()])
@@ -31,12 +31,12 @@ pub(crate) fn server() -> Result<(Arc<ServerConfig>, Pin), Error> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .map_err(|e| failed(e.to_string()))?;
-    // One session only: nothing to resume.
+    // There is only one session, so there is nothing to resume.
     config.send_tls13_tickets = 0;
     Ok((Arc::new(config), pin))
 }
 
-/// The controller's side, which takes the certificate with this pin and no other.
+/// Makes the controller's configuration, which accepts the certificate with this pin and no other.
 pub(crate) fn client(pin: Pin) -> Result<Arc<ClientConfig>, Error> {
     let provider = provider();
     let verifier = Arc::new(ByPin { pin, provider: Arc::clone(&provider) });
@@ -55,12 +55,12 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// What is the same at both ends of one connection and of no other.
+/// Returns the channel binding: bytes that are equal at both ends of one connection, and different for any other.
 pub(crate) fn binding<Data>(connection: &rustls::ConnectionCommon<Data>) -> Result<[u8; 32], rustls::Error> {
     connection.export_keying_material([0; 32], BINDING_LABEL, None)
 }
 
-/// A handshake's failure as a line; `name` is the peer.
+/// Turns a handshake's failure into an error; `name` is the peer.
 pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
     use rustls::Error as Tls;
     let name = name.to_owned();
@@ -78,7 +78,7 @@ pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
     }
 }
 
-/// Takes one certificate, known by its pin; names and dates do not matter.
+/// A verifier that accepts one certificate, known by its pin. Names and dates are ignored.
 #[derive(Debug)]
 struct ByPin {
     pin: Pin,

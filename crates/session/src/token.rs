@@ -9,7 +9,7 @@ use blake3::Hash;
 use crate::key::random;
 use crate::{Error, Invite, Ticket, secret};
 
-/// Which end proves. A proof of one side is none of the other's, so none can be sent back.
+/// The end that proves the token. The two ends' proofs differ, so that a proof cannot be sent back to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Controller,
@@ -21,17 +21,17 @@ pub(crate) enum Side {
 pub struct Token(u128);
 
 impl Token {
-    /// A fresh token from the kernel's random source.
+    /// Makes a fresh token from the kernel's random source.
     pub fn random() -> Token {
         Token(u128::from_be_bytes(random()))
     }
 
-    /// The digits, for the person who started the agent.
+    /// Returns the digits, for the person who started the agent.
     pub fn reveal(&self) -> String {
         format!("{:032x}", self.0)
     }
 
-    /// From a file that only its owner can read. It holds the agent's line, one a line where there are
+    /// Reads the token from a file that only its owner can read. The file holds the agent's line, one line for each of
     /// several agents, or nothing but a token.
     pub fn from_file(path: &Path, invite: &Invite) -> Result<Token, Error> {
         let missing = || Error::TokenFile {
@@ -41,13 +41,13 @@ impl Token {
         Token::for_agent(&secret::read(path)?, invite).ok_or_else(missing)
     }
 
-    /// From the terminal, unseen: the agent's line or its token.
+    /// Reads the token from the terminal, without showing it: the agent's line or the bare token.
     pub fn prompt(invite: &Invite) -> Result<Token, Error> {
         let text = secret::prompt(&format!("paste the line of the agent at {}: ", invite.address))?;
         Token::for_agent(&text, invite).ok_or(Error::Invite { what: "neither a token nor this agent's line" })
     }
 
-    /// The token of `invite`'s agent in `text`.
+    /// Returns the token in `text` for the agent of `invite`.
     fn for_agent(text: &str, invite: &Invite) -> Option<Token> {
         if let Ok(token) = text.trim().parse() {
             return Some(token);
@@ -56,18 +56,18 @@ impl Token {
         Some(tickets.find(|ticket| ticket.invite == *invite)?.token)
     }
 
-    /// Proof by `side` that it knows the token, on the one connection that has this channel binding.
+    /// Returns the proof by `side` that it knows the token, valid only on the connection with this channel binding.
     pub(crate) fn prove(&self, side: Side, binding: &[u8; 32]) -> String {
         self.mac(side, binding).to_hex().to_string()
     }
 
-    /// Whether `proof` is what `side` would send; takes as long for any proof.
+    /// Returns true if `proof` is the proof of `side`. Takes the same time for any proof.
     pub(crate) fn proves(&self, side: Side, binding: &[u8; 32], proof: &str) -> bool {
         // Hashes compare in constant time.
         Hash::from_hex(proof).is_ok_and(|claimed| self.mac(side, binding) == claimed)
     }
 
-    /// BLAKE3 as a key derivation and then as a MAC (BLAKE3 paper, sections 2.3 and 6.2).
+    /// Computes the proof: BLAKE3 as a key derivation and then as a MAC (BLAKE3 paper, sections 2.3 and 6.2).
     fn mac(&self, side: Side, binding: &[u8; 32]) -> Hash {
         let context = match side {
             Side::Controller => "landspeed protocol 1: token, proven by the controller",

@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT, encode};
 use crate::{Reply, Request, one_line};
 
-/// Before the session: either end may send these, and nothing else is read.
+/// A message before the session. Either end may send these, and nothing else is read.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Opening {
-    /// A [`crate::Hello`], judged by its version before its other fields are looked at.
+    /// A [`crate::Hello`]. Its version is checked before its other fields are read.
     Hello(serde_json::Value),
-    /// Proof that the sender knows the token, 64 hexadecimal digits.
+    /// A proof that the sender knows the token, 64 hexadecimal digits.
     Proof(String),
-    /// No session: one line says why.
+    /// The session is refused: one line says why.
     End(String),
 }
 
+/// A message of an open session to the agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ToAgent {
@@ -27,6 +28,7 @@ pub(crate) enum ToAgent {
     End(String),
 }
 
+/// A message of an open session to the controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ToController {
@@ -34,7 +36,7 @@ pub(crate) enum ToController {
         id: u64,
         reply: Reply,
     },
-    /// How far a request under way has come; the answer still comes.
+    /// The progress of a request under way; its answer still comes.
     Progress {
         id: u64,
         progress: Progress,
@@ -43,31 +45,31 @@ pub(crate) enum ToController {
     End(String),
 }
 
-/// `ToAgent::Ask` without a copy of the request.
+/// Serialises as [`ToAgent::Ask`], without a copy of the request.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Ask<'a> {
     Ask { id: u64, request: &'a Request },
 }
 
-/// What a controller's goodbye says; any other reason is a failure.
+/// The reason in a controller's goodbye; any other reason is a failure.
 pub(crate) const DONE: &str = "done";
 
-/// A frame on its way out.
+/// A frame that waits to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Parcel {
     pub(crate) bytes: Vec<u8>,
-    /// Nothing is sent after it.
+    /// True if nothing is sent after it.
     pub(crate) last: bool,
 }
 
 impl Parcel {
-    /// A message, encoded here so that its sender learns that it is too large.
+    /// Encodes a message. Done here and not in the sending thread, so that the caller learns if it is too large.
     pub(crate) fn new(message: &impl Serialize, limit: Bytes) -> Result<Parcel, FrameError> {
         Ok(Parcel { bytes: encode(message, limit)?, last: false })
     }
 
-    /// The answer to request `id`; one that is too large becomes a refusal that says so.
+    /// Encodes the answer to request `id`. An answer that is too large becomes a refusal that says so.
     pub(crate) fn answer(id: u64, reply: Reply) -> Parcel {
         Parcel::new(&ToController::Answer { id, reply }, REPLY_LIMIT).unwrap_or_else(|error| {
             let why = format!("the agent's answer does not fit: {error}");
@@ -76,18 +78,18 @@ impl Parcel {
         })
     }
 
-    /// How far request `id` has come.
+    /// Encodes the progress of request `id`.
     pub(crate) fn progress(id: u64, progress: Progress) -> Parcel {
         Parcel::new(&ToController::Progress { id, progress }, REPLY_LIMIT).expect("some numbers fit a frame")
     }
 
-    /// The last words, alike at both ends; `why` is cut to one line that always fits.
+    /// Encodes the last message, the same at both ends; `why` is cut to one line that always fits.
     pub(crate) fn end(why: &str) -> Parcel {
         let bytes = encode(&ToAgent::End(one_line(why)), REQUEST_LIMIT).expect("one line fits a frame");
         Parcel { bytes, last: true }
     }
 
-    /// A sign of life, alike at both ends.
+    /// Encodes a sign of life, the same at both ends.
     pub(crate) fn beat() -> Parcel {
         Parcel::new(&ToAgent::Beat, REQUEST_LIMIT).expect("a word fits a frame")
     }

@@ -1,4 +1,4 @@
-//! Link-local IPv6 addresses, which mean something only together with an interface of the host that uses them (RFC 4007).
+//! Link-local IPv6 addresses, which are valid only together with an interface of the host that uses them (RFC 4007).
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,8 @@ const FAILED: u32 = 0x08;
 const LONGEST_CHECK: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// An IP address as people write it, with the zone that a link-local one may have: `192.0.2.1`, `fe80::1%eth0`, `fe80::1%3`.
+/// An IP address in its usual notation, with an optional zone if it is link-local: `192.0.2.1`, `fe80::1%eth0`,
+/// `fe80::1%3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zoned {
     pub ip: IpAddr,
@@ -23,24 +24,24 @@ pub struct Zoned {
     pub zone: Option<String>,
 }
 
-/// The same with a port: `192.0.2.1:4711`, `[fe80::1%eth0]:4711`.
+/// An IP address with an optional zone, and a port: `192.0.2.1:4711`, `[fe80::1%eth0]:4711`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZonedPort {
     pub address: Zoned,
     pub port: u16,
 }
 
-/// What is no address.
+/// The error for a text that is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct NoAddress(&'static str);
 
-/// Whether an address means something only on one link.
+/// Returns true if `ip` is valid only on one link.
 pub fn is_link_local(ip: &IpAddr) -> bool {
     matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
-/// `ip` and `port`, with the interface of that number as the zone of a link-local address.
+/// Returns the socket address of `ip` and `port`. The interface number `zone` is used only if `ip` is link-local.
 pub fn at_zone(ip: IpAddr, port: u16, zone: u32) -> SocketAddr {
     match ip {
         IpAddr::V6(v6) if v6.is_unicast_link_local() => SocketAddrV6::new(v6, port, 0, zone).into(),
@@ -90,10 +91,11 @@ impl fmt::Display for Zoned {
 }
 
 impl ZonedPort {
-    /// The address for this thread's network namespace; without a zone as it is.
+    /// Returns the address as a socket in this thread's network namespace takes it, with the zone as an interface
+    /// number.
     ///
     /// # Errors
-    /// No interface there is called so, or has a link-local address.
+    /// Returns an error if no interface of the zone's name or number has a link-local address.
     pub fn here(&self) -> io::Result<SocketAddr> {
         let Zoned { ip, zone } = &self.address;
         let Some(zone) = zone else { return Ok(SocketAddr::new(*ip, self.port)) };
@@ -106,8 +108,9 @@ impl ZonedPort {
     }
 }
 
-/// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): no socket can be bound to it until
-/// then. That takes one to two seconds after a link comes up; the wait ends after three, or when another host has the address.
+/// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): until then no socket
+/// can be bound to it. The check takes one to two seconds after a link comes up; the wait ends after three, or
+/// once the kernel found that another host has the address.
 pub fn wait_until_usable(ip: &IpAddr) {
     let IpAddr::V6(ip) = ip else { return };
     let is_tentative = || {
@@ -129,7 +132,7 @@ pub(crate) struct Zone {
     flags: u32,
 }
 
-/// The interfaces of this thread's network namespace that have a link-local address.
+/// Returns the interfaces of this thread's network namespace that have a link-local address.
 pub(crate) fn zones() -> io::Result<Vec<Zone>> {
     Ok(addresses()?.into_iter().filter(|zone| zone.address.is_unicast_link_local()).collect())
 }
@@ -142,7 +145,7 @@ fn addresses() -> io::Result<Vec<Zone>> {
     Ok(table.lines().filter_map(zone).collect())
 }
 
-/// A line of the table: address, index, prefix length, scope, flags in hexadecimal; name.
+/// Parses a line of the table: address, index, prefix length, scope and flags in hexadecimal; then the name.
 fn zone(line: &str) -> Option<Zone> {
     let mut fields = line.split_ascii_whitespace();
     let address = u128::from_str_radix(fields.next()?, 16).ok()?.into();
@@ -151,8 +154,8 @@ fn zone(line: &str) -> Option<Zone> {
     Some(Zone { index, name: fields.next()?.to_owned(), address, flags })
 }
 
-/// Where to dial `address`: a link-local one without a zone may be behind any interface that has such an address itself,
-/// but for the one that holds it.
+/// Returns the addresses to dial for `address`. A link-local address without a zone may be behind any interface that
+/// has a link-local address itself, except the interface that has this very address.
 pub(crate) fn ways(address: SocketAddr) -> Vec<SocketAddr> {
     match address {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {

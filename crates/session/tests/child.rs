@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use landspeed_session::{Errand, Error, LineSink, Options, Reply, Request, Session, SshHost};
 use landspeed_units::Nanos;
 
-/// Cargo builds the examples of a package with its tests, beside the tests' own folder; not, however,
-/// where only this test target is asked for.
+/// Path of the test agent. Cargo builds a package's examples with its tests, beside the tests' own folder, but not if
+/// only this test target is requested.
 fn agent_program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let program = test.parent().unwrap().parent().unwrap().join("examples/test_agent");
@@ -22,7 +22,7 @@ fn agent_program() -> PathBuf {
     program
 }
 
-/// A test agent and the file that it leaves the reason of its end in.
+/// A test agent, and the file into which it writes the reason of its end.
 struct Bench {
     folder: tempfile::TempDir,
     lease_ms: u64,
@@ -51,12 +51,12 @@ impl Bench {
         Session::over_child("host-a", self.command(), options).unwrap()
     }
 
-    /// What the agent makes of raw bytes after which its stdin ends, or stays open without a word.
+    /// Runs an agent on raw bytes, after which its stdin ends or stays open without a byte, and returns its output.
     fn raw(&self, bytes: &[u8], then_close: bool) -> Output {
         let piped = Stdio::piped;
         let mut agent = self.command().stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
         let mut stdin = agent.stdin.take().unwrap();
-        // The agent may leave in the middle of what is too large for it.
+        // The agent may leave in the middle of an input that is too large for it.
         let _ = stdin.write_all(bytes);
         if then_close {
             drop(stdin);
@@ -68,7 +68,7 @@ impl Bench {
     }
 }
 
-/// Patient, so that a busy machine does not end sessions.
+/// Options with long limits, so that a busy machine does not end sessions.
 fn options() -> Options {
     Options { lease: Nanos::secs(20), ..Options::default() }
 }
@@ -157,7 +157,7 @@ fn too_many_requests_at_once_are_refused() {
     let signal = bench.folder.path().join("signal");
     let wait = Request::Knobs { device: signal.to_str().unwrap().to_owned() };
     let pending: Vec<_> = (0..33).map(|_| session.start(&wait).unwrap()).collect();
-    // Requests are taken in order, so an answer to this one means that all before it were.
+    // Requests are taken in order, so an answer to this one means that all earlier ones were taken.
     let error = session.call(&Request::Close { port: 9 }).unwrap_err().to_string();
     assert!(error.starts_with("32 requests are under way"), "{error}");
     std::fs::write(&signal, "").unwrap();
@@ -194,7 +194,7 @@ fn an_agent_that_stands_still_is_noticed_and_killed() {
     let session = bench.session(&options);
     let error = session.call(&Request::Close { port: 3 }).unwrap_err().to_string();
     assert_eq!(error, "the session ended: nothing was heard for 0.5 s");
-    // Would wait for ever if the stopped child were not killed.
+    // This would wait for ever if the stopped child were not killed.
     session.close();
 }
 
@@ -299,7 +299,7 @@ fn a_program_that_leads_nowhere_is_quoted_with_the_remedy() {
 fn a_controller_that_asks_and_does_not_read_is_left() {
     let bench = Bench::new();
     let ask = framed(r#"{"ask":{"id":1,"request":{"request":"restore"}}}"#);
-    // The agent's answers fill the pipe (64 KiB) and then its queue long before all is asked.
+    // The agent's answers fill the pipe (64 KiB) and then its queue long before all requests are sent.
     let output = bench.raw(&[framed(HELLO), ask.repeat(20_000)].concat(), false);
     assert_eq!(
         text(&output.stderr),
@@ -315,12 +315,12 @@ fn an_agent_that_beats_and_does_not_read_does_not_keep_the_controller() {
     let script = format!("{hello}; for n in $(seq 600); do {beat}; sleep 0.1; done");
     let options = Options { lease: Nanos::secs(10), grace: Nanos::millis(100), ..Options::default() };
     let session = Session::over_child("deaf", shell(&script), &options).unwrap();
-    // More than a pipe holds, in few enough parcels.
+    // More bytes than a pipe holds, in few enough parcels.
     let large = Request::Knobs { device: "x".repeat(200_000) };
     let pending: Vec<_> = (0..70).map(|_| session.start(&large)).collect();
     let error = pending.iter().find_map(|p| p.as_ref().err()).unwrap().to_string();
     assert_eq!(error, "64 requests wait to be sent: the agent does not read");
-    // Would hang where closing waited for the goodbye to be sent.
+    // This would hang if closing waited for the goodbye to be sent.
     session.close();
 }
 
@@ -333,7 +333,7 @@ fn an_agent_that_says_nothing_is_given_up() {
 
 #[test]
 fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
-    // A sound hello, then a frame of 16 MB whose bytes come one by one: each is a sign of life.
+    // A sound hello, then a frame of 16 MB whose bytes come one by one; each is a sign of life.
     let endless =
         r#"printf '\0\0\0\030{"hello":{"protocol":2}}\0\377\377\377'; while printf ' '; do sleep 0.05; done"#;
     let options = options();
@@ -342,7 +342,7 @@ fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
     options.stop.store(true, Ordering::Relaxed);
     let error = pending.wait(Nanos::secs(30)).unwrap_err().to_string();
     assert!(error.contains("a frame did not end within"), "{error}");
-    // What is asked to put things back is not waited for either.
+    // The controller does not wait for the request to restore either.
     let error = session.call(&Request::Restore {}).unwrap_err();
     assert!(matches!(error, Error::Ended { .. }), "{error}");
 }
@@ -395,7 +395,7 @@ fn the_real_ssh_says_why_a_host_cannot_be_reached() {
         println!("SKIP: no ssh here");
         return;
     }
-    // Port 1 on loopback: nobody listens there.
+    // Port 1 on loopback has no listener.
     let host =
         SshHost::new("127.0.0.1").unwrap().with_questions(false).with_options(&["-F", "/dev/null", "-p1"]);
     let errand =

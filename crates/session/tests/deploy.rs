@@ -1,4 +1,4 @@
-//! An agent on a host that has no landspeed: sent to a real /bin/sh, which is what ssh leads to.
+//! Agents on a host that has no landspeed: it is sent to a real /bin/sh, the program to which ssh leads.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use landspeed_session::{BUILD, Errand, Error, LineSink, Options, Reply, Request, Session, SshHost};
 use landspeed_units::Nanos;
 
-/// A host with folders and programs of its own, before its usual ones.
+/// A host with its own folders, and its own programs that come before the usual ones.
 struct Far {
     folder: tempfile::TempDir,
     notices: Arc<Mutex<Vec<String>>>,
-    /// Of the far side's standard error.
+    /// Lines of the far side's standard error.
     lines: Arc<Mutex<Vec<String>>>,
     keep: bool,
     root: bool,
@@ -22,7 +22,7 @@ struct Far {
 impl Far {
     fn new() -> Far {
         let far =
-            // Not below /tmp, over which a test mounts.
+            // Not below /tmp, because one of the tests mounts over it.
             Far {
                 folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
                 notices: Arc::default(),
@@ -33,7 +33,7 @@ impl Far {
         for folder in ["bin", "home", "runtime"] {
             fs::create_dir(far.path(folder)).unwrap();
         }
-        // Beside the tests' own folder; not built where only this test target is asked for.
+        // Beside the tests' own folder; not built if only this test target is requested.
         let agent = std::env::current_exe().unwrap();
         let agent = agent.parent().unwrap().parent().unwrap().join("examples/test_agent");
         assert!(agent.exists(), "build it first: cargo build -p landspeed-session --examples");
@@ -67,7 +67,7 @@ impl Far {
         self.session_by("exec /bin/sh")
     }
 
-    /// As where the login shell does this.
+    /// Opens a session on a host whose login shell runs `login`.
     fn session_by(&self, login: &str) -> Result<Session, Error> {
         let mut shell = Command::new("/bin/sh");
         let path = std::env::var("PATH").unwrap();
@@ -92,7 +92,7 @@ impl Far {
         Session::over_shell(shell, &host, &errand, &options)
     }
 
-    /// What a session is refused with.
+    /// Returns the reason why a session is refused.
     fn refused(&self) -> String {
         self.session().unwrap_err().to_string()
     }
@@ -122,7 +122,7 @@ fn works(session: Session) {
 #[test]
 fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
     let far = Far::new();
-    // The greeting of a login shell is skipped.
+    // The greeting of a login shell must be skipped.
     let session = far.session_by("echo Welcome to far; printf 'no newline'; exec /bin/sh").unwrap();
     assert_eq!(far.files("runtime"), Vec::<PathBuf>::new(), "while it runs");
     assert!(far.ran().starts_with("/proc/") && far.ran().ends_with("agent --stdio --sent"), "{}", far.ran());

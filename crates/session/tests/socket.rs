@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use landspeed_session::{Error, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
 
-/// Waits at a barrier with each answer, and counts the ends of its sessions.
+/// An agent that waits twice at a barrier with each answer, and counts the ends of its sessions.
 struct Agent {
     answers: Barrier,
     gone: AtomicUsize,
@@ -15,7 +15,7 @@ struct Agent {
 
 impl Handler for Agent {
     fn handle(&self, _: Request) -> Reply {
-        // Asked, then told to answer.
+        // The test learns that the request came, then lets the agent answer.
         self.answers.wait();
         self.answers.wait();
         Reply::Done {}
@@ -35,7 +35,7 @@ fn session(options: &Options) -> (Arc<Agent>, UnixStream, Session, JoinHandle<Re
     (agent, handle, Session::over_socket("agent", ours, options).unwrap(), served)
 }
 
-/// Which of both directions is noticed first is chance.
+/// Either of the two directions may be noticed first.
 #[test]
 fn an_agent_that_cannot_write_its_answer_ends_in_order() {
     for _ in 0..50 {

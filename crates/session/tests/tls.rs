@@ -1,4 +1,4 @@
-//! Sessions over TLS on loopback, with an agent that listens in a thread of this process.
+//! Sessions over TLS on loopback, with an agent that listens in another thread of this process.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use landspeed_session::{
 };
 use landspeed_units::Nanos;
 
-/// Answers with what it was asked for and remembers why its session ended.
+/// An agent that answers with the request that it got, and remembers why its session ended.
 #[derive(Default)]
 struct Remembers {
     gone: Mutex<Vec<String>>,
@@ -45,7 +45,7 @@ impl Agent {
     fn at(address: &str, change: impl FnOnce(&mut ServeOptions)) -> Agent {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&lines);
-        // Patient, so that a busy machine does not end sessions.
+        // Long limits, so that a busy machine does not end sessions.
         let mut options = ServeOptions {
             lease: Nanos::secs(20),
             handshake: Nanos::secs(20),
@@ -77,7 +77,7 @@ impl Agent {
         self.lines.lock().unwrap().iter().any(|line| line.contains(what))
     }
 
-    /// Waits until the agent has said it; a line may follow the peer's by a moment.
+    /// Waits until the agent has printed it; a line may come shortly after the peer's.
     fn says(&self, what: &str) {
         for _ in 0..1000 {
             if self.said(what) {
@@ -88,7 +88,7 @@ impl Agent {
         panic!("{what:?} is not in {:?}", self.lines.lock().unwrap());
     }
 
-    /// How the agent ended, and why its session did.
+    /// Returns how the agent ended, and why its session did.
     fn end(self) -> (Result<(), Error>, Vec<String>) {
         let ended = self.thread.join().unwrap();
         let gone = self.handler.gone.lock().unwrap().clone();
@@ -149,7 +149,7 @@ fn no_number_of_wrong_tokens_ends_the_agent() {
     assert!(agent.end().0.is_ok());
 }
 
-/// Connections to `at` that say nothing, from `sources` in turn.
+/// Opens connections to `at` that send nothing, from each of `sources` in turn.
 fn idle(at: SocketAddr, sources: &[[u8; 4]], count: usize) -> Vec<TcpStream> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let connect = |source: [u8; 4]| async move {
@@ -227,7 +227,7 @@ fn strangers_neither_hold_the_port_nor_end_the_agent() {
     agent.says("TLS: received corrupt message");
     agent.says("no session within 2");
     for stranger in &mut silent {
-        // Closed by the agent; how (end or reset) does not matter.
+        // The agent closes the connection; with a FIN or a reset does not matter.
         let _ = stranger.read(&mut [0; 64]);
     }
     let session = agent.connect().unwrap();

@@ -1,13 +1,12 @@
-//! Which source of events is next.
+//! The times of the next events of all sources, and the earliest of them.
 //!
-//! Packets wait in lines that are first in, first out, so only the head of a line can be next: a
-//! simulation has a handful of sources, however many packets are under way. They play a knock-out
-//! tournament (Knuth, The Art of Computer Programming 3, section 5.4.1); a changed time replays the games
-//! on one way to the root.
+//! Packets wait in FIFO lines, so only the head of a line can be next: a simulation has a handful of sources, however
+//! many packets are under way. The sources play a knock-out tournament (Knuth, The Art of Computer Programming 3,
+//! section 5.4.1); a changed time replays only the games on the way from its leaf to the root.
 
 use landspeed_units::Nanos;
 
-/// The time of a source that has nothing to come.
+/// The time of a source without a next event.
 pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
 
 /// A fixed number of sources, each with the time of its next event.
@@ -20,21 +19,21 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// So many sources, none of which has anything to come.
+    /// Makes an agenda of `sources` sources without events.
     pub(crate) fn new(sources: usize) -> Self {
         let leaves = sources.next_power_of_two();
         let mut winners = vec![0; 2 * leaves];
         for (source, leaf) in winners[leaves..].iter_mut().enumerate() {
             *leaf = u32::try_from(source).expect("sources are few");
         }
-        // Nobody has a time yet: the lower number wins every game.
+        // No source has a time yet, so the lower number wins every game.
         for node in (1..leaves).rev() {
             winners[node] = winners[2 * node];
         }
         Agenda { times: vec![NEVER; leaves], winners, leaves }
     }
 
-    /// Sets when a source is next; [`NEVER`] for nothing to come.
+    /// Sets the time of a source's next event; [`NEVER`] for none.
     pub(crate) fn set(&mut self, source: usize, at: Nanos) {
         if self.times[source] == at {
             return;
@@ -43,14 +42,14 @@ impl Agenda {
         let mut node = (self.leaves + source) / 2;
         while node > 0 {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            // At the same time the lower number goes first: runs repeat exactly.
+            // At equal times the lower number comes first, so that runs repeat exactly.
             let left_wins = self.times[left as usize] <= self.times[right as usize];
             self.winners[node] = if left_wins { left } else { right };
             node /= 2;
         }
     }
 
-    /// Lets a source be next at `at` unless it already is earlier.
+    /// Sets the time of a source's next event to `at` unless it is already earlier.
     pub(crate) fn set_earlier(&mut self, source: usize, at: Nanos) {
         if at < self.times[source] {
             self.set(source, at);

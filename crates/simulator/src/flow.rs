@@ -1,4 +1,4 @@
-//! A flow: its two ends on the line that all flows share, and what is seen of them.
+//! A flow: its two ends on the line that all flows share, and its samples.
 
 use landspeed_record::TcpSample;
 use landspeed_units::{Bytes, Nanos};
@@ -15,10 +15,10 @@ use crate::scenario::{FlowSpec, Scenario, ScenarioError};
 pub(crate) struct Flow {
     number: u16,
     starts: Nanos,
-    /// From its start on.
+    /// `None` before the start.
     ends: Option<Box<dyn Ends>>,
     seen: FlowOutcome,
-    /// Payload that had arrived in order at the last sample.
+    /// Payload that had arrived in order by the last sample.
     sampled: Bytes,
 }
 
@@ -40,7 +40,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Nothing new from now on.
+    /// Stops sending new data.
     pub(crate) fn stop(&mut self, now: Nanos) {
         if let Some(ends) = &mut self.ends {
             ends.stop(now);
@@ -54,7 +54,7 @@ impl Flow {
         }
     }
 
-    /// The next answer reaches the sender.
+    /// Delivers the next answer to the sender.
     pub(crate) fn on_answer(&mut self, now: Nanos, network: &mut Network) {
         if let Some(ends) = &mut self.ends {
             ends.on_answer(now);
@@ -70,12 +70,12 @@ impl Flow {
         }
     }
 
-    /// When the next answer reaches the sender.
+    /// Returns when the next answer reaches the sender.
     pub(crate) fn next_answer(&self) -> Nanos {
         self.ends.as_ref().map_or(NEVER, |ends| ends.next_answer())
     }
 
-    /// When the next timer of either end is due.
+    /// Returns when the next timer of either end is due.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.ends.as_ref().map_or(NEVER, |ends| ends.next_timer())
     }
@@ -119,7 +119,7 @@ impl Flow {
         self.seen.samples.push(FlowSample { at_ns: now, goodput_bytes, tcp });
     }
 
-    /// All that was seen; `under_way` are its packets on the lines.
+    /// Returns all that was recorded; `under_way` is the number of its packets on the line.
     pub(crate) fn finish(self, under_way: u64) -> FlowOutcome {
         let (sender, receiver) = self.ends.map(|ends| ends.counts()).unwrap_or_default();
         FlowOutcome { sender, receiver, under_way, ..self.seen }

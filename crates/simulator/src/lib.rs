@@ -1,17 +1,17 @@
-//! Flows of TCP and of UDT over wide-area paths, packet by packet, without a network and without chance: the same
-//! scenario gives the same outcome, always.
+//! A simulator of TCP and UDT flows over wide-area paths, packet by packet, without a network and without randomness:
+//! the same scenario always gives the same outcome.
 //!
-//! A [`Scenario`] names a line (rate, delay, queue, loss), the flows over it and how long it goes on;
-//! [`simulate`] gives an [`Outcome`] with samples of each flow, of the line and of a round-trip probe.
-//! Congestion controls are those of `landspeed-congestion`: the C sources that the kernel runs, called in
-//! the kernel's order by a sender that follows net/ipv4/tcp_input.c. UDT is the crate `landspeed-udt`, which sockets run too, driven by
-//! the simulation's clock.
+//! A [`Scenario`] describes a line (rate, delay, queue, loss), the flows over it and the duration. [`simulate`]
+//! returns an [`Outcome`] with samples of each flow, of the line and of a round-trip probe. The congestion controls
+//! are those of `landspeed-congestion`: the C sources that the kernel runs, called in the kernel's order by a sender
+//! that follows net/ipv4/tcp_input.c. UDT is the crate `landspeed-udt`, which also runs on sockets, driven by the
+//! simulation's clock.
 //!
-//! What it leaves out, so that a packet's life costs about a tenth of a microsecond: acknowledgements
-//! neither wait nor get lost, hosts are infinitely fast, TCP's packets all have one size, and packets
-//! never overtake each other. A flow's own delay beside the line lies wholly on its way back.
+//! To keep the cost of a packet at about a tenth of a microsecond, it simplifies: acknowledgements neither wait nor
+//! get lost, hosts are infinitely fast, TCP's packets all have one size, and packets never overtake each other. A
+//! flow's own delay, in addition to the line's, is wholly on its way back.
 //!
-//! [`recovery_time`] is feng-2003's formula, which the simulator is held against.
+//! [`recovery_time`] is feng-2003's formula, with which the simulator is compared.
 
 mod agenda;
 mod ends;

@@ -1,9 +1,9 @@
-//! A line of fixed rate with a queue before it and a fixed delay behind it.
+//! A line of fixed rate with a queue before it and a fixed delay after it.
 //!
-//! In the order of a real path, and of the lab's `wan` link: the queue drops what does not fit (tail
-//! drop), the line takes its time over each packet, loses some, and the rest arrives a fixed time later. A
-//! lost packet has used the line. First in is first out, so the time of arrival is known on entry and
-//! packets wait in one ring until then.
+//! The order is that of a real path, and of the lab's `wan` link: the queue drops packets that do not fit (tail drop),
+//! the line transmits each packet at its rate and loses some, and the rest arrives a fixed time later. A lost packet
+//! has used the line. Packets stay in order, so the time of arrival is known on entry, and packets wait in one ring
+//! until then.
 
 use std::collections::VecDeque;
 
@@ -15,17 +15,16 @@ use crate::packet::{PROBE, Packet};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkSpec {
-    /// In bits of IP packets; what frames them is not counted.
+    /// Rate in bits of IP packets; framing is not counted.
     pub rate_bps: BitRate,
-    /// From the line's end to whatever comes next.
+    /// Delay from the line's end to the next hop.
     pub delay_ns: Nanos,
-    /// The most that may wait before the line, the packet on the line included. A line that stands idle takes any
-    /// packet.
+    /// The most bytes that may wait before the line, including the packet on it. An idle line accepts any packet.
     pub queue_bytes: Bytes,
     pub loss: LossSpec,
 }
 
-/// Packets and bytes that wait.
+/// The number of packets that wait, and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Waiting {
     pub(crate) packets: u64,
@@ -42,7 +41,7 @@ pub(crate) enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounts {
     pub arrived: u64,
-    /// Of these, packets that the queue had no room for.
+    /// Of these, packets for which the queue had no room.
     pub no_room: u64,
     /// Of these, packets that the line lost.
     pub lost: u64,
@@ -50,10 +49,10 @@ pub struct LinkCounts {
     pub most_waiting_bytes: u64,
 }
 
-/// Nanoseconds in a second times bits in a byte: what a byte weighs on a line of one bit a second.
+/// Nanoseconds per second times bits per byte: the nanoseconds of a byte on a line of 1 b/s.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// Time over a packet of one size: whole nanoseconds, and the rest in 1/rate of one.
+/// The time that the line needs for a packet of one size: whole nanoseconds, and the remainder in 1/rate of one.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
     size: u16,
@@ -67,14 +66,14 @@ pub(crate) struct Link {
     delay: Nanos,
     most_bytes: u64,
     loss: Loss,
-    /// When the line has sent all that it took, and what its whole nanoseconds leave out.
+    /// When the line has sent all accepted packets, and the fraction of a nanosecond that this time leaves out.
     free_at: Nanos,
     remainder: u64,
-    /// The last size that came: nearly all have the same, and a division takes longer than all the rest.
+    /// The work for the last packet size: nearly all have the same, and the division takes longer than all the rest.
     usual: Work,
     line: VecDeque<Packet>,
     waiting: Waiting,
-    /// How many packets at the front of `line` have left it and are on their way.
+    /// Number of packets at the front of `line` that have left it and are propagating.
     left: usize,
     counts: LinkCounts,
 }
@@ -96,7 +95,7 @@ impl Link {
         }
     }
 
-    /// Takes a packet that comes at `now`. Times never go back.
+    /// Admits a packet at `now`. Times must never go back.
     pub(crate) fn admit(&mut self, now: Nanos, mut packet: Packet) -> Fate {
         self.pass(now);
         self.counts.arrived += 1;
@@ -116,12 +115,12 @@ impl Link {
         if packet.is_lost { Fate::Lost } else { Fate::Arrives }
     }
 
-    /// When the next packet arrives at the other end; [`NEVER`] where none is under way.
+    /// Returns when the next packet arrives at the other end; [`NEVER`] if none is under way.
     pub(crate) fn next(&self) -> Nanos {
         self.line.front().map_or(NEVER, |packet| packet.leaves + self.delay)
     }
 
-    /// Takes out the packet that arrives at `now`; `None` if the line lost it.
+    /// Removes the packet that arrives at `now`; `None` if the line lost it.
     pub(crate) fn take(&mut self, now: Nanos) -> Option<Packet> {
         self.pass(now);
         let packet = self.line.pop_front()?;
@@ -138,12 +137,12 @@ impl Link {
         self.counts
     }
 
-    /// Packets under way that will arrive, by flow.
+    /// Returns the flow of each packet that is under way and will arrive.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = u16> {
         self.line.iter().filter(|packet| !packet.is_lost).map(|packet| packet.flow)
     }
 
-    /// Lets the packets go that the line has sent by `now`.
+    /// Removes the packets that the line has sent by `now` from the waiting ones.
     fn pass(&mut self, now: Nanos) {
         while let Some(packet) = self.line.get(self.left).filter(|packet| packet.leaves <= now) {
             self.waiting.packets -= 1;
@@ -152,7 +151,8 @@ impl Link {
         }
     }
 
-    /// Puts a packet on the line; when its last bit leaves, to the nanosecond however long the line runs.
+    /// Puts a packet on the line. Returns when its last bit leaves, exact to the nanosecond however long the line
+    /// runs.
     fn occupy(&mut self, now: Nanos, size: u16) -> Nanos {
         if self.free_at < now {
             (self.free_at, self.remainder) = (now, 0);

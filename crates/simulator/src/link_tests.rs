@@ -1,4 +1,4 @@
-//! Packets through one line.
+//! Tests of packets through one line.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn a_line_takes_its_time_and_adds_up_what_nanoseconds_leave_out() {
     for seq in 0..300 {
         assert_eq!(link.admit(Nanos(0), packet(seq, 1001)), Fate::Arrives);
     }
-    // 300 packets of 8008 bits: 800.8 us, though one takes 2669.33 ns.
+    // 300 packets of 8008 bits take 800.8 us, though a single one takes 2669.33 ns.
     assert_eq!(link.free_at, Nanos(800_800));
     assert_eq!(link.next(), Nanos(1_002_669));
 }

@@ -1,16 +1,17 @@
-//! Which packets a line loses, apart from those that its queue has no room for.
+//! The packets that a line loses, apart from those for which its queue has no room.
 
-/// What a line loses. Only packets of flows are counted and lost, not probes, in the order in which they enter the line.
+/// The rule by which a line loses packets. Counts only packets of flows, not probes, in the order in which they enter
+/// the line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum LossSpec {
     #[default]
     None,
-    /// Packets `nth`, `2 * nth`, ...: no chance at all. `nth` 0 loses nothing.
+    /// Loses packets `nth`, `2 * nth` and so on, without randomness. `nth` 0 loses nothing.
     EveryNth {
-        /// How many packets there are for each one lost.
+        /// Packets per lost packet.
         nth: u64,
     },
-    /// The packets of these numbers; the first is 1. In ascending order.
+    /// Loses the packets with these numbers; the first packet is 1. In ascending order.
     List {
         /// Numbers of packets.
         packets: Vec<u64>,
@@ -21,9 +22,9 @@ pub enum LossSpec {
 pub(crate) struct Loss {
     spec: LossSpec,
     count: u64,
-    /// `EveryNth` and `List`: number of the next packet that is lost.
+    /// `EveryNth` and `List`: number of the next packet to lose.
     next: u64,
-    /// `List`: where in it `next` is.
+    /// `List`: index of `next`.
     place: usize,
 }
 
@@ -42,7 +43,7 @@ impl Loss {
         self.count == self.next && self.advance()
     }
 
-    /// Looks for the next number after one that was met.
+    /// Moves to the next number to lose, after one was reached.
     fn advance(&mut self) -> bool {
         match &self.spec {
             LossSpec::EveryNth { nth } => self.next += nth,

@@ -7,7 +7,7 @@ use crate::link::{Fate, Link};
 use crate::packet::Packet;
 use crate::scenario::Scenario;
 
-/// A source of events. They are numbered in this order, and the lower number goes first at one time.
+/// A source of events. Sources are numbered in this order; of two events at one time, the lower number comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Starts, stops, samples and probes.
@@ -65,7 +65,7 @@ impl Network {
         packet
     }
 
-    /// Packets of each flow that are under way and will arrive.
+    /// Returns the number of each flow's packets that are under way and will arrive.
     pub(crate) fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.flows];
         for flow in self.link.under_way() {

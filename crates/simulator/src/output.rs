@@ -1,4 +1,4 @@
-//! What a simulation saw.
+//! The results of a simulation.
 
 use landspeed_record::TcpSample;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -9,27 +9,27 @@ use crate::sender::SenderCounts;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
-    /// Flow by flow, in the scenario's order.
+    /// The flows, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
     pub link: LinkOutcome,
     pub probes: Vec<ProbeSample>,
-    /// Probes sent; those that have no round trip were dropped or are under way.
+    /// Probes sent. Those without a sample were dropped or are under way.
     pub probes_sent: u64,
-    /// What the simulator did: arrivals of packets and acknowledgements, timers, samples.
+    /// Number of events: arrivals of packets and acknowledgements, timers, samples.
     pub events: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowOutcome {
-    /// What it was, as the scenario has it.
+    /// The contestant, as in the scenario.
     pub contestant: String,
     pub start_ns: Nanos,
-    /// When the last of its data was acknowledged; `None` where it had no end, or did not reach it.
+    /// When the last of its data was acknowledged; `None` if it had no end or did not reach it.
     pub finished_ns: Option<Nanos>,
     pub samples: Vec<FlowSample>,
     pub sender: SenderCounts,
     pub receiver: ReceiverCounts,
-    /// Its packets that a queue had no room for.
+    /// Its packets for which a queue had no room.
     pub no_room: u64,
     /// Its packets that a line lost.
     pub lost: u64,
@@ -42,15 +42,15 @@ pub struct FlowSample {
     pub at_ns: Nanos,
     /// Payload that reached the receiver in order within the interval.
     pub goodput_bytes: Bytes,
-    /// The sender at the end of the interval, as TCP_INFO would show it.
+    /// The sender at the end of the interval, as TCP_INFO would report it.
     pub tcp: TcpSample,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkOutcome {
-    /// At the end of each interval.
+    /// One sample at the end of each interval.
     pub samples: Vec<LinkSample>,
-    /// From the start to the end.
+    /// Counts from the start to the end.
     pub counts: LinkCounts,
 }
 
@@ -58,11 +58,11 @@ pub struct LinkOutcome {
 pub struct LinkSample {
     /// Since the start of the run.
     pub at_ns: Nanos,
-    /// What waits, the packet on the line included.
+    /// Packets that wait, including the one on the line.
     pub waiting_packets: u64,
-    /// The same in bytes of IP packets.
+    /// Bytes of the IP packets that wait.
     pub waiting_bytes: Bytes,
-    /// Packets that the queue had no room for, so far.
+    /// Packets for which the queue had no room, so far.
     pub no_room: u64,
     /// Packets that the line lost, so far.
     pub lost: u64,
@@ -70,20 +70,20 @@ pub struct LinkSample {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProbeSample {
-    /// When it was sent, since the start of the run.
+    /// Sending time, since the start of the run.
     pub at_ns: Nanos,
     pub rtt_ns: Nanos,
 }
 
 impl FlowOutcome {
-    /// Payload that arrived in order from `from` to `to`, as a rate: the intervals that end after the one
-    /// and not after the other.
+    /// Returns the rate of payload that arrived in order from `from` to `to`: that of the intervals that end after
+    /// `from` and not after `to`.
     pub fn goodput(&self, from: Nanos, to: Nanos) -> BitRate {
         let within = self.samples.iter().filter(|sample| sample.at_ns > from && sample.at_ns <= to);
         within.map(|sample| sample.goodput_bytes).sum::<Bytes>().per(to - from)
     }
 
-    /// Whether every packet sent is accounted for: it arrived, was dropped, or is under way.
+    /// Returns true if every packet sent is accounted for: it arrived, was dropped, or is under way.
     pub fn is_whole(&self) -> bool {
         self.sender.sent == self.receiver.received + self.no_room + self.lost + self.under_way
     }

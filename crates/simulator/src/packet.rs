@@ -1,32 +1,32 @@
-//! What travels: packets with data one way, acknowledgements the other.
+//! Packets with data in one direction, and acknowledgements in the other.
 
 use landspeed_units::Nanos;
 
-/// The `flow` of a packet of the round-trip probe.
+/// The `flow` of a round-trip probe's packet.
 pub(crate) const PROBE: u16 = u16::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// Its number within its flow: TCP's segment, from 0. Of a probe: when it was sent.
+    /// The number within the flow, for TCP that of the segment, from 0. For a probe, its sending time.
     pub(crate) seq: u64,
-    /// When the line has sent its last bit.
+    /// When the line has sent the last bit.
     pub(crate) leaves: Nanos,
     /// Index of the flow, or [`PROBE`].
     pub(crate) flow: u16,
-    /// Bytes of the IP packet.
+    /// Size of the IP packet, in bytes.
     pub(crate) size: u16,
-    /// It goes nowhere, but has used the line.
+    /// True if it will not arrive; it has used the line all the same.
     pub(crate) is_lost: bool,
 }
 
-/// An acknowledgement on its way back. The way back loses nothing, so that each need carry only what is new.
+/// An acknowledgement on its way back. None is lost there, so each need carry only new information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ack {
     pub(crate) arrives: Nanos,
     /// All segments below this number were received.
     pub(crate) next: u64,
-    /// The segment above a gap that caused this acknowledgement (the first SACK block's newest part,
-    /// RFC 2018 section 4); [`NONE`] where there is none.
+    /// The segment above a gap that caused this acknowledgement (the newest part of the first SACK block,
+    /// RFC 2018 section 4); [`NONE`] if there is none.
     pub(crate) sacked: u64,
 }
 

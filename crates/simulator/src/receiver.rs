@@ -1,8 +1,8 @@
-//! The receiving end of a flow: puts segments in order, and says what came.
+//! The receiving end of a flow: puts segments in order and acknowledges them.
 //!
-//! Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check): an acknowledgement for every second segment
-//! or after a delay, at once above or within a gap (RFC 5681, section 4.2), and for each of the first
-//! segments of a connection.
+//! It follows Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check): an acknowledgement for every second segment
+//! or after a delay, immediately above or within a gap (RFC 5681, section 4.2), and for each of the first segments of
+//! a connection.
 
 use landspeed_units::Nanos;
 
@@ -11,11 +11,11 @@ use crate::packet::{Ack, NONE};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverSpec {
-    /// At every so many segments; 1 for no delayed acknowledgements.
+    /// Segments per acknowledgement; 1 for no delayed acknowledgements.
     pub ack_every: u32,
-    /// At the latest after so long.
+    /// Longest delay of an acknowledgement.
     pub delayed_ack_ns: Nanos,
-    /// Each of so many segments at the connection's start (TCP_MAX_QUICKACKS).
+    /// Segments at the connection's start that are acknowledged one by one (TCP_MAX_QUICKACKS).
     pub quick_acks: u32,
 }
 
@@ -28,21 +28,21 @@ impl Default for ReceiverSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverCounts {
     pub received: u64,
-    /// Of these, packets with what was there already.
+    /// Of these, packets with data that had already arrived.
     pub duplicates: u64,
-    /// Acknowledgements, and all else that was sent back.
+    /// Acknowledgements, and all other packets sent back.
     pub acks: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Receiver {
     spec: ReceiverSpec,
-    /// All segments below this are there.
+    /// All segments below this have arrived.
     next: u64,
-    /// Segments above a gap, one bit each, by their number modulo the length.
+    /// Segments above a gap, one bit each, at their number modulo the length.
     above: Box<[u64]>,
     held: u32,
-    /// Segments in order that were not acknowledged yet.
+    /// Segments in order that are not acknowledged yet.
     owed: u32,
     quick: u32,
     ack_at: Nanos,
@@ -63,7 +63,7 @@ impl Receiver {
         }
     }
 
-    /// Segments in order so far: what an application could have read.
+    /// Returns the number of segments in order so far, which an application could have read.
     pub(crate) fn in_order(&self) -> u64 {
         self.next
     }
@@ -72,13 +72,13 @@ impl Receiver {
         self.counts
     }
 
-    /// When [`Receiver::on_timer`] is wanted; too early does no harm.
+    /// Returns when [`Receiver::on_timer`] must be called; calling it too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.ack_at
     }
 
-    /// A segment came: the acknowledgement that goes out at once, if one does. It has yet to travel: its
-    /// `arrives` is now.
+    /// Takes a segment. Returns the acknowledgement if one leaves immediately; it has yet to travel, so its `arrives`
+    /// is now.
     pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<Ack> {
         self.counts.received += 1;
         if seq != self.next {
@@ -104,7 +104,7 @@ impl Receiver {
         (self.ack_at <= now).then(|| self.acknowledge(now, NONE))
     }
 
-    /// A segment that is there already, or one above a gap.
+    /// Takes a segment that has already arrived, or one above a gap.
     fn out_of_order(&mut self, now: Nanos, seq: u64) -> Ack {
         if seq < self.next || !self.put_above(seq) {
             self.counts.duplicates += 1;
@@ -124,9 +124,9 @@ impl Receiver {
         ((seq / 64) as usize & (self.above.len() - 1), 1 << (seq % 64))
     }
 
-    /// Keeps a segment above a gap; false if it is there already.
+    /// Stores a segment above a gap. Returns false if it has already arrived.
     fn put_above(&mut self, seq: u64) -> bool {
-        // One word is left empty, as `next` may lie within one.
+        // One word stays empty, because `next` may lie within a word.
         while seq - self.next >= (self.above.len() as u64 - 1) * 64 {
             self.grow();
         }
@@ -137,7 +137,7 @@ impl Receiver {
         is_new
     }
 
-    /// Takes a segment out; whether it was there.
+    /// Removes a segment. Returns true if it was stored.
     fn take_above(&mut self, seq: u64) -> bool {
         let (word, bit) = self.place(seq);
         let was_there = self.above[word] & bit != 0;
@@ -203,7 +203,7 @@ mod tests {
             let mut there = BTreeSet::new();
             let mut next = 0;
             for gap in gaps {
-                // Around what is missing now, sometimes far above it.
+                // Numbers around the missing one, sometimes far above it.
                 let seq = if gap < 100 { next } else { next + gap * gap / 64 };
                 receiver.on_segment(Nanos(0), seq);
                 there.insert(seq);

@@ -1,4 +1,4 @@
-//! How long Reno takes to get back to full rate after one loss.
+//! The time that Reno takes to return to the full rate after one loss.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -8,26 +8,27 @@ use crate::output::FlowSample;
 use crate::scenario::{FlowSpec, Scenario, ScenarioError};
 use crate::simulation::simulate_until;
 
-/// feng-2003, section 4.2 and Table 1: the window was rate times round trip, is halved, and grows by one
-/// segment a round trip, so `T = W / 2 * RTT = C * RTT^2 / (16 * MSS)`.
+/// Computes the recovery time by feng-2003, section 4.2 and Table 1: the window was rate times RTT, is halved, and
+/// grows by one segment per RTT, so `T = W / 2 * RTT = C * RTT^2 / (16 * MSS)`.
 ///
-/// The paper's row for a LAN assumes a round trip of 1 ms; what it measured there was 38 to 50 us.
+/// The paper's row for a LAN assumes an RTT of 1 ms; the RTT measured there was 38 to 50 us.
 pub fn recovery_time(rate: BitRate, rtt: Nanos, segment: Bytes) -> Nanos {
     Nanos((full_window(rate, rtt, segment) / 2.0 * rtt.0 as f64) as u64)
 }
 
-/// The window of that formula, in segments: all that the path holds, and no queue.
+/// Returns the window in that formula, in segments: all that the path holds, without a queue.
 pub fn full_window(rate: BitRate, rtt: Nanos, segment: Bytes) -> f64 {
     rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64
 }
 
-/// Headers of IPv4 and TCP without timestamps: the formula knows no others.
+/// Headers of IPv4 and TCP without timestamps, because the formula has no others.
 const HEADERS: u16 = 40;
-/// The loss comes once the window is full: slow start from ten segments has sent less than twice the window by then.
+/// The loss comes after this number of windows, once the window is full: slow start from ten segments has then sent
+/// less than two.
 const FULL_AFTER_WINDOWS: u64 = 4;
-/// Round trips until then, and some more: a window that doubles is full sooner.
+/// RTTs allowed until then, with some reserve: a doubling window is full sooner.
 const FULL_AFTER_ROUND_TRIPS: u64 = 60;
-/// A path whose window holds all that is on it, and no queue.
+/// A path for a flow whose window is exactly what the path holds, so that there is no queue.
 #[derive(Debug, Clone, Copy)]
 pub struct FullPath {
     pub rate_bps: BitRate,
@@ -36,23 +37,23 @@ pub struct FullPath {
 }
 
 impl FullPath {
-    /// What a packet holds; `None` where that is nothing.
+    /// Returns the payload of a packet; `None` if there is none.
     fn segment(&self) -> Option<Bytes> {
         let payload = self.mtu_bytes.checked_sub(HEADERS).filter(|payload| *payload > 0)?;
         Some(Bytes(payload.into()))
     }
 
-    /// [`recovery_time`] on it.
+    /// Returns [`recovery_time`] for this path.
     pub fn formula(&self) -> Option<Nanos> {
         Some(recovery_time(self.rate_bps, self.rtt_ns, self.segment()?))
     }
 }
 
-/// The same in the simulator, packet by packet: how long after one loss a congestion control has its full window again. `None`
-/// where it has not `within` that time, or a packet holds no payload.
+/// Simulates, packet by packet, how long after one loss a congestion control has its full window again. Returns `None`
+/// if it takes longer than `within`, or if a packet holds no payload.
 ///
 /// # Errors
-/// Where there is no such control, or no such path.
+/// Returns an error if the control or the path cannot be simulated.
 pub fn simulated_recovery(
     control: &str,
     path: FullPath,
@@ -67,12 +68,12 @@ pub fn simulated_recovery(
     Ok(watch.back.filter(|back| *back <= within))
 }
 
-/// Waits for a flow to lose something, and then for its window.
+/// Waits for a flow to lose a packet, and then for its window.
 struct Watch {
-    /// All that the path holds, in segments, or what the window was before the loss where that is less.
+    /// All that the path holds, in segments, or the window before the loss if that was smaller.
     window: u32,
     lost: Option<Nanos>,
-    /// From the sample that first knows of the loss to the first whose window is full.
+    /// Time from the first sample that shows the loss to the first with the full window.
     back: Option<Nanos>,
 }
 
@@ -96,7 +97,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Scen
         return_ns: path.rtt_ns,
         mtu_bytes: path.mtu_bytes,
         header_bytes: HEADERS,
-        // The window is all that the path holds, at the loss and after: no queue.
+        // The window is what the path holds, at the loss and after, so that there is no queue.
         initial_ssthresh: Some(window as u32),
         receive_window_bytes: Some(Bytes(window * segment.0)),
         ..FlowSpec::default()
@@ -114,7 +115,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Scen
 mod tests {
     use super::*;
 
-    /// Rate in Gb/s, round trip in ms, segment in bytes, seconds: `feng.table1`.
+    /// Rate in Gb/s, RTT in ms, segment in bytes, seconds: `feng.table1`.
     const TABLE_1: [(f64, u64, u64, f64); 5] = [
         (10.0, 1, 1460, 0.428_08),
         (10.0, 120, 1460, 6164.4),

@@ -1,4 +1,4 @@
-//! What is to be simulated.
+//! The description of a simulation.
 
 use landspeed_congestion::{Native, native};
 use landspeed_record::Contestant;
@@ -10,44 +10,44 @@ use thiserror::Error;
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
 
-/// A line, the flows over it, and what is recorded.
+/// A line, the flows over it, and the records to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     pub link: LinkSpec,
     pub flows: Vec<FlowSpec>,
     pub duration_ns: Nanos,
     pub sample_ns: Nanos,
-    /// A round-trip probe beside the flows.
+    /// A round-trip probe in addition to the flows.
     pub probe: Option<ProbeSpec>,
 }
 
-/// One flow. Its default is Reno as Linux has it, for the whole time.
+/// A flow. The default is Reno as in Linux, for the whole duration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowSpec {
-    /// What it is, as [`Contestant`] writes it: a congestion control of TCP by its name in `landspeed-congestion`, or `udt`.
+    /// The contestant, as [`Contestant`] writes it: a control of TCP by its name in `landspeed-congestion`, or `udt`.
     pub contestant: String,
-    /// From the receiver back to the sender; with the line's delay, the flow's round trip.
+    /// Delay from the receiver back to the sender. With the line's delay it is the flow's RTT.
     pub return_ns: Nanos,
-    /// When its first packet is sent.
+    /// Time of the first packet.
     pub start_ns: Nanos,
-    /// When it stops to send anything new; `None` for never.
+    /// Time after which no new data is sent; `None` for never.
     pub stop_ns: Option<Nanos>,
-    /// All that it has to send; `None` for no end.
+    /// Amount of data to send; `None` for no end.
     pub data_bytes: Option<Bytes>,
-    /// Bytes of its full packets.
+    /// Size of full packets, in bytes.
     pub mtu_bytes: u16,
-    /// Of these, TCP's headers: 40 of IPv4 and TCP, 12 of timestamps.
+    /// Bytes of TCP's headers in a packet: 40 of IPv4 and TCP, 12 of timestamps.
     pub header_bytes: u16,
-    /// What its receiver takes; `None` for anything.
+    /// The receiver's window; `None` for no limit.
     pub receive_window_bytes: Option<Bytes>,
-    /// Congestion window at its start, in segments (RFC 6928).
+    /// Congestion window at the start, in segments (RFC 6928).
     pub initial_window: u32,
-    /// Where slow start ends, in segments, as `ip route ... ssthresh` would set it.
+    /// Window at which slow start ends, in segments, as `ip route ... ssthresh` would set it.
     pub initial_ssthresh: Option<u32>,
-    /// Shortest retransmission timeout beyond the round trip (TCP_RTO_MIN).
+    /// Shortest retransmission timeout beyond the RTT (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
     pub receiver: ReceiverSpec,
-    /// Seed of a congestion control that throws dice, and of UDT's first sequence number.
+    /// Seed for the random choices of a congestion control, and for UDT's first sequence number.
     pub seed: u32,
 }
 
@@ -77,14 +77,14 @@ impl FlowSpec {
     }
 }
 
-/// A small packet sent again and again: how long the path is just now (ping, of cottrell-2005 section III.A).
+/// Small packets sent periodically, which measure the current RTT of the path (ping, of cottrell-2005 section III.A).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSpec {
-    /// From their end back to the sender.
+    /// Delay from the line's end back to the sender.
     pub return_ns: Nanos,
-    /// Time between two.
+    /// Time between two probes.
     pub every_ns: Nanos,
-    /// Bytes of its IP packet.
+    /// Size of the IP packet, in bytes.
     pub packet_bytes: u16,
 }
 
@@ -94,6 +94,7 @@ impl Default for ProbeSpec {
     }
 }
 
+/// Why a scenario cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ScenarioError {
     #[error("flow {flow}: {reason}")]
@@ -105,11 +106,11 @@ pub enum ScenarioError {
     Figure { what: String, value: String, must: &'static str },
 }
 
-/// The most flows; they are numbered in 16 bits within packets.
+/// The most flows, because packets number them in 16 bits.
 const MOST: usize = 60_000;
 
 impl Scenario {
-    /// Checks everything that a simulation relies on.
+    /// Checks everything on which a simulation relies.
     pub fn check(&self) -> Result<(), ScenarioError> {
         require(self.sample_ns.0 > 0, "the time between samples", self.sample_ns, "above 0")?;
         require(self.flows.len() <= MOST, "the number of flows", self.flows.len(), "at most 60,000")?;
@@ -141,7 +142,7 @@ impl Scenario {
     }
 }
 
-/// What the simulator has for a contestant.
+/// The simulator's implementation of a contestant.
 #[derive(Debug)]
 pub(crate) enum Protocol {
     Tcp(Native),
@@ -177,7 +178,7 @@ impl Protocol {
     }
 }
 
-/// Whether the simulator can run a contestant; otherwise why not.
+/// Returns an error, with the reason, if the simulator cannot run a contestant.
 pub fn simulates(contestant: &str) -> Result<(), String> {
     Protocol::of(contestant).map(|_| ())
 }

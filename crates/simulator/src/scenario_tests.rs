@@ -1,4 +1,4 @@
-//! What is refused.
+//! Tests of scenarios that are refused.
 
 use landspeed_record::{Contest, Study};
 use landspeed_units::BitRate;

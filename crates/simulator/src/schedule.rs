@@ -1,24 +1,24 @@
-//! What happens at set times: flows start and stop, samples are taken, probes are sent.
+//! The events at fixed times: flows start and stop, samples are taken, probes are sent.
 
 use landspeed_units::Nanos;
 
 use crate::agenda::NEVER;
 use crate::scenario::Scenario;
 
-/// Something that happens at a set time.
+/// An event at a fixed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Start(usize),
-    /// A flow sends nothing new from now on.
+    /// A flow stops sending new data.
     Stop(usize),
     Sample,
     Probe,
 }
 
-/// The set times of a scenario, in their order.
+/// The fixed times of a scenario, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
-    /// Starts and stops, the latest first.
+    /// Starts and stops, latest first.
     flows: Vec<(Nanos, Event)>,
     sample_at: Nanos,
     sample_every: Nanos,
@@ -34,7 +34,7 @@ impl Schedule {
         };
         let flows = scenario.flows.iter().enumerate();
         let mut times: Vec<_> = flows.clone().map(start).chain(flows.filter_map(stop)).collect();
-        // Stable: what is set for the same time happens in the scenario's order, starts before stops.
+        // The sort is stable: events at the same time keep the scenario's order, with starts before stops.
         times.sort_by_key(|(at, _)| *at);
         times.reverse();
         let probe_every = scenario.probe.as_ref().map_or(NEVER, |probe| probe.every_ns);
@@ -52,7 +52,7 @@ impl Schedule {
         flow.min(self.sample_at).min(self.probe_at)
     }
 
-    /// Takes what is next. A sample sees what was before the other events of its time.
+    /// Takes the next event. A sample comes before the other events of its time.
     pub(crate) fn take(&mut self) -> Event {
         let at = self.next();
         if self.sample_at == at {
@@ -63,8 +63,8 @@ impl Schedule {
             self.probe_at += self.probe_every;
             return Event::Probe;
         }
-        // One of the three has the earliest time, and the flows' is NEVER when none is left: then the
-        // simulation is over.
+        // One of the three has the earliest time. The flows' time is NEVER once none is left: then the simulation is
+        // over.
         self.flows.pop().map_or(Event::Sample, |(_, event)| event)
     }
 }

@@ -1,4 +1,4 @@
-//! The loop: what is next, and what it brings about.
+//! The simulator's loop: it takes the next event and applies it.
 
 use landspeed_units::{Bytes, Nanos};
 
@@ -9,12 +9,12 @@ use crate::packet::{PROBE, Packet};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::schedule::{Event, Schedule};
 
-/// Runs a scenario, packet by packet. The same scenario gives the same outcome, always.
+/// Runs a scenario, packet by packet. The same scenario always gives the same outcome.
 pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     simulate_until(scenario, |_| false)
 }
 
-/// The same, which ends at the first sample that `ends` it.
+/// Runs a scenario as [`simulate`] does, but stops at the first sample for which `ends` returns true.
 pub(crate) fn simulate_until(
     scenario: &Scenario,
     ends: impl FnMut(&[Flow]) -> bool,
@@ -79,7 +79,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// A packet has arrived.
+    /// Handles the arrival of a packet.
     fn on_line(&mut self, now: Nanos) {
         let Some(packet) = self.network.take(now) else { return };
         if packet.flow == PROBE {
@@ -106,8 +106,8 @@ impl<'a> Simulation<'a> {
         self.network.agenda.set(timers, self.flows[n].next_timer());
     }
 
-    /// Timers are put off with every packet: the agenda keeps the old time, which comes too early and does
-    /// no harm.
+    /// Brings a flow's timers forward in the agenda. Every packet postpones timers: the agenda keeps the old time, and
+    /// an event that comes too early does no harm.
     fn look_at_timers(&mut self, n: usize) {
         let timers = self.network.place(Source::Timers(n));
         self.network.agenda.set_earlier(timers, self.flows[n].next_timer());

@@ -1,4 +1,4 @@
-//! The studies of `landspeed compare` in the simulator: the same study, schedule and record as on real hosts.
+//! The studies of `landspeed compare` in the simulator, with the same study, schedule and record as on real hosts.
 
 use landspeed_record::{
     Contest, FlowPlan, ProbeSample, Question, QueueSample, RunFlow, RunPath, RunSample, Study, StudyRun,
@@ -13,14 +13,15 @@ use crate::output::{FlowOutcome, FlowSample, Outcome};
 use crate::scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
 use crate::simulation::simulate;
 
-/// How far a simulated repeat's rate, round trip and queue lie from the path's at most: enough to change which packets meet
-/// in the queue, and little beside what one path differs by from day to day.
+/// The largest share by which a simulated repeat's rate, RTT and queue differ from the path's: enough to change which
+/// packets meet in the queue, and little compared with the changes of a real path from day to day.
 pub const VARIED_SHARE: f64 = 0.02;
 
-/// Keeps the dice of paths apart from those of flows.
+/// Separates the random numbers of paths from those of flows.
 const PATHS: u64 = 0x7061_7468;
 
-/// The path of a repeat: rate, round trip and queue each drawn evenly from the study's share either way.
+/// Returns the path of a repeat: rate, RTT and queue, each drawn uniformly within the study's share of the path's
+/// value.
 fn path_of(study: &Study, repeat: u32) -> RunPath {
     let mut random = Random::stream(study.seed ^ PATHS, u64::from(repeat));
     let mut factor = || 1.0 + study.varied_share * (2.0 * (random.draw() as f64 / u64::MAX as f64) - 1.0);
@@ -32,9 +33,9 @@ fn path_of(study: &Study, repeat: u32) -> RunPath {
     }
 }
 
-/// One run of a contest as it is simulated. Repeats differ by their path ([`Study::varied_share`]), by the time, within
-/// one round trip, at which flows enter, and by the dice of controls that throw some; the path of one repeat is the same
-/// for all contests.
+/// Returns the scenario of one run of a contest. Repeats differ by their path ([`Study::varied_share`]), by the times,
+/// within one RTT, at which flows enter, and by the seeds of controls with random choices. The path of one repeat is
+/// the same for all contests.
 pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario {
     let path = path_of(study, repeat);
     let one_way = Nanos(path.rtt_ns.0 / 2);
@@ -110,8 +111,8 @@ fn run_flow(plan: FlowPlan, seen: &FlowOutcome) -> RunFlow {
     RunFlow { plan, samples, took_ns }
 }
 
-/// A flow that has left is closed on real hosts: it has no window any more, and what is still under way counts for
-/// nothing.
+/// Converts a sample. On real hosts a flow that has left is closed: it has no window any more, and its packets that
+/// are still under way do not count.
 fn run_sample(sample: &FlowSample, plan: &FlowPlan) -> RunSample {
     let TcpSample { cwnd_segments, rtt_ns, retransmits, .. } = sample.tcp;
     let here = sample.at_ns <= plan.leaves_ns;
@@ -130,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// A tenth of the paper's rate and round trip, so that it takes no time.
+    /// Makes a study with a tenth of the paper's rate and RTT, so that it is fast.
     fn small() -> Study {
         let mut study = Study::paper().scaled(0.05);
         study.path.rate_bps = BitRate(1e7);
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
     }
 
-    /// Records of older builds are gone on with as they were begun.
+    /// Records of older builds, which varied nothing, are continued with one path.
     #[test]
     fn a_study_that_varies_nothing_has_one_path() {
         let study = small();

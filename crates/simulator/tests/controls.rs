@@ -1,4 +1,4 @@
-//! What congestion controls are known for, beyond their response functions.
+//! Known properties of congestion controls, beyond their response functions.
 
 mod path;
 
@@ -34,7 +34,7 @@ fn one_flow_of_each_fills_an_easy_path() {
         let mut scenario = path::scenario(1e8, rtt, 1.0);
         scenario.flows = vec![flow(row.name, rtt)];
         let rate = run(&scenario).flows[0].goodput(Nanos::secs(20), Nanos::secs(60));
-        // Of 96.5; HSTCP-LP yields to its own queue.
+        // Of at most 96.5 Mb/s; HSTCP-LP yields to its own queue.
         assert!(rate.0 > 0.75e8, "{}: {rate}", row.name);
     }
 }
@@ -68,7 +68,7 @@ fn cubic_follows_the_curve_of_rfc_9438_after_a_loss() {
     let lost = samples.iter().position(|sample| sample.tcp.retransmits > 0).unwrap();
     let most = f64::from(samples[lost].tcp.ssthresh_segments) / 0.7;
     let k = (most * 0.3 / 0.4).cbrt();
-    // The curve begins when recovery ends, a round trip after the retransmission.
+    // The curve begins when recovery ends, an RTT after the retransmission.
     for (n, sample) in
         samples[lost + 2..].iter().enumerate().take_while(|(_, sample)| sample.at_ns < scenario.duration_ns)
     {

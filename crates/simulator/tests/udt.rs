@@ -1,4 +1,4 @@
-//! UDT: the crate that runs on sockets, over simulated paths.
+//! UDT, the crate that runs on sockets, over simulated paths.
 
 mod path;
 
@@ -7,9 +7,9 @@ use landspeed_units::{Bytes, Nanos};
 
 const RATE: f64 = 1e8;
 const RTT: Nanos = Nanos::millis(40);
-/// What 1500 bytes hold besides IP, UDP and UDT.
+/// Payload of a packet of 1500 bytes without the headers of IP, UDP and UDT.
 const PAYLOAD: u64 = 1500 - 28 - 16;
-/// What of the path is payload.
+/// The path's rate of payload.
 const MOST: f64 = RATE * PAYLOAD as f64 / 1500.0;
 
 fn flow(contestant: &str, seed: u32) -> FlowSpec {
@@ -38,7 +38,7 @@ fn one_flow_fills_an_empty_path_and_knows_its_round_trip() {
     let rate = rates(&outcome, 10, 60)[0];
     assert!((0.85 * MOST..=MOST).contains(&rate), "{rate}");
     let last = &outcome.flows[0].samples.last().unwrap().tcp;
-    // 40 ms, and at most half as much in the queue.
+    // 40 ms, plus at most half as much in the queue.
     assert!((Nanos::millis(40)..=Nanos::millis(61)).contains(&last.rtt_ns), "{last:?}");
     assert!(last.cwnd_segments > 200 && last.mss_bytes == Bytes(PAYLOAD), "{last:?}");
     assert!(last.acked_bytes > Bytes(1 << 28) && outcome.flows[0].sender.timeouts == 0, "{last:?}");
@@ -57,7 +57,7 @@ fn flows_of_udt_share_evenly() {
     let rates = rates(&run(&scenario(flows, 120)), 20, 120);
     let all: f64 = rates.iter().sum();
     assert!(all > 0.85 * MOST, "{rates:?}");
-    // UDT's paper says that flows of one bottleneck have the same rate; a tenth is left to chance.
+    // UDT's paper says that flows of one bottleneck have the same rate; a tenth is tolerance.
     assert!(rates.iter().all(|rate| (rate * 4.0 / all - 1.0).abs() < 0.1), "{rates:?}");
 }
 
@@ -72,7 +72,7 @@ fn reno_is_not_starved_where_it_can_fill_the_path_itself() {
 fn every_byte_arrives_and_each_loss_is_made_good_once() {
     let data = Bytes(40_000 * PAYLOAD + 1);
     let mut scenario = scenario(vec![FlowSpec { data_bytes: Some(data), ..flow("udt", 3) }], 60);
-    // Wide enough to lose nothing else.
+    // A queue large enough to cause no further losses.
     scenario.link.queue_bytes = Bytes(1 << 30);
     scenario.link.loss = LossSpec::List { packets: vec![100, 5_000, 5_001, 5_003, 20_000] };
     let outcome = run(&scenario);
@@ -90,7 +90,7 @@ fn a_flow_that_is_told_to_stop_sends_a_few_packets_more_and_ends() {
     let outcome =
         run(&scenario(vec![FlowSpec { stop_ns: Some(stop), ..flow("udt", 3) }, flow("udt", 4)], 30));
     let (ended, at) = (&outcome.flows[0], outcome.flows[0].finished_ns.unwrap());
-    // What is on the path, and the answer to it.
+    // The packets on the path, and the answer to them.
     assert!(at > stop && at < stop + Nanos::millis(300), "{at}");
     assert_eq!(ended.goodput(Nanos::secs(11), Nanos::secs(30)).0, 0.0);
     let after = rates(&outcome, 20, 30)[1];
@@ -102,7 +102,7 @@ fn no_more_is_under_way_than_the_receiver_takes() {
     let window = Bytes(100 * 1500);
     let outcome = run(&scenario(vec![FlowSpec { receive_window_bytes: Some(window), ..flow("udt", 3) }], 30));
     let rate = rates(&outcome, 10, 30)[0];
-    // What the receiver has room for beyond what is acknowledged: it acknowledges every 10 ms.
+    // The receiver's room beyond what is acknowledged; it acknowledges every 10 ms.
     let bound = 100.0 * PAYLOAD as f64 * 8.0 / RTT.as_secs_f64();
     assert!((0.7 * bound..=bound).contains(&rate), "{rate} of {bound}");
 }

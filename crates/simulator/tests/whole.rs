@@ -1,4 +1,4 @@
-//! Whole simulations: what must hold whatever the congestion control does.
+//! Properties of whole simulations that hold for every congestion control.
 
 mod path;
 
@@ -14,7 +14,7 @@ fn flow(rtt: Nanos) -> FlowSpec {
     FlowSpec { return_ns: rtt, ..FlowSpec::default() }
 }
 
-/// Every packet is accounted for, on each flow and on each line.
+/// Asserts that every packet is accounted for, on each flow and on the line.
 fn assert_whole(outcome: &Outcome) {
     for flow in &outcome.flows {
         assert!(flow.is_whole(), "{}: {:?} {:?}", flow.contestant, flow.sender, flow.receiver);
@@ -33,7 +33,7 @@ fn an_idle_path_takes_exactly_its_round_trip() {
     assert_eq!((outcome.probes.len(), outcome.probes_sent), (60, 61), "the last is under way");
     // 84 bytes at 1 Gb/s.
     assert!(outcome.probes.iter().all(|probe| probe.rtt_ns == rtt + Nanos(672)));
-    // And a flow of single segments: 1500 bytes, and no other on the line.
+    // A flow of single segments of 1500 bytes, with no other on the line.
     scenario.probe = None;
     let receiver = ReceiverSpec { ack_every: 1, ..ReceiverSpec::default() };
     let window = Some(Bytes(1448));
@@ -50,7 +50,7 @@ fn an_idle_path_takes_exactly_its_round_trip() {
 fn a_window_of_one_bandwidth_delay_product_fills_the_path_and_no_queue() {
     let rtt = Nanos::millis(20);
     let mut scenario = path::scenario(1e8, rtt, 1.0);
-    // 1e8 * 0.02 / 8 bytes of packets; a little more for delayed acknowledgements.
+    // The packets of 1e8 * 0.02 / 8 bytes, and a few more for delayed acknowledgements.
     let segments = 166 + 3;
     let window = Some(Bytes(segments * 1448));
     scenario.flows = vec![FlowSpec { receive_window_bytes: window, ..flow(rtt) }];
@@ -85,7 +85,7 @@ fn a_second_loss_is_found_without_a_timeout_wherever_it_falls() {
     let mut scenario = path::scenario(1e8, rtt, 100.0);
     let data_bytes = Some(Bytes(8_000 * 1448));
     scenario.flows = vec![FlowSpec { initial_ssthresh: Some(100), data_bytes, ..flow(rtt) }];
-    // The window is about 150: one of these is packet 5000 sent again.
+    // The window is about 150, so that one of these is the retransmission of packet 5000.
     let mut together = 0;
     for second in 5_001..5_400 {
         scenario.link.loss = LossSpec::List { packets: vec![5_000, second] };
@@ -96,7 +96,7 @@ fn a_second_loss_is_found_without_a_timeout_wherever_it_falls() {
         assert_whole(&outcome);
         together += u32::from(seen.sender.recoveries == 1);
     }
-    // Within one window, or within its recovery, it is one loss.
+    // A second loss within the same window, or within its recovery, counts as the same loss.
     assert!((140..350).contains(&together), "{together}");
 }
 
@@ -117,7 +117,7 @@ fn two_like_flows_of_reno_share_evenly_and_unlike_ones_by_their_round_trips() {
     assert!((even - 1.0).abs() < 0.15, "{even}");
     scenario.flows[1].return_ns = Nanos::millis(80);
     let uneven = share(&scenario);
-    // Between the round trips' ratio and its square (Lakshman, Madhow 1997); the queue adds to both.
+    // Between the ratio of the RTTs and its square (Lakshman, Madhow 1997); the queue adds to both RTTs.
     assert!((2.0..16.0).contains(&uneven), "{uneven}");
 }
 
@@ -128,7 +128,7 @@ fn recovery_from_one_loss_takes_as_long_as_fengs_formula() {
     let path = FullPath { rate_bps: rate, rtt_ns: rtt, mtu_bytes: 9000 };
     let took = simulated_recovery("reno", path, Nanos::secs(60)).expect("a path").expect("within a minute");
     let said = recovery_time(rate, rtt, Bytes(8960));
-    // The formula leaves out the round trip of recovery itself, and the queue's last packet.
+    // The formula leaves out the RTT of recovery itself, and the last packet in the queue.
     assert!((took.as_secs_f64() / said.as_secs_f64() - 1.0).abs() < 0.03, "{took}, by the formula {said}");
 }
 
@@ -140,7 +140,7 @@ fn small_study(control: &str, seed: u64) -> Scenario {
     study_scenario(&study, &Contest { contestants: vec![control.to_owned()], ..Contest::default() }, 0)
 }
 
-/// Every contestant that there is.
+/// Returns all contestants of the simulator.
 fn contestants() -> Vec<&'static str> {
     landspeed_congestion::CONTROLS.iter().map(|row| row.name).chain(["udt"]).collect()
 }

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use landspeed_proof::Secret;
 
@@ -12,6 +13,8 @@ use crate::stream::Stream;
 
 /// Most connections at a time; further ones are closed immediately.
 const MOST: usize = 512;
+/// Wait after a failed accept: without it, a process without free descriptors would spin.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Serves until the process is killed.
 ///
@@ -24,7 +27,10 @@ pub fn serve(at: SocketAddr, token: Secret) -> io::Result<()> {
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
             // The connection was closed before it was accepted, or no descriptors are left: later ones may succeed.
-            Err(_) => continue,
+            Err(_) => {
+                thread::sleep(PAUSE);
+                continue;
+            }
         };
         if Arc::strong_count(&places) > MOST {
             continue;

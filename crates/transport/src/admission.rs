@@ -139,7 +139,8 @@ impl<A: Applicant> Applicants<A> {
         let silent =
             || self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.applicant.has_greeted());
         let of_one = || silent().filter(|(_, waiting)| waiting.from == from);
-        let oldest = if of_one().count() >= MOST_OF_ONE {
+        // Clients on this host, over AF_UNIX, have no address: they share no bound of one.
+        let oldest = if from.is_some() && of_one().count() >= MOST_OF_ONE {
             of_one().next()
         } else if self.waiting.len() >= MOST {
             silent().next().or_else(|| self.waiting.iter().enumerate().next())

@@ -1,4 +1,4 @@
-//! Trials over loopback, both ends of which are one agent's.
+//! Trials over loopback in which one agent has both ends.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -9,7 +9,7 @@ use landspeed_units::Nanos;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The number of a data port.
+/// Opens a data port and returns its number.
 pub(crate) fn listen(agent: &Agent, key: &SessionKey) -> u16 {
     let transports = vec!["tcp".to_owned()];
     match agent.handle(Request::Listen { at: SocketAddr::new(HERE, 0), transports, key: key.clone() }) {
@@ -18,7 +18,7 @@ pub(crate) fn listen(agent: &Agent, key: &SessionKey) -> u16 {
     }
 }
 
-/// Asks for one end of a trial.
+/// Returns the request for one end of a trial.
 pub(crate) fn run(role: Role, port: u16, key: &SessionKey, workload: Workload) -> Request {
     let spec = TrialSpec {
         workload,

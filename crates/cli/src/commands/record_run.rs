@@ -25,10 +25,10 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let (pair, hosts) = joined.first()?;
     if !named.in_lab() && !args.yes {
         agree(&format!(
-            "{} sends to {} as fast as the path carries for two minutes.\n\
+            "{} sends to {} as fast as the path carries, two streams of {} each.\n\
              MTU, tcp_wmem and tcp_rmem are set for it and restored at the end. Other traffic\n\
              will notice.  Continue? [y/N] ",
-            pair.a.name, pair.b.name
+            pair.a.name, pair.b.name, args.time
         ))?;
     }
     let options = RecordRunOptions {

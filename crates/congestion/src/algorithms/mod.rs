@@ -1,17 +1,17 @@
-//! The registration table: one folder an algorithm.
+//! The table of controls, a folder for each algorithm.
 
-/// The callbacks of a control's C source, by the name that `LS_CONTROL` gives them.
+/// The callbacks of a control's C source, under the name that `LS_CONTROL` gives them.
 macro_rules! source {
     ($name:ident) => {{
         unsafe extern "C" {
             static $name: crate::native::Ops;
         }
-        // SAFETY: the control's C source defines it, a constant with the layout of `Ops`.
+        // SAFETY: the control's C source defines this constant, with the layout of `Ops`.
         unsafe { &$name }
     }};
 }
 
-/// A control as compiled for BPF.
+/// The object file of a control compiled for BPF.
 macro_rules! bpf {
     ($name:literal) => {
         include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o"))
@@ -33,7 +33,7 @@ mod westwood;
 
 use crate::Control;
 
-/// Every congestion control there is: those of the study, the two that it names as future work, the kernel's own.
+/// All congestion controls: those of the study, the two that it names as future work, and the kernel's own.
 pub static CONTROLS: &[&Control] = &[
     &highspeed::CONTROL,
     &scalable::CONTROL,

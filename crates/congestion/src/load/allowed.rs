@@ -1,21 +1,22 @@
-//! Whether this host loads congestion controls; the reason and the remedy where not.
+//! Checks that this host can load congestion controls.
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use rustix::thread::CapabilitySet;
 
-/// Asks the host, changes nothing, leaves nothing behind.
+/// Checks that this host can load congestion controls. Changes nothing and leaves nothing behind.
 ///
 /// # Errors
-/// The reason why no congestion control can be loaded, with the remedy.
+/// Returns the reason why none can be loaded, with the remedy.
 pub fn can_load() -> Result<(), String> {
-    // kernel/bpf/syscall.c, bpf_prog_load and map_create: a control is BPF, reads kernel memory, and is network.
+    // kernel/bpf/syscall.c, bpf_prog_load and map_create: a control is a BPF program, reads kernel memory, and is a
+    // network program.
     landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN)?;
     let btf = Btf::from_vmlinux().map_err(|error| format!("cannot read the kernel's types: {error}"))?;
     supports(|name| btf.type_by_name::<Struct<'_>>(name).is_some())
 }
 
-/// What the kernel's types say that it can do.
+/// Checks the kernel's types for the features that loading needs.
 fn supports(has: impl Fn(&str) -> bool) -> Result<(), String> {
     if !has("bpf_struct_ops_tcp_congestion_ops") {
         return Err(
@@ -23,7 +24,7 @@ fn supports(has: impl Fn(&str) -> bool) -> Result<(), String> {
                 .into(),
         );
     }
-    // Without it a control would outlive its owner.
+    // Without a link, a control would outlive its owner.
     if !has("bpf_struct_ops_link") {
         return Err(
             "this kernel cannot tie a congestion control to its owner: that takes Linux 6.4 or later".into(),

@@ -1,8 +1,8 @@
 //! Congestion controls in the running kernel.
 //!
-//! A control lives as long as somebody holds its link: a [`Loaded`], or a file in the BPF file system
-//! ([`Loaded::keep`]). When the holder dies, even by SIGKILL, the kernel closes the link and the name is gone for new
-//! sockets; those that use it already keep it until they close.
+//! A control stays as long as its link is held: by a [`Loaded`], or by a file in the BPF file system
+//! ([`Loaded::keep`]). When the holder dies, even by SIGKILL, the kernel closes the link, and new sockets can no
+//! longer choose the name. Sockets that use it keep it until they close.
 
 mod allowed;
 mod object;
@@ -22,33 +22,33 @@ pub use allowed::can_load;
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
 
-/// A control in the kernel, held by this process: dropped, it is gone for new sockets.
+/// A control in the kernel, held by this process. When it is dropped, new sockets can no longer choose it.
 #[derive(Debug)]
 #[must_use = "the control leaves the kernel when this is dropped"]
 pub struct Loaded {
     row: &'static Control,
-    // The link goes before the programs that it holds.
+    // The link must be dropped before the programs that it refers to.
     link: Link,
     _programs: Object,
 }
 
-/// Where a control stands on this host.
+/// The state of a control on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// The kernel does not know the name.
     Absent,
-    /// It can be chosen; some process holds it, or it is the kernel's own.
+    /// It can be chosen: a process holds it, or it is the kernel's own.
     Available,
-    /// It can be chosen, and stays until it is unloaded: this file holds it.
+    /// It can be chosen, and stays until it is unloaded, because this file holds it.
     Kept(PathBuf),
 }
 
-/// Loads the control called `name` (with or without `ls_`): from now on any program of this host may choose it by its
+/// Loads the control called `name` (with or without `ls_`). From then on any program of this host may choose it by its
 /// [`Control::kernel_name`].
 ///
 /// # Errors
-/// In words: an unknown name, the kernel's own control, a host that cannot load any (not root, no BTF, no struct_ops),
-/// a control that is there already, one that needs TCP timestamps where they are off.
+/// Returns an error for an unknown name, for the kernel's own control, on a host that cannot load any (not root, no
+/// BTF, no struct_ops), for a control that is loaded already, and for one that needs TCP timestamps if they are off.
 pub fn load(name: &str) -> Result<Loaded, Error> {
     let row = find(name)?;
     let Some(image) = row.object else {
@@ -64,12 +64,12 @@ pub fn load(name: &str) -> Result<Loaded, Error> {
     Ok(Loaded { row, link, _programs: programs })
 }
 
-/// The control called `name` (with or without `ls_`), and whether flows of this host can choose it as things stand:
-/// where not, [`load`] helps.
+/// Returns the control called `name` (with or without `ls_`), and true if flows of this host can choose it now; if
+/// not, [`load`] it.
 ///
 /// # Errors
-/// In words: an unknown name, a control of the kernel's own that this kernel lacks, one that needs TCP timestamps where
-/// they are off.
+/// Returns an error for an unknown name, for a control of the kernel's own that this kernel lacks, and for one that
+/// needs TCP timestamps if they are off.
 pub fn look_up(name: &str) -> Result<(&'static Control, bool), Error> {
     let row = find(name)?;
     fits(row)?;
@@ -80,7 +80,7 @@ pub fn look_up(name: &str) -> Result<(&'static Control, bool), Error> {
     Ok((row, is_there))
 }
 
-/// Whether the host's settings allow for `row`.
+/// Checks that the host's settings allow `row`.
 fn fits(row: &'static Control) -> Result<(), Error> {
     if row.needs_timestamps && std::fs::read_to_string(TIMESTAMPS).is_ok_and(|on| on.trim() == "0") {
         return Err(Error::Refused { name: row.kernel_name, reason: NEEDS_TIMESTAMPS });
@@ -88,17 +88,17 @@ fn fits(row: &'static Control) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes a kept control out of the kernel; sockets that use it keep it until they close.
+/// Removes a kept control from the kernel. Sockets that use it keep it until they close.
 ///
 /// # Errors
-/// An unknown name, a control that no file holds, a file system that does not let go.
+/// Returns an error for an unknown name, for a control that no file holds, and if the file cannot be removed.
 pub fn unload(name: &str) -> Result<&'static Control, Error> {
     let row = find(name)?;
     pin::remove(row)?;
     Ok(row)
 }
 
-/// Where `row` stands on this host.
+/// Returns the state of `row` on this host.
 pub fn state(row: &Control) -> State {
     if let Some(path) = pin::path(row) {
         return State::Kept(path);
@@ -107,7 +107,7 @@ pub fn state(row: &Control) -> State {
     if is_there { State::Available } else { State::Absent }
 }
 
-/// The names that `TCP_CONGESTION` takes on this host now; none where the kernel does not tell.
+/// Returns the names that `TCP_CONGESTION` accepts on this host now; none if the kernel's list cannot be read.
 pub fn available() -> Vec<String> {
     let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     names.split_whitespace().map(str::to_owned).collect()
@@ -119,7 +119,7 @@ fn find(name: &str) -> Result<&'static Control, Error> {
 }
 
 impl State {
-    /// Who holds it and how to end that, for the end of a sentence; empty where nobody does.
+    /// Returns what holds the control and how to end that, as the end of a sentence; empty if nothing does.
     fn holder(&self) -> String {
         match self {
             State::Absent => String::new(),
@@ -137,10 +137,10 @@ impl Loaded {
         self.row
     }
 
-    /// Pins it in the BPF file system, so that it outlives this process; [`unload`] takes it out.
+    /// Pins the control in the BPF file system, so that it outlives this process; [`unload`] removes it.
     ///
     /// # Errors
-    /// No BPF file system, or no leave to write there.
+    /// Returns an error if there is no BPF file system, or if it cannot be written.
     pub fn keep(mut self) -> Result<PathBuf, Error> {
         pin::keep(self.row, &mut self.link)
     }

@@ -1,4 +1,4 @@
-//! An object file into the kernel.
+//! Loading of an object file into the kernel.
 
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder};
 
@@ -11,7 +11,7 @@ pub(super) fn load(row: &'static Control, image: &[u8]) -> Result<(Object, Link)
         why: landspeed_bpf::take().unwrap_or_else(|| error.to_string()),
     };
     landspeed_bpf::listen();
-    // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+    // A copy on the heap, because libelf needs an aligned image, and the bytes in the binary are not aligned.
     let image = image.to_vec();
     let opened = ObjectBuilder::default().name(row.name).and_then(|builder| builder.open_memory(&image));
     let mut object = opened.and_then(libbpf_rs::OpenObject::load).map_err(refused)?;

@@ -41,7 +41,7 @@ pub(super) fn remove(row: &'static Control) -> Result<(), Error> {
         }
         removed => removed.map_err(|error| Error::io("remove", &path, error))?,
     }
-    // The last one out; others may be there.
+    // Fails if other controls are kept, which is fine.
     let _ = fs::remove_dir(FOLDER);
     Ok(())
 }

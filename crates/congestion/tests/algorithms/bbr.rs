@@ -1,11 +1,11 @@
-//! BBR over a path with a rate and a round trip: it finds both.
+//! BBR over a path with a rate and an RTT: it finds both.
 
 use landspeed_congestion::{CaState, Event, native};
 
 use crate::drive::close;
 use crate::path::{PER_MS, Path};
 
-/// 50 ms: 500 packets.
+/// Makes a path with an RTT of 50 ms, which holds 500 packets.
 fn path() -> Path {
     path_of(50)
 }
@@ -15,7 +15,7 @@ fn it_fills_the_path_and_keeps_twice_its_product_as_window() {
     let mut path = path();
     path.run(3_000);
     close(path.run(5_000), PER_MS, 0.05);
-    // Two products, three bursts, bunches of acknowledgements: draft, section 4.2.3.
+    // Two BDPs, three bursts, the excess of acknowledgement bursts: draft, section 4.2.3.
     close(f64::from(path.sk().snd_cwnd), 2.0 * PER_MS * 50.0, 0.15);
     // Paced at 0.75 to 1.25 times the rate, one per cent below.
     let rate = path.sk().sk_pacing_rate as f64 / (PER_MS * 1e6);
@@ -51,12 +51,12 @@ fn a_loss_leaves_the_model_alone() {
     close(f64::from(path.sk().snd_cwnd), f64::from(before), 0.1);
 }
 
-/// A path of a round trip of `base` ms.
+/// Makes a path with an RTT of `base` ms.
 fn path_of(base: usize) -> Path {
     Path::new(&[native("bbr").expect("bbr")], base)
 }
 
-/// The windows at the end of so many spans of so many milliseconds.
+/// Returns the windows at the ends of `SPANS` spans of `milliseconds` each.
 fn windows<const SPANS: usize>(path: &mut Path, milliseconds: u32) -> [u32; SPANS] {
     std::array::from_fn(|_| {
         path.run(milliseconds);
@@ -64,7 +64,7 @@ fn windows<const SPANS: usize>(path: &mut Path, milliseconds: u32) -> [u32; SPAN
     })
 }
 
-// The windows below are those of net/ipv4/tcp_bbr.c of Linux 6.12.95 over this very path.
+// The windows below are those of net/ipv4/tcp_bbr.c of Linux 6.12.95 over the same path.
 
 #[test]
 fn an_application_that_pauses_leaves_the_estimate_as_linux_does() {
@@ -74,7 +74,7 @@ fn an_application_that_pauses_leaves_the_estimate_as_linux_does() {
     ] {
         let mut path = path_of(base);
         path.run(4000);
-        // 3 packets a millisecond where the path has 10: more than ten round trips.
+        // 3 packets per millisecond on a path that carries 10, for more than ten RTTs.
         path.offered = 3.0;
         let mut ours: [u32; 10] = windows(&mut path, span);
         if base == 50 {
@@ -89,7 +89,7 @@ fn an_application_that_pauses_leaves_the_estimate_as_linux_does() {
 fn probing_a_short_round_trip_leaves_the_estimate_as_linux_does() {
     let mut path = path_of(2);
     path.run(9950);
-    // ProbeRTT lasts 100 of these round trips.
+    // ProbeRTT lasts 100 of these RTTs.
     assert_eq!(windows(&mut path, 50), [78, 4, 4, 4, 4, 90, 90, 90]);
 }
 
@@ -97,7 +97,7 @@ fn probing_a_short_round_trip_leaves_the_estimate_as_linux_does() {
 fn probing_keeps_the_larger_of_two_windows_as_linux_does() {
     let mut path = path_of(50);
     path.run(4000);
-    // At a loss the window of a fast path is kept, then the path gets slow.
+    // The window of a fast path is saved at a loss; then the path becomes slow.
     path.loses_every = 4001;
     path.run(1);
     (path.loses_every, path.rate) = (0, 2.5);
@@ -105,7 +105,7 @@ fn probing_keeps_the_larger_of_two_windows_as_linux_does() {
         path.millisecond();
     }
     path.run(20);
-    // Silent beyond the end of ProbeRTT; then it sends again.
+    // Silence beyond the end of ProbeRTT; then it sends again.
     let flow = &mut path.flows[0];
     flow.sk.tcp_mstamp += 400_000;
     flow.control.cwnd_event(&mut flow.sk, Event::TxStart);

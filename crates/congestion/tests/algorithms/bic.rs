@@ -1,4 +1,4 @@
-//! BIC: the search, its bounds, and what comes after.
+//! BIC: the search, its bounds, and the probing beyond the maximum.
 
 use crate::drive::{Drive, RTT, close};
 
@@ -6,8 +6,8 @@ use crate::drive::{Drive, RTT, close};
 fn a_loss_takes_an_eighth_and_is_searched_for_by_halves() {
     let mut drive = Drive::after_a_loss("bic", 2000);
     assert_eq!(drive.sk.snd_cwnd, 1750);
-    // As far as S_max goes, then half of what is left in each round trip. A step is for the window at its beginning: it
-    // takes a little longer while that grows.
+    // Steps of S_max, then half of the distance left in each RTT. A step is for the window at its beginning: it takes
+    // a little longer while the window grows.
     let mut left = Vec::new();
     for _ in 0..14 {
         drive.round(RTT);
@@ -23,7 +23,7 @@ fn steps_are_32_packets_at_most_and_come_down_to_a_hundredth() {
     let mut drive = Drive::after_a_loss("bic", 10_000);
     close(drive.gain(4), 32.0, 0.01);
     let mut drive = Drive::after_a_loss("bic", 10_000);
-    // The last packet: by halves until less than S_min is left.
+    // The last packet: steps by halves until less than S_min is left.
     drive.sk.snd_cwnd = 9_999;
     let mut rounds = 0;
     while drive.sk.snd_cwnd < 10_000 {
@@ -45,7 +45,7 @@ fn beyond_the_maximum_it_probes_by_1_2_4_up_to_32() {
         drive.round(RTT);
         steps.push(drive.sk.snd_cwnd - before);
     }
-    // A step is for the window at a round trip's beginning: up to a packet less while it grows.
+    // A step is for the window at the beginning of an RTT, so that up to a packet is missing while it grows.
     for (step, should) in steps.into_iter().zip([0, 2, 4, 8, 16, 32, 32, 32, 32, 32, 32, 32]) {
         assert!(step <= should && step + 1 >= should, "{step}, not {should}");
     }
@@ -56,7 +56,7 @@ fn a_flow_that_did_not_get_back_looks_only_half_of_the_way_up() {
     let mut drive = Drive::after_a_loss("bic", 1000);
     drive.sk.snd_cwnd = 900;
     drive.lose();
-    // 900 lost an eighth: 787; the new maximum lies half of the way between: 843.
+    // 900 lost an eighth: 787. The new maximum is halfway between: 843.
     assert_eq!(drive.sk.snd_cwnd, 787);
     drive.sk.snd_cwnd = 840;
     drive.round(RTT);
@@ -74,7 +74,7 @@ fn below_14_packets_it_is_reno() {
 
 #[test]
 fn a_loss_that_was_none_leaves_the_search_where_it_was() {
-    // In the search for the maximum, and beyond it.
+    // During the search for the maximum, and beyond it.
     for rounds in [6, 9, 20, 26] {
         let mut drive = Drive::after_a_loss("bic", 2000);
         (0..rounds).for_each(|_| drive.round(RTT));

@@ -1,4 +1,4 @@
-//! CUBIC: RFC 9438's curve, its friendliness, HyStart.
+//! CUBIC: RFC 9438's curve, its friendliness to Reno, HyStart.
 
 use landspeed_congestion::{CaState, INFINITE_SSTHRESH};
 
@@ -18,13 +18,13 @@ fn it_is_back_at_the_old_window_after_k() {
         }
     }
     let k = (10_000.0_f64 * 0.2998 / 0.4).cbrt();
-    // 10 packets below the middle are 2.9 s before it; the code aims a round trip ahead.
+    // The window is 10 packets below the middle 2.9 s before it. The code aims an RTT ahead.
     close(back as f64 / 1e6, k - 2.9, 0.08);
 }
 
 #[test]
 fn on_a_short_path_it_is_at_least_reno() {
-    // RFC 9438, section 4.3: at 2 ms Reno's 0.53 packets a round trip outrun the cube.
+    // RFC 9438, section 4.3: at 2 ms, Reno's 0.53 packets per RTT are faster than the cube.
     let mut drive = Drive::after_a_loss("cubic", 100);
     let before = drive.sk.snd_cwnd;
     for _ in 0..60 {
@@ -52,7 +52,7 @@ fn fast_convergence_lowers_the_goal() {
 fn slow_start_ends_when_round_trips_grow() {
     let mut drive = Drive::new("cubic", 10);
     drive.sk.snd_ssthresh = INFINITE_SSTHRESH;
-    // A path of 1000 packets a round trip.
+    // A path of 1000 packets per RTT.
     for _ in 0..12 {
         let rtt = RTT * drive.sk.snd_cwnd.max(1000) / 1000;
         drive.round(rtt);
@@ -72,8 +72,8 @@ fn a_timeout_begins_anew() {
 
 #[test]
 fn slow_start_ends_where_linux_ends_it() {
-    // Windows after each round trip from ten packets, of net/ipv4/tcp_cubic.c of Linux 6.12.95 on this very clock: below 16
-    // packets no train of acknowledgements is seen, and the first one afterwards is a round trip late.
+    // Windows after each RTT from ten packets on, from net/ipv4/tcp_cubic.c of Linux 6.12.95 on the same clock. Below
+    // 16 packets it detects no train of acknowledgements, and the first train after that is detected an RTT late.
     let linux = [
         (2_000, [16, 17, 17, 18, 19, 20, 21, 22]),
         (10_000, [20, 32, 34, 35, 37, 39, 41, 43]),

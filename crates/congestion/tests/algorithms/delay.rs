@@ -4,7 +4,7 @@ use landspeed_congestion::{Refused, Sock, native};
 
 use crate::drive::{Drive, RTT, close};
 
-/// A path of `product` packets per `RTT`: a window beyond that waits in a queue.
+/// Returns the RTT on a path of `product` packets per `RTT`: a larger window waits in a queue.
 fn rtt_of(window: u32, product: u32) -> u32 {
     let rtt = u64::from(RTT) * u64::from(window.max(product)) / u64::from(product);
     u32::try_from(rtt).expect("a round trip")
@@ -51,7 +51,7 @@ fn africa_is_highspeed_without_a_queue_and_reno_with_one() {
     let mut drive = Drive::new("africa", 5036);
     drive.ack(1, RTT);
     close(drive.gain(16), 20.0, 0.02);
-    // alpha is 1.641 packets: that share of the window in round-trip time, to either side.
+    // alpha is 1.641 packets in the queue: RTTs for fewer and for more than that.
     let queue = |packets: f64| (f64::from(RTT) / (1.0 - packets / 5036.0)) as u32;
     drive.sk.srtt_us = 8 * queue(1.3);
     close(drive.gain(16), 20.0, 0.02);
@@ -59,7 +59,7 @@ fn africa_is_highspeed_without_a_queue_and_reno_with_one() {
     close(drive.gain(64), 1.0, 0.02);
 }
 
-/// HSTCP-LP over a path whose one-way delay is `RTT`/2 and a queue, clocks in ms; the peer's is far off.
+/// HSTCP-LP over a path with a one-way delay of `RTT`/2 and a queue. Clocks tick in ms; the peer's has a large offset.
 struct LowPriority(Drive);
 
 impl LowPriority {
@@ -70,7 +70,7 @@ impl LowPriority {
         low
     }
 
-    /// `count` round trips with `queue` µs of waiting on the way there.
+    /// Runs `count` RTTs with `queue` µs of waiting on the way to the peer.
     fn rounds(&mut self, count: u32, queue: u32) {
         for _ in 0..count * 20 {
             self.0.wait(u64::from(RTT / 20));
@@ -94,12 +94,12 @@ fn hstcp_lp_is_highspeed_while_nobody_waits() {
 #[test]
 fn hstcp_lp_halves_once_the_queue_grows_and_then_leaves_one_packet() {
     let mut low = LowPriority::new(5000);
-    // It has seen what a full queue of 20 ms is.
+    // It observes a full queue, of 20 ms.
     low.rounds(1, 20_000);
     low.rounds(10, 0);
     low.0.sk.snd_cwnd = 5000;
     low.0.sk.snd_ssthresh = 2;
-    // 15 % of 20 ms are 3 ms.
+    // The threshold is 15 % of 20 ms, 3 ms.
     low.rounds(2, 1_000);
     assert!(low.0.sk.snd_cwnd >= 5000, "a queue below the threshold: {}", low.0.sk.snd_cwnd);
     low.0.sk.snd_cwnd = 5000;
@@ -141,7 +141,7 @@ fn hstcp_lps_first_slow_start_only_learns_how_long_the_queue_is() {
     low.0.lose();
     low.rounds(10, 0);
     let quiet = low.0.sk.snd_cwnd;
-    // 15 % of 20 ms are 3 ms.
+    // The threshold is 15 % of 20 ms, 3 ms.
     low.rounds(2, 5_000);
     assert!(low.0.sk.snd_cwnd < quiet);
 }
@@ -154,7 +154,7 @@ fn hstcp_lp_takes_no_receivers_timer_for_a_queue() {
     let before = low.0.sk.snd_cwnd;
     for _ in 0..20 {
         low.rounds(1, 0);
-        // One acknowledgement that waited 40 ms.
+        // One acknowledgement that was delayed by 40 ms.
         low.0.sk.rcv_tsval += 40;
         low.0.ack(1, RTT);
         low.0.sk.rcv_tsval -= 40;
@@ -165,17 +165,17 @@ fn hstcp_lp_takes_no_receivers_timer_for_a_queue() {
 #[test]
 fn hstcp_lp_outlives_a_round_trip_that_drifts_by_half() {
     let mut low = LowPriority::new(1000);
-    // A full queue of 20 ms; then the way itself grows by 50 ms.
+    // A full queue of 20 ms; then the delay of the path itself grows by 50 ms.
     low.rounds(1, 20_000);
     low.rounds(10, 0);
     (0..=100).for_each(|step| low.rounds(1, step * 500));
     low.rounds(1800, 50_000);
     let window = low.0.sk.snd_cwnd;
     assert!(window > 1000, "three minutes later it has {window} packets");
-    // And 8 of 20 ms are as much a queue as before.
+    // A queue of 8 of 20 ms counts as before.
     low.rounds(4, 58_000);
     assert!(low.0.sk.snd_cwnd < window, "{window} to {}", low.0.sk.snd_cwnd);
-    // The way is short again: what was a long delay on the other is none that a queue here has.
+    // The path is short again, so that no queue here has the long delays of the other path.
     low.rounds(50, 0);
     for _ in 0..4 {
         (low.0.sk.snd_cwnd, low.0.sk.snd_ssthresh) = (1000, 2);
@@ -193,7 +193,7 @@ fn hstcp_lp_still_judges_delays_gigabytes_after_its_last_answer() {
     let mut low = LowPriority::new(1000);
     low.rounds(1, 20_000);
     low.rounds(10, 0);
-    // 3 GB of packets of 1000 bytes: half of all sequence numbers and more.
+    // 3 GB in packets of 1000 bytes: more than half of all sequence numbers.
     low.0.sk.snd_una = low.0.sk.snd_una.wrapping_add(1_500_000_000);
     low.rounds(2, 0);
     low.0.sk.snd_una = low.0.sk.snd_una.wrapping_add(1_500_000_000);
@@ -214,7 +214,7 @@ fn hstcp_lp_without_timestamps_is_refused_with_the_reason() {
 
 #[test]
 fn hstcp_lp_does_not_grow_blind() {
-    // The clocks stand still: timestamps that say nothing.
+    // The clocks stand still, so that timestamps give no information.
     let mut drive = Drive::new("hstcp_lp", 1000);
     for _ in 0..20 {
         drive.round(RTT);

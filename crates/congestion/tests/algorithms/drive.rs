@@ -1,4 +1,4 @@
-//! A connection driven by hand: a clock, acknowledgements, losses.
+//! A connection that a test drives: a clock, acknowledgements, losses.
 
 use landspeed_congestion::{AckSample, CaState, Event, Native, Sock, native};
 
@@ -8,11 +8,11 @@ pub(crate) struct Drive {
     pub(crate) sk: Sock,
 }
 
-/// A round trip of 100 ms, in µs.
+/// An RTT of 100 ms, in µs.
 pub(crate) const RTT: u32 = 100_000;
 
 impl Drive {
-    /// In congestion avoidance with a window of `cwnd` packets, in full use, after `seconds` of nothing.
+    /// Makes a connection in congestion avoidance with a window of `cwnd` packets, in full use.
     pub(crate) fn new(name: &str, cwnd: u32) -> Self {
         Drive::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
     }
@@ -43,7 +43,7 @@ impl Drive {
         self.sk.tcp_clock_cache = self.sk.tcp_mstamp * 1000;
     }
 
-    /// An acknowledgement of `packets`, sent `rtt` µs ago, in the order of the kernel's tcp_ack.
+    /// Plays an acknowledgement of `packets` sent `rtt` µs ago, in the order of the kernel's tcp_ack.
     pub(crate) fn ack(&mut self, packets: u32, rtt: u32) {
         let sk = &mut self.sk;
         sk.packets_out = sk.snd_cwnd;
@@ -62,7 +62,7 @@ impl Drive {
         }
     }
 
-    /// A round trip in which every packet of the window is acknowledged, evenly, one by one.
+    /// Plays an RTT in which every packet of the window is acknowledged, evenly, one by one.
     pub(crate) fn round(&mut self, rtt: u32) {
         let window = self.sk.snd_cwnd;
         let start = self.sk.tcp_mstamp;
@@ -73,7 +73,7 @@ impl Drive {
         }
     }
 
-    /// A loss found and repaired at once: what fast recovery comes to.
+    /// Plays a loss that is detected and repaired immediately: the result of fast recovery.
     pub(crate) fn lose(&mut self) {
         let sk = &mut self.sk;
         sk.prior_cwnd = sk.snd_cwnd;
@@ -84,8 +84,8 @@ impl Drive {
         self.control.set_state(sk, CaState::Open);
     }
 
-    /// What a window's acknowledgements add at this instant, in packets: the mean of `times` windows, the window put
-    /// back after each.
+    /// Returns the packets that a window's acknowledgements add at this instant: the mean over `times` windows. The
+    /// window is restored after each acknowledgement.
     pub(crate) fn gain(&mut self, times: u32) -> f64 {
         let window = self.sk.snd_cwnd;
         let mut added = 0;
@@ -101,7 +101,7 @@ impl Drive {
     }
 }
 
-/// Equal within `share` of the second.
+/// Asserts that `is` equals `should` within `share` of `should`.
 #[track_caller]
 pub(crate) fn close(is: f64, should: f64, share: f64) {
     assert!((is - should).abs() <= share * should.abs(), "{is} is not {should} within {share}");

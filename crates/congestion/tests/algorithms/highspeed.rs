@@ -1,22 +1,22 @@
-//! RFC 3649: its table from its formulas, its appendix B, what the code makes of them.
+//! HighSpeed TCP against RFC 3649: its table against the formulas, its windows against appendix B.
 
 use crate::drive::{Drive, close};
 
 const TABLE: &str = include_str!("../../src/algorithms/highspeed/table.h");
 const ONE: f64 = 65_536.0;
 
-/// RFC 3649, section 5.
+/// Computes b(w): RFC 3649, section 5.
 fn b(w: f64) -> f64 {
     let (low, high) = (38_f64, 83_000_f64);
     (0.1 - 0.5) * (w.ln() - low.ln()) / (high.ln() - low.ln()) + 0.5
 }
 
-/// RFC 3649, section 5, with the response function as it gives it, p = 0.078 / w^1.2.
+/// Computes a(w): RFC 3649, section 5, with the response function given there, p = 0.078 / w^1.2.
 fn a(w: f64) -> f64 {
     w.powi(2) * 0.078 / w.powf(1.2) * 2.0 * b(w) / (2.0 - b(w))
 }
 
-/// The rows of the C table: a and b in 1/65536.
+/// Returns the rows of the C table: a and b in 1/65536.
 fn rows() -> Vec<(f64, f64)> {
     let body = TABLE.split("highspeed_table[] = {").nth(1).expect("a table");
     let numbers = body.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
@@ -44,7 +44,7 @@ const APPENDIX_WINDOWS: [u32; 71] = [
     32450, 33986, 35586, 37253, 38992, 40808, 42707, 44694, 46776, 48961, 51258, 53677, 56230, 58932, 61799,
     64851, 68113, 71617, 75401, 79517, 84035, 89053,
 ];
-/// And b(w) there, in hundredths.
+/// RFC 3649, appendix B: b(w) at these windows, in hundredths.
 const APPENDIX_B: [u32; 71] = [
     44, 41, 38, 37, 35, 34, 33, 32, 31, 30, 29, 28, 28, 27, 27, 26, 26, 25, 25, 24, 24, 23, 23, 22, 22, 22,
     21, 21, 21, 20, 20, 20, 19, 19, 19, 19, 18, 18, 18, 17, 17, 17, 17, 16, 16, 16, 16, 15, 15, 15, 15, 14,
@@ -60,7 +60,7 @@ fn appendix_b_is_met_at_each_of_its_windows() {
         assert!((gain - f64::from(whole)).abs() < 0.1, "w = {window}: a = {gain}, not {whole}");
         drive.lose();
         let kept = f64::from(drive.sk.snd_cwnd) / f64::from(window);
-        // The appendix rounds b to hundredths, and drops what is beyond them in places.
+        // The appendix rounds b to hundredths, and truncates it in places.
         assert!((1.0 - kept - b).abs() < 0.011, "w = {window}: b = {}, not {b}", 1.0 - kept);
     }
 }

@@ -1,20 +1,20 @@
-//! H-TCP: alpha of the time since the last loss, the adaptive decrease.
+//! H-TCP: alpha as a function of the time since the last loss, and the adaptive decrease.
 
 use crate::drive::{Drive, RTT, close};
 
-/// Leith and Shorten: alpha(D), D in seconds.
+/// Computes alpha(D), D in seconds: Leith and Shorten.
 fn alpha(since: f64) -> f64 {
     if since <= 1.0 { 1.0 } else { 1.0 + 10.0 * (since - 1.0) + ((since - 1.0) / 2.0).powi(2) }
 }
 
 #[test]
 fn alpha_of_the_time_since_a_loss_is_exact() {
-    // A loss whose rate changed: beta is a half, so that 2 (1 - beta) alpha is alpha.
+    // The rate changed before the loss, so beta is a half, and 2 (1 - beta) alpha is alpha.
     for micros in [0, 500_000, 1_000_000, 1_000_001, 1_250_000, 2_000_000, 3_700_000, 11_000_000, 60_000_000]
     {
         let mut drive = Drive::after_a_loss("htcp", 40_000);
         drive.wait(micros);
-        // 64 windows: the whole packets of the sum are off by one of them at most.
+        // Over 64 windows, the sum of whole packets is off by at most one.
         let should = alpha(micros as f64 / 1e6);
         let is = drive.gain(64);
         assert!((is - should).abs() <= 1.0 / 64.0 + 1e-4 * should, "D = {micros} us: {is}, not {should}");
@@ -30,7 +30,8 @@ fn five_minutes_after_a_loss_alpha_still_fits() {
     close(drive.gain(1), alpha(342.0), 1e-3);
 }
 
-/// One epoch at a steady rate with round trips from `RTT` to `longest`, then a loss; what is kept of the window.
+/// Returns the share of the window kept after the last of `epochs` epochs. Each has a steady rate, RTTs from `RTT` to
+/// `longest`, and then a loss.
 fn kept_after(longest: u32, epochs: u32) -> f64 {
     let mut drive = Drive::new("htcp", 1000);
     for _ in 0..epochs {
@@ -46,7 +47,8 @@ fn kept_after(longest: u32, epochs: u32) -> f64 {
 
 #[test]
 fn the_decrease_is_what_the_queue_held() {
-    // The first loss has no throughput to compare with: a half. At a steady one RTTmin/RTTmax, within 0.5 and 0.8.
+    // At the first loss there is no throughput to compare with: a half. At a steady one RTTmin/RTTmax, within 0.5 and
+    // 0.8.
     close(kept_after(140_000, 1), 0.5, 0.002);
     close(kept_after(140_000, 3), 100.0 / 140.0, 0.01);
     close(kept_after(110_000, 3), 0.8, 0.002);

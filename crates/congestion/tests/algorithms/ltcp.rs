@@ -2,7 +2,7 @@
 
 use crate::drive::{Drive, close};
 
-/// The layer steps of the paper: delta_1 = 50, delta_K = delta_(K-1) (K + 1) / (K - 1).
+/// Returns the windows at which the paper's layers begin: delta_1 = 50, delta_K = delta_(K-1) (K + 1) / (K - 1).
 fn begins() -> Vec<u32> {
     let (mut begins, mut step) = (vec![0_u32], 50_u64);
     for layer in 2_u64.. {

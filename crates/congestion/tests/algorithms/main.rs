@@ -1,4 +1,4 @@
-//! Each algorithm against its source, on a driven clock: the very C code that the kernel runs.
+//! Each algorithm against its source, on a clock that the test drives: the very C code that the kernel runs.
 
 mod bbr;
 mod bic;

@@ -1,9 +1,9 @@
-//! A fluid path for controls that set their own window and rate: each millisecond it delivers what its rate and what is
-//! there allow; what is above waits. Further controls may hear the same acknowledgements as the one that sends.
+//! A fluid path for controls that set their own window and rate. In each millisecond it delivers what has arrived, at
+//! most its rate; the rest waits. Further controls may receive the same acknowledgements as the one that sends.
 
 use landspeed_congestion::{CaState, Native, RateSample, Sock};
 
-/// Packets of 1000 bytes, 10 a millisecond: 10 MB/s.
+/// Rate of the path: 10 packets of 1000 bytes per millisecond, 10 MB/s.
 pub(crate) const PER_MS: f64 = 10.0;
 
 pub(crate) struct Flow {
@@ -11,7 +11,7 @@ pub(crate) struct Flow {
     pub(crate) sk: Sock,
 }
 
-/// What had been sent and delivered at a millisecond, and whether what was sent then is limited by the application.
+/// The packets sent and delivered up to a millisecond, and whether the application limited those sent in it.
 #[derive(Clone, Copy)]
 struct Moment {
     sent: f64,
@@ -21,12 +21,12 @@ struct Moment {
 
 pub(crate) struct Path {
     pub(crate) flows: Vec<Flow>,
-    /// Milliseconds.
+    /// RTT without a queue, in milliseconds.
     base: usize,
-    /// Packets a millisecond that the path delivers, and that the application has to send.
+    /// Packets per millisecond that the path delivers, and that the application has to send.
     pub(crate) rate: f64,
     pub(crate) offered: f64,
-    /// A packet is lost each time so many milliseconds have passed; 0: none.
+    /// Interval between losses of a packet, in milliseconds; 0 for no losses.
     pub(crate) loses_every: usize,
     recovers_at: usize,
     sent: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// A path of a round trip of `base` ms, and the controls that hear of it.
+    /// Makes a path with an RTT of `base` ms, and the controls that receive its acknowledgements.
     pub(crate) fn new(controls: &[Native], base: usize) -> Self {
         let flow = |&control: &Native| {
             let mut sk = Sock { mss_cache: 1000, tcp_mstamp: 1_000_000, ..Sock::default() };
@@ -59,7 +59,8 @@ impl Path {
         &self.flows[0].sk
     }
 
-    /// One millisecond: the sender paces within its window, the path delivers, one acknowledgement tells of it.
+    /// Plays one millisecond: the sender paces within its window, the path delivers, and one acknowledgement reports
+    /// it.
     pub(crate) fn millisecond(&mut self) {
         for Flow { sk, .. } in &mut self.flows {
             sk.tcp_mstamp += 1000;
@@ -82,7 +83,7 @@ impl Path {
         let room = (f64::from(sk.snd_cwnd) - (self.sent - self.delivered)).max(0.0);
         let may = paced.min(room);
         if self.offered < may {
-            // tcp_rate_check_app_limited: there is nothing more to send.
+            // tcp_rate_check_app_limited: there are no more packets to send.
             let flight = (self.sent - self.delivered) as u32;
             for Flow { sk, .. } in &mut self.flows {
                 sk.app_limited = (sk.delivered + flight).max(1);
@@ -94,7 +95,7 @@ impl Path {
     }
 
     fn acknowledge(&mut self, acked: u32) {
-        // When the packet now acknowledged was sent, and what had been delivered then.
+        // The time at which the packet now acknowledged was sent, and the packets delivered by then.
         let found = self.history.partition_point(|moment| moment.sent < self.delivered - 0.5);
         let then = found.min(self.history.len() - 1);
         let rtt = (self.history.len() - then) as u64 * 1000;
@@ -128,7 +129,7 @@ impl Path {
         }
     }
 
-    /// Into recovery with a loss, out of it a round trip later; how many are lost now.
+    /// Enters recovery at a loss and leaves it an RTT later. Returns the packets lost now.
     fn recover(&mut self) -> u32 {
         let now = self.history.len();
         if now >= self.recovers_at {
@@ -147,7 +148,7 @@ impl Path {
         1
     }
 
-    /// Packets a millisecond.
+    /// Plays `milliseconds`. Returns the packets delivered per millisecond.
     pub(crate) fn run(&mut self, milliseconds: u32) -> f64 {
         let before = self.delivered;
         for _ in 0..milliseconds {

@@ -1,9 +1,11 @@
-//! The window against the loss rate: every n-th packet lost, the mean over 30 cycles after 10, against the published
-//! response functions. The round trip is constant, so only what depends on losses alone is here.
+//! The window against the loss rate: every n-th packet is lost, and the mean window over 30 cycles, after ten that do
+//! not count, is compared with the published response functions. The RTT is constant, so only the effect of losses is
+//! tested.
 
 use crate::drive::{Drive, RTT, close};
 
-/// Mean window with every `n`-th packet lost, from `start` packets: ten cycles do not forget a start far off.
+/// Returns the mean window with every `n`-th packet lost, from `start` packets on: ten cycles do not forget a distant
+/// start.
 fn mean_window(name: &str, n: u64, start: f64) -> f64 {
     let mut drive = Drive::new(name, start as u32);
     let (mut since, mut losses) = (0, 0);
@@ -25,7 +27,7 @@ fn mean_window(name: &str, n: u64, start: f64) -> f64 {
     packets as f64 / rounds as f64
 }
 
-/// Within 10 % of `published` at 1e-4 to 1e-6, within 20 % at 1e-3.
+/// Asserts that the window is within 10 % of `published` at loss rates of 1e-4 to 1e-6, and within 20 % at 1e-3.
 fn follows(name: &str, published: impl Fn(f64) -> f64) {
     for (n, share) in [(1_000, 0.2), (10_000, 0.1), (100_000, 0.1), (1_000_000, 0.1)] {
         let should = published(1.0 / n as f64);
@@ -60,12 +62,12 @@ fn africa_without_a_queue_is_highspeed() {
 
 #[test]
 fn bic_follows_its_two_regimes() {
-    // Xu, Harfoush, Rhee, beta 1/8: a linear part of S_max a round trip, then half of what is left in each, then S_min.
-    // Solved for the window here; the paper's closed forms are limits.
+    // Xu, Harfoush, Rhee, beta 1/8: S_max per RTT, then half of the distance left in each, then S_min. Solved for the
+    // window here, because the paper's closed forms are limits.
     follows("bic", |p| bic_mean(1.0 / p));
 }
 
-/// The mean window of a cycle that carries `n` packets: found by bisection over the window at the loss.
+/// Returns the mean window of a cycle that carries `n` packets, by bisection over the window at the loss.
 fn bic_mean(n: f64) -> f64 {
     let cycle = |max: f64| {
         let (mut window, mut packets, mut rounds) = (max * 0.875, 0.0, 0.0);

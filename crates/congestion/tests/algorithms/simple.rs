@@ -1,4 +1,4 @@
-//! Scalable's two constants, Westwood+'s rate, and what holds for every row of the table.
+//! Scalable's two constants, Westwood+'s rate, and tests of every row of the table.
 
 use landspeed_congestion::{CONTROLS, native};
 
@@ -41,7 +41,7 @@ fn scalable_is_reno_up_to_16_packets() {
 
 #[test]
 fn westwood_falls_to_what_its_rate_fills() {
-    // 1000 packets in each round trip of 150 ms, of which 50 are queue: rate times 100 ms is 667 packets.
+    // 1000 packets in each RTT of 150 ms, of which 50 are queue: the rate times 100 ms is 667 packets.
     let mut drive = Drive::new("westwood", 1000);
     drive.ack(1, RTT);
     for _ in 0..80 {
@@ -101,7 +101,7 @@ fn a_reduction_that_was_none_is_undone() {
 
 #[test]
 fn half_a_window_is_rounded_down_as_linux_does() {
-    // tcp_reno_ssthresh of net/ipv4/tcp_cong.c, Linux 6.12.95, which its Westwood and BIC share.
+    // tcp_reno_ssthresh of net/ipv4/tcp_cong.c, Linux 6.12.95, which Linux's Westwood and BIC use too.
     for (window, half) in [(3, 2), (5, 2), (7, 3), (9, 4), (11, 5), (13, 6)] {
         for name in ["reno", "fast", "ltcp", "scalable", "westwood", "bic"] {
             let drive = Drive::after_a_loss(name, window);
@@ -113,7 +113,7 @@ fn half_a_window_is_rounded_down_as_linux_does() {
 #[test]
 fn a_window_once_in_full_use_grows_in_slow_start_whatever_is_under_way() {
     // tcp_is_cwnd_limited of include/net/tcp.h, Linux 6.12.95: the flag counts first. Windows after each of five
-    // acknowledgements from 100 packets, ten or sixty of them under way, the flag set or not.
+    // acknowledgements from 100 packets on, with ten or sixty packets in flight, the flag set or not.
     let linux = [
         (true, 10, [101, 102, 103, 104, 105]),
         (false, 10, [100; 5]),

@@ -1,4 +1,4 @@
-//! Every control over a path that loses packets: what it does at a loss runs in the kernel too.
+//! Every control over a path that loses packets, so that its reaction to a loss runs in the kernel too.
 //!
 //! ```text
 //!   a  ==== veth ====  lab:wan, one packet in 500 lost  ==== veth ====  b

@@ -1,5 +1,5 @@
 //! The controls in the running kernel: loaded, chosen by a socket, used for a transfer, gone with their owner.
-//! Traffic stays on loopback and in a lab of its own.
+//! Traffic stays on loopback and in a lab that the test makes.
 
 mod lossy;
 mod transfer;
@@ -8,14 +8,14 @@ use std::sync::Mutex;
 
 use landspeed_congestion::{CONTROLS, Control, Error, State, available, can_load, load, state};
 
-/// Names in the kernel are one for all: one test at a time.
+/// The kernel's names belong to the whole machine, so only one test runs at a time.
 static KERNEL: Mutex<()> = Mutex::new(());
 
-/// Whether controls can be loaded here; says why not.
+/// Returns true if controls can be loaded here; otherwise prints why not.
 fn can(test: &str) -> bool {
     let others: Vec<_> = available().into_iter().filter(|name| name.starts_with("ls_")).collect();
     match can_load() {
-        // A name exists once in a kernel, and these tests want them all.
+        // A name exists once in a kernel, and these tests load all of them.
         Ok(()) if !others.is_empty() => {
             println!("SKIP {test}: somebody else has loaded {}", others.join(", "));
             false

@@ -1,11 +1,11 @@
-//! Some bytes over loopback with a chosen congestion control, and what the kernel then says of the connection.
+//! Transfers over loopback with a chosen congestion control, and the kernel's report about the connection.
 
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::thread::{self, JoinHandle};
 
-/// What the kernel says of a connection after a transfer.
+/// The kernel's report about a connection after a transfer.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// `TCP_CONGESTION`.
@@ -16,7 +16,7 @@ pub(crate) struct Report {
     pub(crate) sent_again: u32,
 }
 
-/// A connection over loopback whose far end reads all that comes.
+/// A connection over loopback whose far end reads everything.
 pub(crate) struct Flow {
     near: TcpStream,
     far: JoinHandle<io::Result<u64>>,
@@ -29,7 +29,7 @@ impl Flow {
         Flow::between(control, near, &listener)
     }
 
-    /// `near` sends to who listens.
+    /// Makes a flow from `near` to `listener`.
     pub(crate) fn between(control: &str, near: TcpStream, listener: &TcpListener) -> io::Result<Self> {
         choose(&near, control)?;
         let (mut peer, _) = listener.accept()?;
@@ -75,7 +75,8 @@ fn chosen(stream: &TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// `tcpi_snd_cwnd` lies at byte 80, `tcpi_total_retrans` at 100 of struct tcp_info (include/uapi/linux/tcp.h).
+/// Reads `tcpi_snd_cwnd` at byte 80 and `tcpi_total_retrans` at byte 100 of struct tcp_info
+/// (include/uapi/linux/tcp.h).
 fn report(stream: &TcpStream) -> io::Result<Report> {
     let mut info = [0u8; 104];
     ask(stream, libc::TCP_INFO, &mut info)?;
@@ -98,11 +99,11 @@ fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// This thread goes on as nobody. The raw call, because the library's changes all threads.
+/// Makes this thread continue as nobody. Uses the raw system call, because the library's changes all threads.
 pub(crate) fn drop_privileges() {
     const NOBODY: libc::c_long = 65534;
     // SAFETY: no memory is passed.
     let rc = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
-    // Not root: nobody enough.
+    // If it fails because this is not root, there are no privileges to drop.
     assert!(rc == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM));
 }

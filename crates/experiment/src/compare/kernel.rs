@@ -17,24 +17,24 @@ use landspeed_workload::staggered::{self, FlowSample, StaggeredFlow};
 use super::Carrier;
 use crate::{Error, Pair, Watching, buffers};
 
-/// Samples of all flows of a run, at most: what one answer of an agent holds (16 MiB) at some 500 bytes a sample.
+/// Most samples of all flows of a run: an answer of an agent holds them (16 MiB) at some 500 bytes per sample.
 const MOST_SAMPLES: u64 = 20_000;
 
-/// What buffers may grow to at least: the kernel's own default for receiving.
+/// Least size to which buffers may grow: the kernel's own default for receiving.
 const LEAST_ROOM: Bytes = Bytes::mib(6);
 
-/// Carries runs over a pair of hosts, which hold the congestion controls and the windows of the study until this is
-/// put back.
+/// A carrier of runs over a pair of hosts, which keep the congestion controls and the windows of the study until they
+/// are restored.
 pub(super) struct KernelRuns<'a> {
     pair: &'a mut Pair,
     hosts: &'a dyn Hosts,
     study: &'a Study,
-    /// Name in landspeed to name in the kernel.
+    /// Names in the kernel by names in landspeed.
     kernel_names: BTreeMap<String, String>,
 }
 
 impl<'a> KernelRuns<'a> {
-    /// Has the sender's agent load what the study's contests need.
+    /// Makes the sender's agent load the controls of the study's contests.
     pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
         let kernel_names = load(pair, study.contests.iter().flat_map(|contest| &contest.contestants))?;
         Ok(KernelRuns { pair, hosts, study, kernel_names })
@@ -51,7 +51,7 @@ impl<'a> KernelRuns<'a> {
         staggered::spec(&flows, self.study.duration(), self.study.probe_ns)
     }
 
-    /// What a contestant's flows are set to, its control by its name in the kernel.
+    /// Returns the settings of a contestant's flows, with its control under the kernel's name.
     fn settings(&self, contestant: &str) -> Settings {
         let Contestant { control, settings } = parsed(contestant);
         let table = landspeed_transport::find(TRANSPORT.of(&settings)).map(table);
@@ -65,7 +65,7 @@ impl<'a> KernelRuns<'a> {
         room.into_iter().chain(settings.into_iter().map(canonical)).chain(control).collect()
     }
 
-    /// The study's time between samples, or a longer one where there are more flows than it was meant for.
+    /// Returns the study's time between samples, or a longer one if there are more flows than it was meant for.
     fn interval(&self, plans: &[FlowPlan]) -> Nanos {
         let least = self.study.duration().0 * plans.len() as u64 / MOST_SAMPLES;
         self.study.sample_ns.max(Nanos(least))
@@ -87,7 +87,7 @@ impl Carrier for KernelRuns<'_> {
                 contest.name
             )));
         }
-        // A control of another program that was there may have gone with it since.
+        // A control that another program had loaded may have been unloaded since.
         self.kernel_names.extend(load(self.pair, contest.contestants.iter())?);
         let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
         self.pair.set(&windows(self.study, contest))?;
@@ -98,7 +98,7 @@ impl Carrier for KernelRuns<'_> {
         let outcomes = self.pair.run_unless(staggered, &Settings::new(), &watching, stop)?;
         let Some([a, b]) = outcomes else { return Ok(None) };
         let mut run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b])? };
-        // Where the link was not the path that it was told to be, the run does not count.
+        // If the link was not the path that was requested, the run does not count.
         if let Some((link, queue)) = self.hosts.link().map(PathLink::since_mark) {
             (run.invalid, run.queue, run.link) = (unfit(&link), queue, Some(link));
         }
@@ -128,7 +128,7 @@ impl KernelRuns<'_> {
     }
 }
 
-/// Has the sender's host hold the controls of these contestants; their names in its kernel.
+/// Makes the sender's host load the controls of these contestants. Returns their names in its kernel.
 fn load<'a>(
     pair: &Pair,
     contestants: impl Iterator<Item = &'a String>,
@@ -141,14 +141,14 @@ fn load<'a>(
     }
 }
 
-/// A record may hold anything: what is no contestant is a control that there is not.
+/// Parses a contestant. A record may hold anything: other text becomes the name of an unknown control.
 fn parsed(text: &str) -> Contestant {
     let unknown = || Contestant { control: Some(text.to_owned()), ..Contestant::default() };
     text.parse().unwrap_or_else(|_| unknown())
 }
 
-/// What a UDT flow is set to so that its own buffers, which no knob opens, bound it no more than the kernel's do TCP: twice what path and
-/// queue hold, as in the simulator. A contestant's own setting comes after it.
+/// Returns the buffer setting of a UDT flow, so that its own buffers, which no knob sets, limit it no more than the
+/// kernel's limit TCP: twice what path and queue hold, as in the simulator. A contestant's own setting overrides it.
 fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     const BUFFER: &str = "udt-buffer";
     // Only UDT has such a buffer.
@@ -159,9 +159,9 @@ fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     (needed > buffer.bytes(&Settings::new())).then(|| (BUFFER.to_owned(), needed.0.to_string()))
 }
 
-/// Windows that bound no flow, but for what the contest asks: the kernel grows buffers on demand up to four times what the
-/// path and its queue hold, since it counts its own overhead in (tcp(7), tcp_rmem and tcp_wmem). What bounds a flow is its
-/// sender's buffer.
+/// Returns windows that limit no flow, unless the contest has its own: the kernel grows buffers on demand up to four
+/// times what the path and its queue hold, because it counts its overhead too (tcp(7), tcp_rmem and tcp_wmem). The
+/// sender's buffer is the limit of a flow.
 fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
     let needed = Bytes(4 * (path.bdp().0 + path.room().0)).max(LEAST_ROOM);
@@ -172,19 +172,19 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)
 }
 
-/// What one end saw of all flows: TCP_INFO, or what the workload sampled of those that have none.
+/// One end's samples of all flows: TCP_INFO, or those that the workload took of flows without it.
 #[derive(Clone, Copy)]
 struct Looks<'a> {
     tcp: &'a [TcpSample],
     others: &'a [FlowSample],
 }
 
-/// One look at one flow, from one end.
+/// One sample of one flow, at one end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Look {
     at_ns: Nanos,
     received_bytes: Bytes,
-    /// `None` where the transport does not tell.
+    /// `None` if the transport does not report it.
     cwnd_segments: Option<u32>,
     rtt_ns: Nanos,
     resent: u64,
@@ -214,7 +214,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// What was seen of each flow: goodput by the receiver's counters, the rest by the sender's.
+/// Returns the samples of each flow: goodput by the receiver's counters, the rest by the sender's.
 fn flows(plans: &[FlowPlan], ends: &[Looks<'_>; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
     let flow = |(number, plan): (u32, &FlowPlan)| RunFlow {
         plan: plan.clone(),
@@ -235,7 +235,7 @@ fn samples(number: u32, plan: &FlowPlan, ends: [Looks<'_>; 2]) -> Vec<RunSample>
         }
         let here = sample.at_ns > plan.enters_ns && sample.at_ns <= plan.leaves_ns;
         let sender = sent.get(nearest);
-        // A transport that tells no window has none before its flow enters either.
+        // A transport that reports no window has none before its flow enters either.
         let window = sender.map_or(sample.cwnd_segments, |sender| sender.cwnd_segments);
         found.push(RunSample {
             at_ns: sample.at_ns,

@@ -1,7 +1,7 @@
-//! A study of transports: every contest so many times, over one path, under one method (cottrell-2005 section III.A).
+//! A study of transports: every contest repeated, over one path, by one method (cottrell-2005 section III.A).
 //!
-//! The order of runs is drawn for each repeat, so that what drifts on a shared machine falls on all contests alike.
-//! Each run is in the record before the next begins: an interrupted study goes on where it stopped.
+//! The order of runs is drawn for each repeat, so that drifts of a shared machine affect all contests alike. Each run
+//! is in the record before the next begins, so that an interrupted study continues where it stopped.
 
 mod kernel;
 
@@ -16,13 +16,14 @@ use landspeed_units::Nanos;
 use crate::{Error, Pair, Sink};
 use kernel::KernelRuns;
 
-/// Who carries the runs of a study: real hosts, or the simulator.
+/// The executor of a study's runs: real hosts, or the simulator.
 pub trait Carrier {
-    /// One run of a contest, from the first flow's entry to the last one's leaving; `None` where it was given up because
-    /// `stop` said so.
+    /// Makes one run of a contest, from the entry of the first flow to the exit of the last. Returns `None` if `stop`
+    /// ended it.
     ///
     /// # Errors
-    /// What ends the study; a run that took place but cannot be believed is no error, see [`StudyRun::invalid`].
+    /// Returns an error if the study cannot go on. A run that took place but cannot be trusted is no error, see
+    /// [`StudyRun::invalid`].
     fn run(
         &mut self,
         contest: &Contest,
@@ -31,11 +32,11 @@ pub trait Carrier {
     ) -> Result<Option<StudyRun>, Error>;
 }
 
-/// What the record's first line says of a study.
+/// The study's data for the first line of the record.
 #[derive(Debug, Clone)]
 pub struct StudyHead {
     pub command: String,
-    /// RFC 3339 UTC.
+    /// The start: RFC 3339 UTC.
     pub started: String,
 }
 
@@ -54,10 +55,10 @@ impl StudyHead {
     }
 }
 
-/// A run of a study: index of its contest, and its repeat.
+/// A run of a study: the index of its contest, and its repeat.
 pub type RunId = (usize, u32);
 
-/// Every run of a study in the order in which they are made: repeat by repeat, contests shuffled within each.
+/// Returns every run of a study in the order in which they are made: repeat by repeat, contests shuffled within each.
 pub fn order(study: &Study) -> Vec<RunId> {
     (0..study.repeats).flat_map(|repeat| shuffled(study, repeat)).collect()
 }
@@ -65,14 +66,14 @@ pub fn order(study: &Study) -> Vec<RunId> {
 fn shuffled(study: &Study, repeat: u32) -> Vec<RunId> {
     let mut random = Random::stream(study.seed, u64::from(repeat));
     let mut ids: Vec<RunId> = (0..study.contests.len()).map(|contest| (contest, repeat)).collect();
-    // Fisher and Yates; the remainder's bias is one in 2^60 here.
+    // Fisher and Yates; the bias of the remainder is one in 2^60 here.
     for n in (1..ids.len()).rev() {
         ids.swap(n, (random.draw() % (n as u64 + 1)) as usize);
     }
     ids
 }
 
-/// The study of a record that was interrupted, and its runs that are there already.
+/// Returns the study of an interrupted record, and the runs that it has already.
 pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error> {
     let mut study = None;
     let mut done = HashSet::new();
@@ -98,8 +99,8 @@ pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn Sink) -> Result<(),
     Ok(())
 }
 
-/// Makes every run of the study that is not `done` (by contest and repeat). Ends early, without error, where the user
-/// asks to stop.
+/// Makes every run of the study that is not `done` (by contest and repeat). Ends early, without error, if the user
+/// wants to stop.
 pub fn compare(
     study: &Study,
     done: &HashSet<(String, u32)>,
@@ -126,8 +127,8 @@ pub fn compare(
     Ok(())
 }
 
-/// The same on the sockets of two hosts: what the study needs is set and loaded first, and put back at the end, whatever
-/// happened. `study` comes with the runs that are there already.
+/// Makes the runs as [`compare`] does, on the sockets of two hosts. Sets and loads what the study needs first, and
+/// restores everything at the end, even after an error. `study` comes with the runs that are done.
 pub fn compare_on(
     pair: &mut Pair,
     hosts: &dyn Hosts,
@@ -176,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Stops after so many lines.
+    /// A record that stops after this number of lines.
     struct Lines(Vec<Line>, usize);
 
     impl Sink for Lines {

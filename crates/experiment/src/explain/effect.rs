@@ -1,4 +1,4 @@
-//! What following packets costs: bytes per processor second with the tracer over without, interleaved.
+//! The cost of following packets: bytes per processor second with the tracer over those without, interleaved.
 
 use landspeed_analysis::figures;
 use landspeed_observer::PATH;
@@ -10,19 +10,19 @@ use landspeed_workload::stream;
 use crate::pair::Watching;
 use crate::{Error, Pair};
 
-/// Blocks of four trials, ABBA and BAAB in turn.
+/// Number of blocks of four trials, alternately ABBA and BAAB.
 const BLOCKS: u32 = 5;
-/// Length of a trial: the tracer is attached several times in it.
+/// Length of a trial, in which the tracer is attached several times.
 const TRIAL: Nanos = Nanos::millis(1_000);
 const WARM_UP: Nanos = Nanos::millis(100);
 const CONFIDENCE: f64 = 0.95;
 
-/// How long [`trace`] takes, but for attaching the tracer.
+/// Returns how long [`trace`] takes, without attaching the tracer.
 pub(super) fn time() -> Nanos {
     (WARM_UP + TRIAL).times(4 * u64::from(BLOCKS))
 }
 
-/// What was traced on both hosts, and what that did to bytes per processor second.
+/// The traces of both hosts, and the tracer's effect on bytes per processor second.
 pub(super) struct Traced {
     pub(super) paths: [Vec<PathTrace>; 2],
     pub(super) effect: Option<Estimate>,

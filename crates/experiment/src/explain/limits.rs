@@ -1,12 +1,12 @@
-//! What the parts of the hosts could do at most.
+//! The limits of the hosts' parts.
 
 use landspeed_record::HostLimits;
 use landspeed_session::{Reply, Request};
 
 use crate::{Error, Host};
 
-/// The limits of one host or two towards their links, one after the other, so that nothing else is in the way; two hosts
-/// of one machine are measured once, and a note at the second names the first, which is `called` so.
+/// Measures the limits of one host or two towards their links, one after the other, so that they do not disturb each
+/// other. Two hosts of one machine are measured once, and a note at the second calls the first one `called`.
 pub(super) fn of(hosts: &[&Host], called: &str) -> Result<Vec<HostLimits>, Error> {
     let mut found: Vec<HostLimits> = Vec::new();
     for host in hosts {

@@ -1,4 +1,4 @@
-//! Flows that are there already: nothing is sent.
+//! Explaining existing flows, without sending anything.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use super::material::watched;
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
 use crate::{Error, Host};
 
-/// Flows that an error names at most.
+/// Most flows that an error names.
 const NEAR: usize = 4;
-/// How long one look at the flows that carry most takes, and the time between its samples.
+/// Length of one glance at the flows that carry most, and the time between its samples.
 const GLANCE: Nanos = Nanos::millis(1_000);
 const GLANCE_INTERVAL: Nanos = Nanos::millis(100);
 
-/// The flows of `hosts` that carry most now, after a look of a second; `None` where `stop` gave it up, which is asked ten
-/// times a second.
+/// Returns the flows of `hosts` that carry most now, after watching for a second; `None` if `stop`, which is called
+/// ten times a second, returned true.
 pub fn glance_at_top(hosts: &[Host], stop: &dyn Fn() -> bool) -> Result<Option<Vec<FlowWatch>>, Error> {
     let request = Request::Watch {
         target: WatchTarget::Top,
@@ -45,7 +45,7 @@ pub fn glance_at_top(hosts: &[Host], stop: &dyn Fn() -> bool) -> Result<Option<V
     Ok(Some(flows))
 }
 
-/// Watches flows on `hosts`, one or two, all at once, and says what holds them back.
+/// Watches flows on `hosts`, one or two, at the same time, and explains what holds them back.
 pub fn explain_live(
     hosts: &mut [Host],
     options: &ExplainOptions,
@@ -68,7 +68,7 @@ pub fn explain_live(
             return Err(host.unexpected("watch"));
         };
         host.device = device;
-        // Without a link there is nothing to read of one; the verdict says what is missing.
+        // Without a link its knobs cannot be read; the verdict names what is missing.
         host.states = host.knobs().unwrap_or_default();
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
         seen.push(Seen { name, facts, observed, limits: None, set: host.values() });
@@ -89,7 +89,7 @@ pub fn explain_live(
     Ok(material.report(options))
 }
 
-/// The error for flows that nothing can be said of, with what to do.
+/// Makes the error, with a remedy, for flows about which nothing can be said.
 fn nothing(hosts: &[Host], options: &ExplainOptions, why: CannotTell) -> Error {
     let (time, target) = (options.time, watched(options));
     let names: Vec<String> = hosts.iter().map(|host| called(&host.name)).collect();
@@ -105,7 +105,7 @@ fn nothing(hosts: &[Host], options: &ExplainOptions, why: CannotTell) -> Error {
     ))
 }
 
-/// The flows that are there and are most like the target.
+/// Returns the existing flows that are most similar to the target.
 fn near(hosts: &[Host], target: WatchTarget) -> String {
     let like = match target {
         WatchTarget::Flow { at } => vec![
@@ -129,7 +129,7 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
     }
 }
 
-/// The flows of a target at this moment; none where the host does not say.
+/// Returns the flows of a target at this moment; none if the host does not answer.
 fn there(host: &Host, target: WatchTarget) -> Vec<FlowKey> {
     let request = Request::Watch {
         target,

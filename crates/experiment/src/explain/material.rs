@@ -1,4 +1,4 @@
-//! From what was seen to the report.
+//! From observations to the report.
 
 use landspeed_analysis::fit::cost_figures;
 use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
@@ -12,16 +12,16 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::ExplainOptions;
 
-/// Flows that the window model is held against, the busiest ones.
+/// Number of flows with which the window model is compared, the busiest ones.
 const WINDOWS: usize = 3;
 
-/// What is known of one host before it is judged.
+/// The observations of one host before they are judged.
 pub(super) struct Seen {
     pub(super) name: String,
     pub(super) facts: HostFacts,
     pub(super) observed: Observations,
     pub(super) limits: Option<HostLimits>,
-    /// Values of its knobs.
+    /// Values of the host's knobs.
     pub(super) set: Settings,
 }
 
@@ -36,16 +36,16 @@ impl Seen {
     }
 }
 
-/// Everything that a report is made from.
+/// Everything from which a report is made.
 pub(super) struct Material {
     pub(super) seen: Vec<Seen>,
-    /// Idle round trip, where it was measured.
+    /// Idle RTT, if it was measured.
     pub(super) rtt: Option<Nanos>,
-    /// Goodput, where the workload counted it.
+    /// Goodput, if the workload counted it.
     pub(super) goodput: Option<BitRate>,
-    /// What following packets costs.
+    /// The cost of following packets.
     pub(super) tracer_effect: Option<Estimate>,
-    /// What was sent to find out why the flow stalled.
+    /// The packets sent to find out why the flow stalled.
     pub(super) probe: Option<PathProbe>,
 }
 
@@ -100,7 +100,7 @@ fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
     }
 }
 
-/// Packets over the link in the direction that had more: the data, not its acknowledgements.
+/// Returns the packets over the link in the direction with more of them, that of the data and not of acknowledgements.
 fn packets(observed: &Observations) -> u64 {
     let links = observed.get::<Vec<LinkCounters>>();
     links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()

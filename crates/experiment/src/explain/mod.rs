@@ -1,5 +1,5 @@
-//! What holds a path back: a stream of landspeed's own, or flows that are there, watched from both ends
-//! with every observer, and judged by `analysis`.
+//! What holds a path back: a stream of landspeed's own, or existing flows, watched from both ends with every observer,
+//! and judged by `analysis`.
 
 mod effect;
 mod limits;
@@ -18,34 +18,35 @@ pub use own::{explain, explain_time};
 pub(crate) use own::{warm_up, watched_program, watched_stream};
 pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 
-/// Between samples of flows and processes.
+/// Time between samples of flows and processes.
 const INTERVAL: Nanos = Nanos::millis(50);
 
+/// The flows to watch, the time, further measurements, and texts for the report.
 #[derive(Debug, Clone)]
 pub struct ExplainOptions {
-    /// Whose flows; the workload's own where landspeed sends them.
+    /// The flows to watch; `Workload` if landspeed sends them.
     pub target: WatchTarget,
-    /// The program that runs in place of landspeed's own stream; it is watched as long as it runs.
+    /// The program that runs instead of landspeed's own stream; it is watched as long as it runs.
     pub program: Option<Workload>,
     /// How long the flows are watched.
     pub time: Nanos,
     pub flow: Settings,
-    /// Whether to measure what the hosts' parts could do.
+    /// True to measure the limits of the hosts' parts.
     pub limits: bool,
-    /// Whether to follow packets through the kernel.
+    /// True to follow packets through the kernel.
     pub trace: bool,
-    /// For the report: "lab:back-to-back", or the hosts.
+    /// "lab:back-to-back", or the hosts, for the report.
     pub topology: String,
     pub command: String,
-    /// For the report: RFC 3339 UTC.
+    /// The start, for the report: RFC 3339 UTC.
     pub started: String,
 }
 
-/// Told what is being done, for whoever waits.
+/// A receiver of messages about the progress, for the user.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
-/// Names of the observers to run beside the usual ones. The tracer is attached in short windows, and only on part of the
-/// time.
+/// Returns the names of the observers to run in addition to the usual ones. The tracer is attached only in short
+/// windows, for a part of the time.
 fn observers(trace: bool) -> Vec<String> {
     let explaining = OBSERVERS.iter().filter(|row| row.runs == Runs::Explaining).map(|row| row.name);
     explaining.chain(trace.then_some(PATH.name)).map(str::to_owned).collect()

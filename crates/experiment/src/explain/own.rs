@@ -1,4 +1,4 @@
-//! A stream of landspeed's own.
+//! Explaining with a stream of landspeed's own.
 
 use landspeed_analysis::{figures, remarks};
 use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
@@ -10,7 +10,7 @@ use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observer
 use crate::pair::Watching;
 use crate::{Error, Host, Pair, stall};
 
-/// Sends a stream over `pair`, watches it from both ends, and says what holds it back.
+/// Sends a stream over `pair`, watches it from both ends, and explains what holds it back.
 pub fn explain(
     pair: &Pair,
     options: &ExplainOptions,
@@ -60,14 +60,14 @@ pub fn explain(
     Ok(ExplainReport { notes: remarks(&pair.path), ..report })
 }
 
-/// How long [`explain`] takes, but for the limits.
+/// Returns how long [`explain`] takes, without the limits.
 pub fn explain_time(options: &ExplainOptions, rtt: Nanos) -> Nanos {
     let trace = if options.trace { effect::time() } else { Nanos(0) };
     warm_up(rtt) + options.time + trace
 }
 
-/// A stream over `pair` for `time`, watched from both ends by all observers but the tracer: what a verdict is
-/// judged from.
+/// Sends a stream over `pair` for `time`, watched from both ends by all observers except the tracer, as the basis of a
+/// verdict.
 pub(crate) fn watched_stream(
     pair: &Pair,
     flow: &Settings,
@@ -82,13 +82,13 @@ pub(crate) fn watched_stream(
     pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
 }
 
-/// A run of a program over `pair`, watched likewise: its own flows are what a verdict is judged from.
+/// Runs a program over `pair`, watched in the same way; the verdict is about its own flows.
 pub(crate) fn watched_program(
     pair: &Pair,
     flow: &Settings,
     program: &Workload,
 ) -> Result<[EndpointOutcome; 2], Error> {
-    // Programs may be done in a fraction of a second; of those that take long, no more samples than a trial may have.
+    // A program may be done in a fraction of a second. A long one gets at most the samples that a trial may have.
     const OFTEN: Nanos = Nanos::millis(10);
     const SAMPLES: u64 = 20_000;
     let interval = OFTEN.max(Nanos(lasts(program, Nanos(0)).0 / SAMPLES));
@@ -96,19 +96,20 @@ pub(crate) fn watched_program(
     pair.run_watched(program.clone(), flow, Nanos(0), &watching)
 }
 
-/// Start-up of a watched stream: slow start takes its round trips before a long path is at its pace.
+/// Returns the start-up of a watched stream: slow start needs several RTTs before a long path is at its rate.
 pub(crate) fn warm_up(rtt: Nanos) -> Nanos {
     Nanos::millis(200).max(Nanos(20 * rtt.0))
 }
 
-/// What was traced on each host; why it was not goes to what A could not see.
+/// Returns the sum of each host's traces. The reasons for missing ones go to `a`'s `unseen`.
 fn paths(traced: Option<Traced>, a: &mut EndpointOutcome) -> [Option<PathTrace>; 2] {
     let Some(traced) = traced else { return [None, None] };
     a.observed.unseen.extend(traced.unseen);
     traced.paths.map(PathTrace::sum)
 }
 
-/// What the user calls a host: those of a lab are A and B in every command, whatever their namespaces are.
+/// Returns the user's name for a host: those of a lab are A and B in every command, whatever their namespaces are
+/// called.
 fn called(host: &Host, options: &ExplainOptions) -> String {
     let lab = options.topology.starts_with("lab");
     if lab && host.name.len() == 1 { host.name.to_uppercase() } else { host.name.clone() }

@@ -1,4 +1,4 @@
-//! A grid of one program on this host, as it is, over each path below its sockets. No other host takes part.
+//! A grid of one program on this host over each path below its sockets. No other host takes part.
 
 use std::time::Instant;
 
@@ -12,18 +12,18 @@ use landspeed_units::Nanos;
 use super::{GridHead, begin, planned_blocks};
 use crate::{Error, Sink};
 
-/// What a run of the program took.
+/// The times of a run of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct RanHere {
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub took: Nanos,
-    /// Processor time of all its processes, and of what carried its connections.
+    /// Processor time of all its processes, and of the processes that carried its connections.
     pub cpu: Nanos,
 }
 
 const TIME: &str = "time";
 
-/// The grid of a program over `paths`, the reference first.
+/// Makes the grid of a program over `paths`, with the reference first.
 pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
     let value = |value: &String| {
         vec![GridSetting { name: "path".into(), place: GridPlace::Workload, value: value.clone() }]
@@ -48,10 +48,10 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
     }
 }
 
-/// Runs the program block after block: `run` runs it over a path, once. A run that fails costs its trial.
+/// Runs the program, block by block; `run` runs it once over a path. A run that fails loses only its trial.
 ///
 /// # Errors
-/// A record that cannot be written.
+/// Returns an error if the record cannot be written.
 pub fn run_here(
     grid: &Grid,
     (head, facts): (&GridHead, HostFacts),
@@ -66,7 +66,7 @@ pub fn run_here(
             for cell in plot.cells {
                 let at_ns = Nanos::from(began.elapsed());
                 let ran = if sink.stop() { None } else { Some(run(grid.values_of(cell)[0])) };
-                // What the user has ended is no trial.
+                // A run that the user has ended is no trial.
                 let Some(ran) = ran.filter(|_| !sink.stop()) else {
                     return Ok(sink.line(&Line::GridEnd(GridEnd::Stopped))?);
                 };

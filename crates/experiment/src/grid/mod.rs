@@ -1,7 +1,7 @@
 //! A grid: one workload over every combination of some factors' values, block by block.
 //!
-//! What a block visits, and in which order, is `analysis::grid`'s; this is how the hosts get there. Every trial is in the
-//! record before the next begins, so that an interrupted grid goes on where it stopped.
+//! `analysis::grid` decides which cells a block visits, and in which order; this module takes the hosts there. Every
+//! trial is in the record before the next begins, so that an interrupted grid continues where it stopped.
 
 mod here;
 mod run;
@@ -33,49 +33,50 @@ pub use here::{RanHere, here, run_here};
 pub use setting::{check_grid, path_of, turns_knobs};
 pub use vary::{FAN, Names, bundle, factor, set, vary};
 
-/// Where a grid is measured. Varying a parameter of a lab's link means another lab.
+/// The hosts on which a grid is measured. Varying a parameter of a lab's link means another lab.
 pub trait Ground {
-    /// Goes to hosts whose link has these parameters; whether these are other hosts than before.
+    /// Goes to hosts whose link has these parameters. Returns true if these are other hosts than before.
     ///
     /// # Errors
-    /// Hosts that cannot be reached or made.
+    /// Returns an error if the hosts cannot be reached or made.
     fn go(&mut self, path: &Settings) -> Result<bool, Error>;
 
-    /// The hosts there; of a fan, its first pair.
+    /// Returns the current hosts; of a fan, its first pair.
     fn pair(&mut self) -> &mut Pair;
 
-    /// All pairs that run at once: one, but for a fan.
+    /// Returns all pairs that run at the same time: one, except for a fan.
     fn pairs(&mut self) -> &[Pair];
 
-    /// Whether landspeed made them on this machine.
+    /// Returns true if landspeed made the hosts on this machine.
     fn in_lab(&self) -> bool;
 
-    /// The idle round trip over a link with these parameters, where it is known before one goes there.
+    /// Returns the idle RTT over a link with these parameters, if it is known before going there.
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
-/// What the record's first line says of a grid.
+/// The grid's data for the first line of the record.
 #[derive(Debug, Clone)]
 pub struct GridHead {
     /// "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
-    /// RFC 3339 UTC.
+    /// The start: RFC 3339 UTC.
     pub started: String,
 }
 
-/// Passes over all cells where neither blocks, nor precision, nor a budget end the grid.
+/// Passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
 const PASSES: u32 = 8;
-/// Passes after which a precision that is not reached is given up.
+/// Most passes if a precision is not reached.
 const MOST_PASSES: u32 = 100;
-/// Connecting, proving the flows, and the answers of both ends.
+/// Time for each trial beside its workload: connecting, proving the flows, and the answers of both ends.
 const BESIDE: Nanos = Nanos::millis(15);
 
-/// `asked` as these hosts are: how long trials take on their path, what is slow to change there, and without the values that
-/// they cannot have, which are told in [`Grid::missing`]. `another` is how long another lab takes.
+/// Adapts `asked` to these hosts: sets how long trials take on their path and which factors are slow to change there,
+/// and removes the values that the hosts cannot have, which are listed in [`Grid::missing`]. `another` is the time for
+/// another lab.
 ///
 /// # Errors
-/// Hosts that cannot have any value of a factor, or what is set in all cells.
+/// Returns an error if the hosts cannot have any value of a factor, or a setting of all cells.
 pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<Grid, Error> {
     let in_lab = ground.in_lab();
     let rtt = longest_rtt(&asked, ground)?;
@@ -119,7 +120,7 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
     Ok(grid)
 }
 
-/// What decides of the grid's program. Figures beside each other must be of one kind.
+/// Returns the grid's program and the figure that decides. Figures that are compared must be of one kind.
 fn program(grid: &Grid) -> Result<Option<ProgramOf>, Error> {
     let Some(program) = program_of(&grid.workload) else { return Ok(None) };
     let Some(figures) = grid.factors.iter().find(|factor| factor.name == METRIC) else {
@@ -143,7 +144,7 @@ fn program(grid: &Grid) -> Result<Option<ProgramOf>, Error> {
     Ok(Some(ProgramOf { figure: "figure".to_owned(), ..first }))
 }
 
-/// What the baseline sets, without what these hosts lack and what the grid sets itself.
+/// Returns the baseline's settings, without those that these hosts lack or the grid sets itself.
 fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, Error> {
     let mut found = Vec::new();
     for (name, value) in sc03() {
@@ -163,14 +164,14 @@ fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, 
     Ok(found)
 }
 
-/// The longest idle round trip of any lab that the grid goes to, or of the hosts at hand.
+/// Returns the longest idle RTT of any lab that the grid visits, or of the current hosts.
 fn longest_rtt(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error> {
     let paths: BTreeSet<Settings> = (0..grid.cells()).map(|cell| path_of(grid, cell)).collect();
     let planned = paths.iter().filter_map(|path| ground.rtt(path)).max().unwrap_or_default();
     Ok(planned.max(ground.pair().path.rtt_ns))
 }
 
-/// About how long a setting takes to change here.
+/// Returns about how long a setting takes to change here.
 fn toggle(one: &GridSetting, pair: &Pair, in_lab: bool, another: Nanos) -> Nanos {
     match one.place {
         GridPlace::Topology => another,
@@ -182,7 +183,7 @@ fn toggle(one: &GridSetting, pair: &Pair, in_lab: bool, another: Nanos) -> Nanos
     }
 }
 
-/// Takes the values that the hosts cannot have out of their factors.
+/// Removes the values that the hosts cannot have from their factors.
 fn leave_out(grid: &mut Grid) -> Result<(), Error> {
     for factor in &mut grid.factors {
         let gone =
@@ -202,14 +203,14 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
     Ok(())
 }
 
-/// How long the first cell's program takes, settings of hosts aside: it runs once to tell.
+/// Returns how long the first cell's program takes, without settings of hosts. Runs it once to measure it.
 fn time_of_program(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error> {
     let began = Instant::now();
     run_at_once(ground.pairs(), setting(grid, 0)?, grid.warm_up_ns)?;
     Ok(began.elapsed().into())
 }
 
-/// The parameter of workloads that run for a set time.
+/// Name of the parameter of workloads that run for a set time.
 const TIME: &str = "time";
 
 fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Nanos, Error> {
@@ -218,17 +219,17 @@ fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Nanos, Error> {
     Ok(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0))
 }
 
-/// Blocks that the grid is to have at most.
+/// Returns the largest number of blocks of the grid.
 pub fn planned_blocks(grid: &Grid) -> u32 {
     let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
     let passes = grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES });
     passes.saturating_mul(order::blocks_a_pass(grid))
 }
 
-/// The grid of a record that was interrupted, and the trials that are there already.
+/// Returns the grid of an interrupted record, and the trials that it has already.
 ///
 /// # Errors
-/// A record of something else.
+/// Returns an error if the record is not of a grid.
 pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
     let mut found = None;
     let mut trials = Vec::new();
@@ -244,7 +245,7 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
     Ok((found.ok_or_else(none)?, trials))
 }
 
-/// Writes the record's first lines.
+/// Writes the first lines of the record.
 pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Sink) -> Result<(), Error> {
     begin(grid, head, sink)?;
     for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
@@ -268,11 +269,11 @@ fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn Sink) -> Result<(), Error>
     Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }
 
-/// Measures block after block until the grid's rule ends it, or the user does. What was turned is put back at the end,
-/// whatever happened. `done` are the trials of a record that goes on.
+/// Measures blocks until the grid's rule ends it, or the user does. Restores everything at the end, even after an
+/// error. `done` are the trials of a record that is continued.
 ///
 /// # Errors
-/// Hosts that are lost, a record that cannot be written, settings that were not put back.
+/// Returns an error if hosts are lost, the record cannot be written, or settings are not restored.
 pub fn run_grid(
     grid: &Grid,
     ground: &mut dyn Ground,
@@ -311,12 +312,12 @@ struct Run<'a> {
     ground: &'a mut dyn Ground,
     sink: &'a mut dyn Sink,
     began: Instant,
-    /// What an interrupted grid had used.
+    /// Time that an interrupted grid had used.
     earlier: Nanos,
     precision: Precision,
-    /// Whether the hosts at hand are reserved, and so to be put back.
+    /// True if the current hosts are reserved and must be restored.
     turned: bool,
-    /// Cells with a picture in the record: one is enough.
+    /// Cells with a picture in the record, because one each is enough.
     pictured: BTreeSet<u32>,
 }
 
@@ -344,7 +345,7 @@ impl Run<'_> {
         Ok(GridEnd::Blocks)
     }
 
-    /// Whether the block came to its end.
+    /// Measures a block. Returns true if it came to its end.
     fn block(&mut self, number: u32) -> Result<bool, Error> {
         self.ground.pairs().iter().for_each(|pair| pair.begin_epoch(&format!("block {number}")));
         for plot in order::block(self.grid, number) {
@@ -360,7 +361,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Goes to hosts over this path; what was turned on those before is put back first.
+    /// Goes to hosts over this path. Restores the earlier hosts first if they were turned.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
         if self.grid.all_settings().any(|one| one.place == GridPlace::Topology) && self.turned {
             self.restored()?;
@@ -385,7 +386,7 @@ impl Run<'_> {
         }
     }
 
-    /// One trial, recorded. A host that refuses it costs the trial, not the grid.
+    /// Runs and records one trial. If a host refuses it, only this trial is lost.
     fn trial(&mut self, block: u32, plot: u32, cell: u32) -> Result<(), Error> {
         let at_ns = self.used();
         let seen = match self.measured(cell) {

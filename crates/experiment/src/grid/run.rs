@@ -1,4 +1,4 @@
-//! A cell's workload over one pair, or over all pairs of a fan at once.
+//! A cell's workload over one pair, or over all pairs of a fan at the same time.
 
 use landspeed_record::EndpointOutcome;
 use landspeed_units::Nanos;
@@ -7,7 +7,7 @@ use super::setting::Setting;
 use crate::measure::{Measurement, run_all};
 use crate::{Error, Pair, Watching};
 
-/// What every pair saw, in their order.
+/// Runs the workload and returns the outcomes of all pairs, in their order.
 pub(super) fn run_at_once(
     pairs: &[Pair],
     setting: Setting,

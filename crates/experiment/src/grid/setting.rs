@@ -1,4 +1,4 @@
-//! From a cell of a grid to what is set and what runs.
+//! From a cell of a grid to its settings and workload.
 
 use landspeed_record::{
     Cell, Grid, GridPlace, GridSetting, MissingLevel, Settings, Side, TrialSpec, Workload,
@@ -13,13 +13,13 @@ use crate::{Error, Pair};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Setting {
     pub(super) workload: Workload,
-    /// Knobs that are set, with what they need, and the whole flow.
+    /// The flow's settings.
     pub(super) cell: Cell,
-    /// Which lab, where that is varied: its parameters, or all of it under the name "topology".
+    /// The lab, if it is varied: its parameters, or the whole lab under the name "topology".
     pub(super) path: Settings,
 }
 
-/// The hosts that a place is on.
+/// Returns the hosts of a place.
 pub(super) fn sides(place: GridPlace) -> &'static [Side] {
     match place {
         GridPlace::A => &[Side::A],
@@ -29,23 +29,23 @@ pub(super) fn sides(place: GridPlace) -> &'static [Side] {
     }
 }
 
-/// Whether any cell sets a host's knob.
+/// Returns true if any cell sets a host's knob.
 pub fn turns_knobs(grid: &Grid) -> bool {
     grid.all_settings().any(|one| !sides(one.place).is_empty())
 }
 
-/// What a cell sets in one place.
+/// Returns the settings of a cell at one place.
 fn at(grid: &Grid, cell: u32, place: GridPlace) -> Settings {
     let all = grid.settings_of(cell).filter(|one| one.place == place);
     all.map(|one| (one.name.clone(), one.value.clone())).collect()
 }
 
-/// Which lab a cell is measured in.
+/// Returns the lab in which a cell is measured.
 pub fn path_of(grid: &Grid, cell: u32) -> Settings {
     at(grid, cell, GridPlace::Topology)
 }
 
-/// What a cell is without its knobs.
+/// Returns a cell's workload, flow and lab, without its knobs.
 pub(super) fn setting(grid: &Grid, cell: u32) -> Result<Setting, Error> {
     let set = at(grid, cell, GridPlace::Flow);
     let transport = transport_of(&set)?;
@@ -55,8 +55,8 @@ pub(super) fn setting(grid: &Grid, cell: u32) -> Result<Setting, Error> {
     Ok(Setting { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
-/// The knobs of a cell: those that it sets, with what these values need; what only other cells set is as it was found. All
-/// cells name the same knobs, so that going from one to another changes what differs.
+/// Returns the knobs of a cell: those that it sets, with those that these values need. Knobs that only other cells set
+/// get the values found. All cells name the same knobs, so that a change of cells turns those that differ.
 pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error> {
     let mut knobs = Cell::default();
     for one in grid.all_settings() {
@@ -78,7 +78,7 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
             knobs.host_mut(*side).extend(needed);
         }
     }
-    // Last, so that what the cell sets has its own value, whatever another needs of it.
+    // The cell's settings come last, so that they have their own values even if another setting needs other ones.
     for one in grid.settings_of(cell) {
         for side in sides(one.place) {
             knobs.host_mut(*side).insert(one.name.clone(), one.value.clone());
@@ -87,7 +87,7 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
     Ok(knobs)
 }
 
-/// What a knob needs to be on; nothing of a setting of another kind.
+/// Returns the settings that a knob needs to be on; none for a setting of another kind.
 fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> {
     if sides(one.place).is_empty() {
         return Ok(Vec::new());
@@ -95,7 +95,7 @@ fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> 
     Ok(all_factors().find(&one.name)?.needs.to_vec())
 }
 
-/// Why these hosts cannot have a setting; `None` where they can, or where it is no knob.
+/// Returns why these hosts cannot have a setting; `None` if they can, or if it is not a knob.
 pub(super) fn refused(one: &GridSetting, pair: &Pair, in_lab: bool) -> Result<Option<String>, Error> {
     let on = sides(one.place);
     if on.is_empty() {
@@ -106,7 +106,7 @@ pub(super) fn refused(one: &GridSetting, pair: &Pair, in_lab: bool) -> Result<Op
     Ok(why.map(|why| format!("{}={}: {why}", one.name, one.value)))
 }
 
-/// Every value that these hosts cannot have, with what they said.
+/// Returns every value that these hosts cannot have, with the reason.
 pub(super) fn missing(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<MissingLevel>, Error> {
     let mut missing = Vec::new();
     for factor in &grid.factors {
@@ -120,7 +120,7 @@ pub(super) fn missing(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<Miss
     Ok(missing)
 }
 
-/// Refuses what is set in all cells and these hosts cannot have.
+/// Returns an error if these hosts cannot have a setting of all cells.
 pub(super) fn check_base(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<(), Error> {
     for one in &grid.base {
         if let Some(why) = refused(one, pair, in_lab)? {
@@ -130,10 +130,10 @@ pub(super) fn check_base(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<(), E
     Ok(())
 }
 
-/// Refuses values that do not go together, before any host is reached.
+/// Checks that all values can be combined, before any host is reached.
 ///
 /// # Errors
-/// Which values, and why.
+/// Returns an error that names the values and the reason.
 pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     const MOST_CELLS: u32 = 5000;
     let cells = grid.cells();
@@ -158,7 +158,7 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     })
 }
 
-/// Refuses a fan of what cannot fan out, or whose hosts would differ.
+/// Refuses a fan of a workload that cannot fan out, or one with settings of hosts.
 fn check_fan(grid: &Grid) -> Result<(), Error> {
     let fans = || grid.all_settings().filter(|one| one.place == GridPlace::Topology && one.name == FAN.name);
     if fans().next().is_some() && (turns_knobs(grid) || !grid.baseline.is_empty()) {
@@ -173,7 +173,7 @@ fn check_fan(grid: &Grid) -> Result<(), Error> {
     })
 }
 
-/// Whether two settings share a host, or are of one place.
+/// Returns true if two settings share a host, or have the same place.
 fn meet(one: &GridSetting, other: &GridSetting) -> bool {
     one.place == other.place || sides(one.place).iter().any(|side| sides(other.place).contains(side))
 }

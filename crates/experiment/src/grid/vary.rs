@@ -1,4 +1,4 @@
-//! What is to be varied or set, found where it is declared, its values checked. Pure.
+//! The names and values to vary or set, looked up where they are declared, and checked. Pure.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use landspeed_workload::Runner;
 use crate::Error;
 use crate::factors::all_factors;
 
-/// A factor that takes longer than this to change is varied over whole plots: a settled cell is worth more than a random
-/// place in the block.
+/// Longest toggle time of a factor that is not slow. A slow factor is varied over whole plots, because a settled cell
+/// is worth more than a random place in the block.
 pub(super) const SLOW: Nanos = Nanos::millis(100);
-/// What it takes to take a lab down, make another and join its hosts, until it was measured.
+/// Time to take a lab down, make another and join its hosts, until it was measured.
 const ANOTHER_LAB: Nanos = Nanos::secs(1);
 
 /// Where names are looked up: the workload that runs, and the words of the topology.
@@ -24,16 +24,16 @@ pub struct Names<'a> {
     pub words: &'a [String],
 }
 
-/// What a name is of, and how it is declared.
+/// The declaration of a name, and its place.
 struct Named {
     factor: Factor,
     place: GridPlace,
 }
 
-/// The factor of "mtu=1500,9000".
+/// Parses a factor such as "mtu=1500,9000".
 ///
 /// # Errors
-/// What is wrong with the name, or with which value.
+/// Returns an error that names the wrong name or value.
 pub fn vary(text: &str, names: Names<'_>) -> Result<GridFactor, Error> {
     let (name, values) = text.split_once('=').ok_or_else(|| {
         Error::Other(format!("--vary {text}: expected FACTOR=VALUE,..., such as mtu=1500,9000"))
@@ -42,8 +42,8 @@ pub fn vary(text: &str, names: Names<'_>) -> Result<GridFactor, Error> {
 }
 
 impl Names<'_> {
-    /// Finds a name among the workload's parameters, the settings of flows, the knobs of hosts and the parameters of the lab.
-    /// "mtu@b" is the knob of host B alone; "topology" is the lab itself.
+    /// Finds a name among the workload's parameters, the settings of flows, the knobs of hosts and the parameters of
+    /// the lab. "mtu@b" is the knob of host B alone; "topology" is the lab itself.
     fn find(&self, text: &str) -> Result<Named, Error> {
         let (name, side) = side(text);
         let alone = |named: Named| match side {
@@ -68,7 +68,7 @@ impl Names<'_> {
         Ok(Named { factor, place })
     }
 
-    /// A parameter of the lab that the words name, as a factor; or the lab itself, or which of its hosts run at once.
+    /// Returns a parameter of the lab as a factor; or the lab itself, or the fan.
     fn of_topology(&self, name: &str) -> Option<Factor> {
         if let Some(one) = [TOPOLOGY, FAN].into_iter().find(|one| one.name == name) {
             return Some(one);
@@ -87,16 +87,17 @@ impl Names<'_> {
     }
 }
 
-/// The words of the lab. Its values hold commas themselves, so semicolons separate them.
+/// The words of the lab. Its values contain commas, so semicolons separate them.
 const TOPOLOGY: Factor = Factor { name: "topology", domain: Domain::Text(200), ..Factor::FLOW };
 
-/// Which pairs run at once: all other hosts send to the last one, or it to all of them.
+/// The pairs that run at the same time: with `in` all other hosts send to the last one, with `out` it sends to all of
+/// them.
 pub const FAN: Factor = Factor { name: "fan", domain: Domain::OneOf(&["in", "out"]), ..Factor::FLOW };
 
-/// A factor by its name, with the values that `values` lists.
+/// Makes the factor `name` with the values that `values` lists.
 ///
 /// # Errors
-/// What is wrong with the name, or with which value.
+/// Returns an error that names the wrong name or value.
 pub fn factor(name: &str, values: &str, names: Names<'_>) -> Result<GridFactor, Error> {
     let Named { factor: found, place } = names.find(name)?;
     let levels = match found.name == TOPOLOGY.name {
@@ -119,16 +120,16 @@ pub fn factor(name: &str, values: &str, names: Names<'_>) -> Result<GridFactor, 
     .settled())
 }
 
-/// A value that is set under its name.
+/// Makes the setting of `name` to `value`.
 ///
 /// # Errors
-/// What is wrong with the name, or with the value.
+/// Returns an error that names the wrong name or value.
 pub fn set(name: &str, value: &str, names: Names<'_>) -> Result<GridSetting, Error> {
     let Named { factor, place } = names.find(name)?;
     Ok(GridSetting { name: factor.name.to_owned(), place, value: factor.parse(value)? })
 }
 
-/// A factor each of whose values sets several things at once.
+/// Makes a factor of which each value sets several things.
 pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor {
     let (levels, sets): (Vec<_>, Vec<_>) = levels.into_iter().unzip();
     let toggle = |one: &GridSetting| match one.place {
@@ -139,12 +140,12 @@ pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor
     GridFactor { name: name.to_owned(), levels, sets, toggle_ns, ..GridFactor::default() }.settled()
 }
 
-/// About how long a change takes; another lab takes what it was seen to take.
+/// Returns about how long a change takes; for another lab the time above, until it was measured.
 fn toggle(place: GridPlace, factor: &Factor) -> Nanos {
     if place == GridPlace::Topology { ANOTHER_LAB } else { factor.toggle }
 }
 
-/// Whether a factor is slow follows from how long a change takes.
+/// Marks a factor as slow by the time that a change takes.
 pub(super) trait Settled {
     fn settled(self) -> Self;
 }
@@ -155,7 +156,7 @@ impl Settled for GridFactor {
     }
 }
 
-/// "mtu@b" is of host B.
+/// Splits "mtu@b" into the knob and its host.
 fn side(name: &str) -> (&str, Option<GridPlace>) {
     match name.rsplit_once('@') {
         Some((name, "a" | "A")) => (name, Some(GridPlace::A)),
@@ -174,7 +175,7 @@ fn kind(domain: &Domain) -> LevelKind {
     }
 }
 
-/// What a parameter of a lab takes, by its default: the lab itself checks what lies in it.
+/// Returns the domain of a lab's parameter, by its default. The lab itself checks the values.
 fn domain(default: &str) -> Domain {
     const LONGEST: usize = 64;
     match default {

@@ -1,5 +1,5 @@
-//! What the path carries, over a transport that sends whatever it is given: a search before the first step and after each
-//! kept one, and the pace that follows from it.
+//! The search for the rate that the path carries, over a transport that sends whatever it is given. It runs before the
+//! first step and after each kept one, and sets the pace of the flow.
 
 use landspeed_analysis::{Bound, Ladder};
 use landspeed_record::{Cell, Settings};
@@ -12,36 +12,38 @@ use super::run::Run;
 use crate::block::refused;
 use crate::{Error, Pair, TuneOptions};
 
-/// A search ends after this.
+/// Longest time of a search.
 const LIMIT: Nanos = Nanos::secs(8);
-/// About how long one takes.
+/// Usual time of a search.
 const USUAL: Nanos = Nanos::secs(5);
-/// The share of datagrams that may be lost: the default of the workload capacity.
+/// Share of datagrams that may be lost: the default of the workload capacity.
 const MAY_LOSE: f64 = 0.001;
-/// Another search's answer is news from here on.
+/// Smallest relative change of the pace for which another search's result is applied.
 const NEWS: f64 = 0.02;
-/// Room for bursts in the receiving socket, where its host allows it; and what every kernel does (net.core.rmem_max).
+/// Room for bursts in the receiving socket, if its host allows it, and what every kernel allows (net.core.rmem_max).
 const ROOM: Bytes = Bytes::mib(4);
 const USUAL_ROOM: Bytes = Bytes(212_992);
 
-/// The setting of a pace, and that of the receiving socket's room.
+/// Names of the settings for the pace and for the receiving socket's room.
 const PACE: &str = "pacing-rate";
 const RECEIVE_BUFFER: &str = "rcvbuf";
 
-/// Whether a run searches: a transport with a window finds out by itself, and a pace that the user holds is theirs.
+/// Returns true if a run searches. A transport with a window finds the rate itself, and a pace that the user holds is
+/// theirs.
 pub(super) fn searches(options: &TuneOptions) -> bool {
     let datagrams = options.transport.about().delivery == Delivery::Datagrams;
     datagrams && !options.untouched().iter().any(|name| name == PACE)
 }
 
-/// About how long the search before the first step takes.
+/// Returns about how long the search before the first step takes.
 pub(super) fn time(options: &TuneOptions) -> Nanos {
     if searches(options) { USUAL } else { Nanos(0) }
 }
 
 impl Run<'_> {
-    /// Searches for what the path carries under `cell`, and bounds what stands to it where the path, and not a host, is the
-    /// limit. Returns what stands then. A search that a host refuses costs the bound, not the run.
+    /// Searches for the rate that the path carries under `cell`. If the path, and not a host, is the limit, it bounds
+    /// the incumbent's pace. Returns the incumbent's cell then. If a host refuses the search, there is no bound, but
+    /// the run goes on.
     pub(super) fn bound(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<Cell, Error> {
         let unbound = Ok(cell.clone());
         if !searches(self.options) || self.sink.stop() {
@@ -70,7 +72,8 @@ impl Run<'_> {
         Ok(stands)
     }
 
-    /// The flow without a pace, with room in the receiving socket: what is searched is what the path carries.
+    /// Returns the flow without a pace and with room in the receiving socket, so that the path alone limits the
+    /// search.
     fn searched(&self, flow: &Settings) -> Settings {
         let mut flow = flow.clone();
         flow.insert(PACE.to_owned(), "0".to_owned());
@@ -92,13 +95,13 @@ impl Run<'_> {
     }
 }
 
-/// Down to three figures: the search knows no more.
+/// Rounds down to three figures, the precision of the search.
 fn rounded(rate: f64) -> f64 {
     let unit = 10_f64.powf(rate.log10().floor() - 2.0);
     (rate / unit).floor() * unit
 }
 
-/// A pace in bit/s, and the room in the receiving socket with which it was found.
+/// Makes the bound from a pace in bit/s and the room in the receiving socket during the search.
 fn bound(pace: f64, searched: &Settings, carried: Carried) -> Bound {
     let value = format!("{pace:.0}");
     let room = searched.get(RECEIVE_BUFFER).cloned().unwrap_or_default();
@@ -116,7 +119,7 @@ fn bound(pace: f64, searched: &Settings, carried: Carried) -> Bound {
     }
 }
 
-/// What the receiving socket may ask for.
+/// Returns the room that the receiving socket may request.
 fn room(pair: &Pair) -> Bytes {
     let most = pair.b.values().get("rmem-max").and_then(|most| most.parse().ok());
     most.map_or(USUAL_ROOM, Bytes).min(ROOM)

@@ -1,4 +1,4 @@
-//! What a datagram costs each part of the path over sizes, at the start and after each kept step.
+//! The cost of a datagram in each part of the path over sizes, at the start and after each kept step.
 
 use landspeed_analysis::BUDGET;
 use landspeed_observer::COST;
@@ -12,24 +12,24 @@ use super::run::Run;
 use crate::block::refused;
 use crate::{Error, TuneOptions, Watching};
 
-/// Payloads; one that the setting does not take is left out.
+/// Payload sizes; one that the cell's settings cannot send is left out.
 const SIZES: [u64; 5] = [128, 512, 1472, 8192, 32_768];
-/// Length of each stream: at about 1 kHz, 250 samples of each busy processor.
+/// Length of each stream: 250 samples of each busy processor at about 1 kHz.
 const STREAM: Nanos = Nanos::millis(250);
-/// Start-up, opening flows, naming the symbols that were seen.
+/// Time for start-up, opening flows, and resolving the sampled symbols.
 const AROUND: Nanos = Nanos::millis(150);
 
 fn measures(options: &TuneOptions) -> bool {
     options.explain && options.transport.about().delivery == Delivery::Datagrams
 }
 
-/// About how long one takes.
+/// Returns about how long a budget takes.
 pub(super) fn time(options: &TuneOptions) -> Nanos {
     if measures(options) { (STREAM + AROUND).times(SIZES.len() as u64) } else { Nanos(0) }
 }
 
 impl Run<'_> {
-    /// Measures the budget of `cell`, which stands after the step `after`.
+    /// Measures the budget of `cell`, the incumbent after the step `after`.
     pub(super) fn budget(&mut self, cell: &Cell, after: &str) -> Result<(), Error> {
         if !measures(self.options) || self.sink.stop() {
             return Ok(());
@@ -39,7 +39,7 @@ impl Run<'_> {
         self.pair.set(cell)?;
         for size in SIZES {
             match self.budget_of(cell, (&step, size)) {
-                // Fragments cannot be segments, and at worst none of them arrives.
+                // Fragments cannot be segments, and in the worst case none of them arrives.
                 Err(error) if refused(&error) => {}
                 other => other?,
             }

@@ -1,4 +1,4 @@
-//! `--confirm-for`: final against start for a while after the ladder.
+//! `--confirm-for`: blocks of final against start for some time after the ladder.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use landspeed_units::Nanos;
 use super::run::Run;
 use crate::{BlockOutcome, Error};
 
-/// The longest wait between two looks whether the user wants to end it.
+/// Longest wait between two checks if the user wants to stop.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Run<'_> {
-    /// Measures the blocks, and what they show; `None` where there is nothing to confirm. A stop ends it with the blocks
-    /// that are there.
+    /// Measures the blocks and returns their result; `None` if there is nothing to confirm. If the user stops it, the
+    /// blocks measured so far count.
     pub(super) fn confirm(&mut self, findings: &Findings) -> Result<Option<Confirmation>, Error> {
         let Some(time) = self.options.confirm_for.filter(|_| !self.sink.stop()) else { return Ok(None) };
         let cells = (&findings.start_cell, &findings.final_cell);
@@ -45,14 +45,14 @@ impl Run<'_> {
         Ok(confirm.found())
     }
 
-    /// The time that the kept steps take to toggle together.
+    /// Returns the time that all kept steps together take to toggle.
     fn toggle(&self, findings: &Findings) -> Nanos {
         let kept = findings.steps.iter().filter(|step| step.kept);
         let toggle = |knob: &str| self.plan.candidates.iter().find(|c| c.knob == knob).map(|c| c.toggle_ns);
         kept.filter_map(|step| toggle(&step.knob)).sum()
     }
 
-    /// Waits until so much of the run's time is used; false where the user wants to stop.
+    /// Waits until the run has used this much time. Returns false if the user wants to stop.
     fn reach(&self, moment: Nanos) -> bool {
         while !self.sink.stop() {
             let left = moment.saturating_sub(self.used());

@@ -1,4 +1,4 @@
-//! A look at what holds the path back as it stands: one short stream, watched from both ends.
+//! A look at what holds the path back under the incumbent: one short stream, watched from both ends.
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::{HostView, Scene, judge};
@@ -9,24 +9,24 @@ use super::TunedProgram;
 use crate::explain::{warm_up, watched_program, watched_stream};
 use crate::{Error, Pair};
 
-/// Length of the watched stream: at about 1 kHz two thousand samples of a processor's time, forty of a flow.
+/// Length of the watched stream: two thousand samples of a processor's time at about 1 kHz, forty of a flow.
 const STREAM: Nanos = Nanos::millis(2_000);
-/// Round trips that it lasts at least: windows move once in each.
+/// Least length of the stream in RTTs, because windows change once in each.
 const ROUND_TRIPS: u64 = 50;
-/// Opening flows, attaching the observers, naming the symbols that they saw.
+/// Time for opening flows, attaching the observers, and resolving the sampled symbols.
 const AROUND: Nanos = Nanos::millis(400);
 
-/// Length of the stream on a path of this round trip.
+/// Returns the length of the stream on a path with this RTT.
 fn length(rtt: Nanos) -> Nanos {
     STREAM.max(Nanos(rtt.0.saturating_mul(ROUND_TRIPS)))
 }
 
-/// About how long a look takes.
+/// Returns about how long a look takes.
 pub(super) fn time(rtt: Nanos) -> Nanos {
     length(rtt) + warm_up(rtt) + AROUND
 }
 
-/// Watches a stream over `pair` as `cell`, which is set already, has it: the trial, raw, and what is judged of it.
+/// Watches a stream over `pair` under `cell`, which is already set. Returns the raw trial and the verdict.
 pub(super) fn look(
     pair: &Pair,
     cell: &Cell,
@@ -38,7 +38,7 @@ pub(super) fn look(
         Some(program) => watched_program(pair, &cell.flow, &program.workload)?,
     };
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
-    // What a program's flows are set to is its own affair.
+    // A program chooses the settings of its flows itself.
     let own = program.is_none().then_some(&cell.flow);
     let verdict = judged(pair, own, [&a, &b], figures);
     let (step, cell) = (step.to_owned(), cell.clone());
@@ -46,7 +46,7 @@ pub(super) fn look(
     Ok((trial, verdict))
 }
 
-/// What the ladder has set on the hosts is its own affair: it tries no value that is set.
+/// Judges the trial without the hosts' settings: the ladder, which has set them, tries no value that is already set.
 fn judged(pair: &Pair, own: Option<&Settings>, [a, b]: [&EndpointOutcome; 2], figures: Figures) -> Verdict {
     let goodput = Some(figures.rate_bps).filter(|rate| *rate > BitRate(0.0));
     let rtt = Some(pair.path.rtt_ns);

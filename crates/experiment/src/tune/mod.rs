@@ -1,5 +1,5 @@
-//! A tuning run: climbs the ladder that `analysis` decides, on a pair of hosts, and puts everything
-//! back at the end, whatever happened.
+//! A tuning run: climbs the ladder that `analysis` decides, on a pair of hosts, and restores everything at the end,
+//! even after an error.
 
 mod bound;
 mod budget;
@@ -20,11 +20,12 @@ pub(crate) use plan::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::Run;
 
+/// The settings from which a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Baseline {
-    /// As the hosts are.
+    /// The hosts as they are.
     Found,
-    /// As SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, two cores.
+    /// The settings with which SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, two cores.
     Sc03,
 }
 
@@ -37,58 +38,59 @@ impl Baseline {
     }
 }
 
-/// The program that a run is about, in place of landspeed's own stream.
+/// The program that a run tunes, instead of landspeed's own stream.
 #[derive(Debug, Clone)]
 pub struct TunedProgram {
-    /// What runs, with its parameters.
+    /// The workload that runs the program, with its parameters.
     pub workload: Workload,
-    /// Which of its figures decides.
+    /// The figure of the program that decides.
     pub of: ProgramOf,
 }
 
+/// The goal, limits and texts of a tuning run.
 #[derive(Clone)]
 pub struct TuneOptions {
     pub goal: Goal,
     pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
-    /// Settings that are laid over the baseline and stay so.
+    /// Settings laid over the baseline that the run keeps.
     pub held: Settings,
     pub budget: Nanos,
-    /// Only these knobs, where not empty.
+    /// If not empty, only these knobs are tried.
     pub only: Vec<String>,
-    /// Not these knobs.
+    /// Knobs that are not tried.
     pub skip: Vec<String>,
-    /// Whether to look at what holds the path back, and to try first what would relieve it.
+    /// True if the run looks at what holds the path back, and first tries what would relieve it.
     pub explain: bool,
-    /// Settings to compare the result with at the end, laid over the start.
+    /// Settings, laid over the start, with which the result is compared at the end.
     pub against: Option<Settings>,
-    /// How long after the ladder to go on with blocks of final against start.
+    /// For how long after the ladder to run blocks of final against start.
     pub confirm_for: Option<Nanos>,
-    /// Whether the hosts share this machine, whose host-wide knobs are then not theirs.
+    /// True if the hosts are namespaces of this machine, so that its host-wide knobs must not be turned.
     pub in_lab: bool,
     pub seed: u64,
-    /// For the record: "lab:back-to-back", or the hosts.
+    /// "lab:back-to-back", or the hosts, for the record.
     pub topology: String,
     pub command: String,
-    /// For the record: RFC 3339 UTC.
+    /// The start, for the record: RFC 3339 UTC.
     pub started: String,
     pub record: String,
 }
 
 impl TuneOptions {
-    /// What no step and no placebo changes.
+    /// Returns the settings that no step and no placebo changes.
     fn untouched(&self) -> Vec<String> {
         self.skip.iter().chain(self.held.keys()).cloned().collect()
     }
 
-    /// Whether the run looks at what holds the path back: that says nothing of the idle round trip.
+    /// Returns true if the run looks at what holds the path back. That says nothing about the idle RTT.
     pub fn looks(&self) -> bool {
         self.explain && self.goal != Goal::Latency
     }
 }
 
-/// Runs `plan` on `pair`. Everything is put back before this returns, by error too.
+/// Runs `plan` on `pair`. Everything is restored before this returns, even after an error.
 pub fn tune(
     pair: &mut Pair,
     plan: TunePlan,

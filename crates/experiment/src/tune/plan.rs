@@ -1,4 +1,4 @@
-//! What a run would do, before anything is turned.
+//! The plan of a run, made before anything is turned.
 
 use landspeed_analysis::{Forecast, Rules};
 use std::time::Instant;
@@ -13,26 +13,26 @@ use crate::factors::{all_factors, factors, flow};
 use crate::trial::Timing;
 use crate::{Error, Pair, curve};
 
-/// What a look takes beside the program's run: attaching the observers, naming the symbols that they saw.
+/// Time that a look takes in addition to the program's run: attaching the observers, resolving the sampled symbols.
 const LOOKING: Nanos = Nanos::millis(400);
 
-/// What a run would do: shown before real hosts are touched, and by `--dry-run`.
+/// The plan of a run, shown before real hosts are touched, and by `--dry-run`.
 #[derive(Debug, Clone)]
 pub struct TunePlan {
     pub start: Cell,
-    /// What the baseline changes against what was found, as "side: knob: from -> to".
+    /// The baseline's changes to the settings found, as "side: knob: from -> to".
     pub baseline: Vec<String>,
-    /// Candidates in order, those that are skipped with their reason among them.
+    /// Candidates in order, including those that are skipped, with their reason.
     pub candidates: Vec<Candidate>,
-    /// What is toggled early and late though it cannot matter.
+    /// Changes without an effect, toggled early and late.
     pub placebos: Placebos,
     pub against: Option<Cell>,
     pub timing: Timing,
-    /// The budget, longer on long paths.
+    /// The budget, which is longer on long paths.
     pub budget: Nanos,
-    /// About how long a look at what holds the path back takes; `None` where the run does not look.
+    /// About how long a look at what holds the path back takes; `None` if the run does not look.
     look: Option<Nanos>,
-    /// About how long the first curves take, and the search of a transport without a window.
+    /// About how long the first curves and the search of a transport without a window take.
     curve: Nanos,
 }
 
@@ -52,12 +52,12 @@ impl TunePlan {
         }
     }
 
-    /// What the budget has room for.
+    /// Returns what fits into the budget.
     pub fn forecast(&self, options: &TuneOptions) -> Forecast {
         Forecast::new(&self.rules(options), &self.candidates)
     }
 
-    /// The least `--budget` in which the plan comes to an answer; `None` where there is nothing to try.
+    /// Returns the least `--budget` with which the plan reaches an answer; `None` if there is nothing to try.
     pub fn least_budget(&self, options: &TuneOptions) -> Option<Nanos> {
         let scale = self.budget.0 as f64 / options.budget.0.max(1) as f64;
         let least = self.forecast(options).least?;
@@ -81,7 +81,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     let placebos = placebos(pair, &start, options);
     let timing = timing(pair, &start, options)?;
     let usual = Timing { fine: false, ..Timing::for_rtt(Nanos(0)) }.block().0;
-    // Who tunes a program says how long it may take.
+    // A user who tunes a program chooses the budget, so it is not scaled.
     let scale =
         if timing.fine || options.program.is_some() { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
@@ -96,7 +96,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
 }
 
-/// How long trials take: those of a program are as long as the program, which runs once to tell.
+/// Returns the timing of trials. A trial of a program lasts as long as the program, which runs once to measure it.
 fn timing(pair: &Pair, start: &Cell, options: &TuneOptions) -> Result<Timing, Error> {
     let rtt = pair.path.rtt_ns;
     let Some(program) = &options.program else { return Ok(Timing::for_rtt(rtt)) };
@@ -105,8 +105,8 @@ fn timing(pair: &Pair, start: &Cell, options: &TuneOptions) -> Result<Timing, Er
     Ok(Timing::of_program(rtt, began.elapsed().into()))
 }
 
-/// Everything that may be tried from `cell`, or why not: what the table proposes, and behind it values of their own
-/// that the remedies of `findings` name.
+/// Returns everything that may be tried from `cell`, or why it may not: the table's proposals, then other values that
+/// the remedies of `findings` name.
 pub(super) fn candidates(
     pair: &Pair,
     cell: &Cell,
@@ -125,23 +125,24 @@ pub(super) fn candidates(
     })
 }
 
-/// Whether a setting changes anything for what runs: a program makes its flows itself. Which processors it gets is not its own.
+/// Returns true if a setting can change what runs. A program makes its flows itself, but does not choose its
+/// processors.
 fn applies(name: &str, options: &TuneOptions) -> bool {
     let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == Scope::Flow);
     options.program.is_none() || name == PLACEMENT.name || !of_flow()
 }
 
-/// What a run toggles between two equivalent values.
+/// The placebos of a run: changes between two equivalent values.
 #[derive(Debug, Clone, Default)]
 pub struct Placebos {
-    /// Two where the hosts have them: the early one, and the late one, of another scope.
+    /// Two changes, if the hosts have them: the early one, and the late one, of another scope.
     pub changes: Vec<Candidate>,
     /// Knobs that would have been toggled and cannot be, each with the reason.
     pub missing: Vec<String>,
 }
 
 impl Placebos {
-    /// For a reader, where something is missing.
+    /// Returns a note for the reader if a placebo is missing.
     pub(super) fn lacking(&self) -> Option<String> {
         let scopes = match self.changes.len() {
             0 => "this run has no placebo",
@@ -152,7 +153,7 @@ impl Placebos {
     }
 }
 
-/// The placebos of a run against what stands in `cell`: two scopes of a device, a network namespace and a flow, drawn by
+/// Returns the placebos of a run against `cell`: of two scopes among device, network namespace and flow, drawn with
 /// the run's seed from those that the hosts have.
 pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
     let mut known = planned(pair, cell, options, |planner| planner.placebos(&options.untouched()));
@@ -169,13 +170,13 @@ pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
     chosen
 }
 
-/// Asks the factors of the run's transport about the path of `pair`.
+/// Calls `ask` with a planner for the run's transport and the path of `pair`.
 fn planned<T>(pair: &Pair, cell: &Cell, options: &TuneOptions, ask: impl FnOnce(&Planner<'_>) -> T) -> T {
     pair.view(options.in_lab, |path| ask(&Planner::new(&factors(options.transport), path, cell)))
 }
 
-/// Lays settings over a cell, each where its knob belongs. A knob that no host has is left out. The second value says
-/// what changes.
+/// Lays settings over a cell, each at its place. A knob that no host has is left out. Returns the cell and its
+/// changes.
 fn overlay<'a>(
     found: &Cell,
     settings: impl IntoIterator<Item = (&'a str, String)>,
@@ -193,7 +194,7 @@ fn overlay<'a>(
     Ok((cell, changes))
 }
 
-/// As [`overlay`] for what a user named: a knob that no host has is an error.
+/// Lays settings that a user named over a cell. Returns an error for a knob that no host has.
 fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
     let mut cell = found.clone();
     for (name, value) in settings {
@@ -206,7 +207,7 @@ fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
     Ok(overlay(found, all)?.0)
 }
 
-/// The maps of `cell` that the knob `name` lives in.
+/// Returns the maps of `cell` in which the knob `name` may be.
 fn places<'a>(cell: &'a mut Cell, name: &str) -> Result<Vec<(&'a mut Settings, &'static str)>, Error> {
     Ok(match all_factors().find(name)?.on {
         On::Flow => vec![(&mut cell.flow, "flow")],
@@ -216,11 +217,11 @@ fn places<'a>(cell: &'a mut Cell, name: &str) -> Result<Vec<(&'a mut Settings, &
     })
 }
 
-/// As SC'03 started (feng-2003 3.3.1, the stock configuration): MTU 1500, no offloads, 64 KB windows, Reno,
-/// 8 KB writes, sender and receiver on different processors. Coalescing stays as it is: at its default.
+/// Returns the settings with which SC'03 started (feng-2003 3.3.1, the stock configuration): MTU 1500, no offloads, 64
+/// KB windows, Reno, 8 KB writes, sender and receiver on different processors. Coalescing keeps its default.
 ///
-/// Each knob goes to the hosts that its row's [`crate::Factor::on`] names; what a host lacks is left out. A
-/// receive buffer of 128 KB makes a window of 64 KB: the other half is for what packets cost beyond their
+/// Each knob applies to the hosts that its row's [`crate::Factor::on`] names; a knob that a host lacks is left out. A
+/// receive buffer of 128 KB makes a window of 64 KB: the other half is for the overhead of packets beyond their
 /// payload.
 pub(crate) fn sc03() -> Vec<(&'static str, String)> {
     const START: &[(&str, &str)] = &[

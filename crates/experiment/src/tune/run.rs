@@ -1,4 +1,4 @@
-//! One run: the ladder's questions, answered on the hosts.
+//! A tuning run: it answers the ladder's questions on the hosts.
 
 use std::time::Instant;
 
@@ -19,9 +19,9 @@ pub(super) struct Run<'a> {
     pub(super) options: &'a TuneOptions,
     pub(super) sink: &'a mut dyn Sink,
     pub(super) began: Instant,
-    /// How often it looked at what holds the path back.
+    /// Number of looks at what holds the path back.
     pub(super) verdicts: u32,
-    /// How often it searched for what the path carries.
+    /// Number of searches for what the path carries.
     pub(super) searches: u32,
     pub(super) kept: String,
 }
@@ -36,7 +36,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says what begins, where it is no block of the ladder.
+    /// Records the beginning of an activity that is not a block of the ladder.
     pub(super) fn trying(&mut self, step: &str, what: &str) -> Result<(), Error> {
         let (step, what, at_ns) = (step.to_owned(), what.to_owned(), self.used());
         self.sink.line(&Line::Trying { step, what, at_ns, blocks: None })?;
@@ -67,7 +67,8 @@ impl Run<'_> {
         Ok(findings)
     }
 
-    /// The curves of a setting. One that a host refuses costs itself: no datagram of many fragments may get through.
+    /// Measures the curves of a cell. If a host refuses, only they are missing: no datagram of many fragments may get
+    /// through.
     fn curve(&mut self, cell: &Cell, step: &str) -> Result<(), Error> {
         if self.options.program.is_some() {
             return Ok(());
@@ -83,7 +84,7 @@ impl Run<'_> {
         self.plan.rules(self.options)
     }
 
-    /// What the run is about: the lines before the first trial.
+    /// Records the lines before the first trial, which describe the run.
     fn preface(&mut self) -> Result<(), Error> {
         self.sink.line(&Line::Header(header(self.options, self.plan.budget)))?;
         for side in Side::BOTH {
@@ -107,7 +108,7 @@ impl Run<'_> {
         Blocks { pair: self.pair, timing, program, began, sink: self.sink }
     }
 
-    /// Interleaved trials; a turn that fails ends the step and leaves the incumbent set.
+    /// Measures a block. A turn that fails ends the step and leaves the incumbent set.
     fn block(&mut self, ladder: &mut Ladder, block: &Block) -> Result<(), Error> {
         match self.blocks().measure(block)? {
             BlockOutcome::Measured(result) => ladder.observe(result),
@@ -117,14 +118,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tells the ladder what is worth trying, and what changes nothing, where `cell` stands.
+    /// Gives the ladder new candidates and placebos for the incumbent `cell`.
     pub(super) fn replan(&self, ladder: &mut Ladder, cell: &Cell, findings: &[Finding]) -> Result<(), Error> {
         let renewed = placebos(self.pair, cell, self.options).changes;
         ladder.replan(candidates(self.pair, cell, self.options, findings)?, &renewed);
         Ok(())
     }
 
-    /// Records what both ends saw of `cell` outside the ladder's blocks.
+    /// Records the outcomes of both ends under `cell`, outside the ladder's blocks.
     pub(super) fn keep(
         &mut self,
         (step, at_ns): (&str, Nanos),
@@ -137,7 +138,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A decision; what is worth trying may look different after one that was kept.
+    /// Records a decision. After a kept step it plans again, because other candidates may be worth trying then.
     fn decided(&mut self, ladder: &mut Ladder, step: Box<StepLine>) -> Result<(), Error> {
         let is_kept = step.summary.kept && step.summary.blocks > 0 && ladder.climbs();
         if is_kept {
@@ -151,8 +152,8 @@ impl Run<'_> {
         self.budget(&stands, &id)
     }
 
-    /// Looks at what holds the path back and tells the ladder. A look that a host refuses costs the order, not the
-    /// run.
+    /// Looks at what holds the path back and gives the verdict to the ladder. If a host refuses, the order of
+    /// candidates stays as it is, and the run goes on.
     fn watch(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<(), Error> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");

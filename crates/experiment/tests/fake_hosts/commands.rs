@@ -1,4 +1,4 @@
-//! The commands, each with little to do.
+//! The commands, each with little work.
 
 use landspeed_analysis::Goal;
 use landspeed_experiment::{
@@ -20,14 +20,14 @@ pub(crate) enum Command {
     Sizes,
     Compare,
     Measure,
-    /// With time for every step, on a busy machine too.
+    /// With enough time for every step, even on a busy machine.
     TuneInFull,
 }
 
 pub(crate) const COMMANDS: [Command; 5] =
     [Command::Tune, Command::Explain, Command::Sizes, Command::Compare, Command::Measure];
 
-/// A record that asks to stop after so many lines.
+/// A record that requests a stop after `most` lines.
 pub(crate) struct Lines {
     pub(crate) writer: Writer,
     pub(crate) written: usize,
@@ -45,12 +45,12 @@ impl Sink for Lines {
     }
 }
 
-/// A path that is silent for a second is broken.
+/// Wishes under which a path that is silent for a second is broken.
 fn wishes() -> Wishes {
     Wishes { patience: Nanos::secs(1), ..Wishes::default() }
 }
 
-/// Joins the hosts and does it; what was left turned, as the command tells.
+/// Joins the hosts and runs the command. Returns the settings left turned, as the command reports them.
 pub(crate) fn run(command: Command, [a, b]: [Session; 2], lines: &mut Lines) -> Result<Vec<String>, Error> {
     let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &wishes())?;
     match command {
@@ -92,7 +92,7 @@ fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String
         record: text(),
     };
     let mut plan = plan(pair, &options)?;
-    // The hosts answer at once, whatever is asked for.
+    // The hosts answer without delay, whatever is requested.
     plan.timing = Timing { warm_up: TIME, stream: TIME, ping: TIME, fine: false };
     let summary = tune(pair, plan, &options, lines)?;
     Ok(if summary.restored { Vec::new() } else { summary.restored_notes })
@@ -166,7 +166,7 @@ pub(crate) fn measurement(workload: landspeed_record::Workload) -> Measurement {
     }
 }
 
-/// `measure pingpong --fan in`: every client with the hub.
+/// Runs `measure pingpong --fan in`: every client with the hub.
 pub(crate) fn fan(clients: Vec<Session>, hub: Session) -> Result<landspeed_record::MeasureReport, Error> {
     let hub = Host::probe(hub)?;
     let join = |client| Pair::join(Host::probe(client)?, hub.shared(), &wishes());

@@ -1,4 +1,4 @@
-//! A host that is none: facts and knobs of a recorded one, behind a real session in this process.
+//! Fake hosts: facts and knobs of recorded ones, behind real sessions in this process.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,9 +26,9 @@ pub(crate) enum Fault {
     NeverAnswers,
     /// The connection ends.
     EndsSession,
-    /// A turn changes nothing and says so.
+    /// A turn sets another value than requested, and reports it.
     DoesNotTake,
-    /// Every restore says that something was left.
+    /// Every restore reports that something was left.
     LeavesSomething,
 }
 
@@ -53,7 +53,7 @@ impl Fault {
 
 type Known = (HostFacts, Vec<KnobState>);
 
-/// What a real run recorded of its hosts.
+/// The hosts of a real run, as recorded.
 static RECORDED: LazyLock<[Known; 2]> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
     let mut hosts = [Known::default(), Known::default()];
@@ -74,7 +74,7 @@ pub(crate) struct FakeHost {
     knobs: Mutex<BTreeMap<String, String>>,
     noise: Mutex<Random>,
     wire: Arc<Wire>,
-    /// The number of the request, and what goes wrong with it.
+    /// The number of the request that fails, and how.
     fault: Option<(usize, Fault)>,
     pub(crate) failed: AtomicBool,
     over: AtomicBool,
@@ -82,7 +82,7 @@ pub(crate) struct FakeHost {
 }
 
 impl FakeHost {
-    /// The host and a session with it. Hosts of side B are those that others send to.
+    /// Starts the host and a session with it. Hosts of side B are those to which others send.
     pub(crate) fn start(
         name: &'static str,
         side: Side,
@@ -111,7 +111,7 @@ impl FakeHost {
         (host, Session::over_socket(name, ours, &options).expect("a session"))
     }
 
-    /// Knobs that do not have the value that they had, each with it.
+    /// Returns the knobs whose values differ from the start, with these values.
     pub(crate) fn turned(&self) -> Vec<(String, String)> {
         let found = values(&self.found);
         lock(&self.knobs).clone().into_iter().filter(|(name, value)| found[name] != *value).collect()
@@ -125,7 +125,7 @@ impl FakeHost {
         *lock(&self.knobs) = values(&self.found);
     }
 
-    /// What goes wrong with `request`, if anything does.
+    /// Fails `request` in this way, if the fault applies to it.
     fn fail(&self, fault: Fault, request: &Request) -> Option<Reply> {
         if !fault.befalls(request.name()) {
             return None;
@@ -133,7 +133,7 @@ impl FakeHost {
         self.failed.store(true, Ordering::Relaxed);
         match fault {
             Fault::Refuses => return Some(Reply::Failed { why: "made to fail".to_owned() }),
-            // Without the hook that prints.
+            // Does not call the panic hook, which prints.
             Fault::Panics => std::panic::resume_unwind(Box::new("made to panic")),
             Fault::EndsSession => self.socket.shutdown(std::net::Shutdown::Both).expect("it is open"),
             Fault::NeverAnswers => {}
@@ -173,7 +173,7 @@ impl FakeHost {
         let Some(other) = self.wire.meet((port, role), own, || self.is_over()) else {
             return Reply::Failed { why: "the other end did not come".to_owned() };
         };
-        // Jumbo frames at both ends double the rate; all else is noise of 2 %.
+        // Jumbo frames at both ends double the rate; the rest is noise of 2 %.
         let noise = 0.98 + 0.04 * (lock(&self.noise).draw() >> 11) as f64 / (1_u64 << 53) as f64;
         let bytes = Bytes((12_500_000.0 * noise * if own && other { 2.0 } else { 1.0 }) as u64);
         let window_ns = Nanos::millis(100);

@@ -1,4 +1,4 @@
-//! The controller against hosts that fail: every order of failing calls puts everything back.
+//! The controller against hosts that fail: everything is restored, whichever call fails.
 
 mod commands;
 mod host;
@@ -16,27 +16,27 @@ use commands::{COMMANDS, Command, Lines};
 use host::{FAULTS, FakeHost, Fault, lock};
 use wire::Wire;
 
-/// Requests that each fail once, from the first on; later ones do by turns.
+/// Number of first requests that each fail once; of the later ones, only some do.
 const EVERY: usize = 16;
-/// How many of the later ones do.
+/// Number of later requests that fail.
 const LATER: usize = 6;
 /// Longer than any command takes, whatever fails.
 const WATCHDOG: Duration = Duration::from_secs(60);
-/// Cases at a time: nearly all of them wait.
+/// Cases that run at the same time: nearly all of them wait.
 const AT_ONCE: usize = 24;
 
-/// What goes wrong: at which host, with which request.
+/// A failure: the host, the number of the request, and how it fails.
 type Trouble = (Side, usize, Fault);
 
 struct Seen {
     hosts: [Arc<FakeHost>; 2],
     wire: Arc<Wire>,
-    /// What was left turned, as the command tells, or its error.
+    /// The settings left turned, as the command reports them, or its error.
     said: Result<Vec<String>, String>,
     record: Result<Record, String>,
 }
 
-/// Runs a command, stopped after so many lines, to the end of its sessions.
+/// Runs a command, stopped after `most` lines, until its sessions end.
 fn see(command: Command, trouble: Option<Trouble>, most: usize) -> Seen {
     let wire = Arc::new(Wire::default());
     let start = |name, side| {
@@ -63,7 +63,7 @@ fn see(command: Command, trouble: Option<Trouble>, most: usize) -> Seen {
     Seen { hosts: [a, b], wire, said, record }
 }
 
-/// What holds whatever goes wrong.
+/// Checks what must hold whatever fails.
 fn check(seen: &Seen, what: &str) {
     for host in &seen.hosts {
         assert_eq!(host.turned(), [], "{what}: left turned on {}", host.name);
@@ -105,7 +105,7 @@ fn check_trouble(command: Command, trouble: Trouble) {
     }
 }
 
-/// Whoever lost its peer is not asked to run again, but for a request that crossed the news.
+/// Checks that a host that lost its peer is not requested to run again, except by a request that crossed the news.
 fn check_ended(wire: &Wire, host: &str, number: usize, other: &str, what: &str) {
     let log = lock(&wire.log);
     let ended =
@@ -116,15 +116,15 @@ fn check_ended(wire: &Wire, host: &str, number: usize, other: &str, what: &str) 
     assert!(runs <= 1, "{what}: {other} was asked to run {runs} times");
 }
 
-/// Requests that fail in turn: the first ones each, some of the later ones, and the last.
+/// Returns the requests that fail in turn: the first ones, some of the later ones, and the last.
 fn numbers(requests: &[&str], fault: Fault) -> Vec<usize> {
     let here = |number: &usize| fault.befalls(requests[*number]);
     let all: Vec<usize> = (0..requests.len()).filter(here).collect();
     let (first, later) = all.split_at(all.len().min(EVERY));
     match fault {
-        // It befalls all of them.
+        // This fault affects all of them.
         Fault::LeavesSomething => all.into_iter().take(1).collect(),
-        // To a controller this is a refusal.
+        // For a controller this is a refusal.
         Fault::Panics => first.iter().copied().step_by(5).collect(),
         _ => {
             let later = later.iter().rev().step_by((later.len() / LATER).max(1));
@@ -148,7 +148,7 @@ fn troubles(command: Command) -> Vec<Trouble> {
     found
 }
 
-/// Does all of `cases`, many at once; the first that fails fails the test.
+/// Runs all `cases`, many at a time. The test fails if one of them fails.
 fn each<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(Vec::new());
@@ -214,7 +214,7 @@ fn a_stop_ends_in_order_wherever_it_comes() {
     }
 }
 
-/// B refuses while A waits for it, as real ends do, for ten seconds.
+/// B refuses while A waits for it for ten seconds, as real ends do.
 #[test]
 fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
     let whole = see(Command::Measure, None, usize::MAX).wire.requests();
@@ -229,11 +229,11 @@ fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
 struct Fan {
     hosts: Vec<Arc<FakeHost>>,
     wire: Arc<Wire>,
-    /// Whose latency was reported, or the error.
+    /// The pairs whose latency was reported, or the error.
     between: Result<Vec<String>, String>,
 }
 
-/// Three clients of one hub; the request of the second that fails, if one does.
+/// Runs three clients of one hub; `fault` is the request of the second that fails, if one does.
 fn fan(fault: Option<(usize, Fault)>) -> Fan {
     let wire = Arc::new(Wire::default());
     let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);

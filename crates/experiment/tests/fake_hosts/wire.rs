@@ -1,4 +1,4 @@
-//! What joins fake hosts: where the ends of a run meet, and the order of all requests.
+//! The connection of fake hosts: the meeting of both ends of a run, and the order of all requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex};
@@ -8,7 +8,7 @@ use landspeed_record::Role;
 
 use crate::host::lock;
 
-/// As real ends wait for each other.
+/// How long an end waits for its peer, as real ends do.
 const MEET: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -16,10 +16,10 @@ type Place = (u16, Role);
 
 #[derive(Default)]
 pub(crate) struct Wire {
-    /// Ends that wait for their peer, each with whether it has jumbo frames.
+    /// Ends that wait for their peer, each with true if it has jumbo frames.
     here: Mutex<Vec<(Place, bool)>>,
     changed: Condvar,
-    /// Times that all ends were told to give up.
+    /// Number of times that all ends were cancelled.
     cancelled: Mutex<u32>,
     /// Every request with its host, in the order in which they came.
     pub(crate) log: Mutex<Vec<(&'static str, &'static str)>>,
@@ -27,7 +27,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Keeps a request; its number at its host.
+    /// Records a request and returns its number at its host.
     pub(crate) fn note(&self, host: &'static str, request: &'static str) -> usize {
         let mut log = lock(&self.log);
         let number = log.iter().filter(|(name, _)| *name == host).count();
@@ -53,7 +53,7 @@ impl Wire {
         *lock(&self.cancelled) += 1;
     }
 
-    /// What the other end of a run brings; `None` where it does not come.
+    /// Returns true if the other end of a run has jumbo frames; `None` if it does not come.
     pub(crate) fn meet(&self, (port, role): Place, jumbo: bool, over: impl Fn() -> bool) -> Option<bool> {
         let peer = (port, if role == Role::Client { Role::Server } else { Role::Client });
         let (until, cancelled) = (Instant::now() + MEET, *lock(&self.cancelled));
@@ -64,7 +64,7 @@ impl Wire {
             if let Some(found) = here.iter().position(|(place, _)| *place == peer) {
                 return Some(here.remove(found).1);
             }
-            // Whoever was taken has been met; the peer's own entry is then for the taking.
+            // An end whose entry was taken has been met; it then takes its peer's entry.
             if over() || *lock(&self.cancelled) > cancelled || Instant::now() > until {
                 here.retain(|(place, _)| *place != (port, role));
                 return None;

@@ -34,7 +34,7 @@ pub static PATH: Observer = Observer {
     name: "path",
     about: "where packets spend their time, from the send call to the application's read, and what becomes of them",
     cannot_see: &[
-        "all packets: programs are attached for 30 ms in every second, and one packet in 16 is followed",
+        "all packets: programs are attached for 30 ms at a time and for at most 2 % of the time, and one packet in 16 is followed",
         "hops that take far longer than that: both their ends must fall into such times",
         "the way of a datagram from the send call to the queueing discipline, and through UDP to its socket",
         "arrivals on a VLAN or macvlan device: they are seen on the device below it only",

@@ -55,9 +55,10 @@ impl PathTrace {
         traces.into_iter().reduce(|mut sum, trace| {
             sum.attached_ns += trace.attached_ns;
             sum.window_ns += trace.window_ns;
-            sum.lost += trace.lost;
+            sum.lost = sum.lost.saturating_add(trace.lost);
             for (what, count) in trace.counts {
-                *sum.counts.entry(what).or_default() += count;
+                let known = sum.counts.entry(what).or_default();
+                *known = known.saturating_add(count);
             }
             for hop in trace.hops {
                 match sum.hops.iter_mut().find(|known| known.hop == hop.hop) {

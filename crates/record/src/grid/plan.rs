@@ -197,7 +197,9 @@ impl Grid {
     /// factors.
     pub fn plot_of(&self, cell: u32) -> u32 {
         let slow = self.factors.iter().zip(self.levels_of(cell)).filter(|(factor, _)| factor.is_slow);
-        slow.fold(0, |plot, (factor, place)| plot * factor.levels.len() as u32 + place as u32)
+        slow.fold(0, |plot: u32, (factor, place)| {
+            plot.saturating_mul(factor.levels.len() as u32).saturating_add(place as u32)
+        })
     }
 
     /// Returns true if any factor is slow.

@@ -1,4 +1,4 @@
-//! What only a controller that breaks the rules would do to a listening agent.
+//! Controllers that break the rules, against a listening agent.
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -42,7 +42,7 @@ fn agent() -> Agent {
 }
 
 impl Agent {
-    /// Connects with this hello and does `then` with the open link.
+    /// Connects with this hello and runs `then` with the open link.
     fn meet<T>(&self, ours: Hello, then: impl AsyncFnOnce(Opened) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (invite, token) = (self.ticket.invite, self.ticket.token.clone());
@@ -62,8 +62,8 @@ fn hello() -> Hello {
 #[test]
 fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
     let agent = agent();
-    // This controller understands protocol 2 and only claims to be newer, so it is its agent's refusal
-    // that is looked at here; its own is looked at in tests/child.rs.
+    // This controller understands protocol 2 and only claims to be newer, so this is the agent's refusal;
+    // tests/child.rs tests the controller's.
     let newer = Hello { protocol: 3, landspeed: "2.0.0".to_owned(), ..hello() };
     assert!(agent.meet(newer, async |opened| opened.is_err()));
     assert!(agent.meet(hello(), async |opened| opened.is_ok()));
@@ -88,7 +88,7 @@ fn an_oversized_frame_ends_the_session_with_a_line_that_arrives() {
     let agent = agent();
     let last = agent.meet(hello(), async |opened| {
         let (mut link, _) = opened.unwrap();
-        // More than socket buffers hold: the agent must not reset the connection on it.
+        // More bytes than socket buffers hold: they must not make the agent reset the connection.
         let _ = link.writer.write_all(&vec![0xff; 300_000]).await;
         let _ = link.writer.flush().await;
         loop {

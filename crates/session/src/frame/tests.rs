@@ -7,7 +7,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Everything that `bytes` hold as messages of one kind, and how they end.
+/// Reads all messages of one kind from `bytes`, and the error that ends them.
 fn read_all<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, FrameError) {
     runtime().block_on(async {
         let mut reader = FrameReader::new(bytes);
@@ -25,7 +25,7 @@ fn error_of(bytes: &[u8]) -> String {
     read_all::<ToAgent>(bytes).1.to_string()
 }
 
-/// `json` with its length before it.
+/// Returns `json` with its length before it.
 fn framed(json: &str) -> Vec<u8> {
     [&u32::try_from(json.len()).unwrap().to_be_bytes()[..], json.as_bytes()].concat()
 }
@@ -144,7 +144,7 @@ fn a_pause_of_the_machine_is_no_silence_of_the_peer() {
         reader.silence = Some(Duration::from_secs(5));
         let pause = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            // The clock jumps, and every timer that is due by then fires at once.
+            // The clock jumps, and all timers that are due by then fire together.
             tokio::time::advance(Duration::from_secs(60)).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
             let frame = encode(&ToAgent::Beat, REQUEST_LIMIT).unwrap();

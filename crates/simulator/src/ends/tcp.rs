@@ -1,4 +1,4 @@
-//! TCP: the kernel's sender and receiver.
+//! TCP, with the kernel's sender and receiver.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::sender::{Sender, SenderCounts};
 pub(crate) struct TcpEnds {
     sender: Sender,
     receiver: Receiver,
-    /// On their way back.
+    /// Acknowledgements on their way back.
     acks: VecDeque<Ack>,
     way_back: Nanos,
     packet: u16,
@@ -25,7 +25,7 @@ pub(crate) struct TcpEnds {
 }
 
 impl TcpEnds {
-    /// Ends whose handshake has just seen a round trip of `rtt`.
+    /// Makes ends whose handshake has just measured an RTT of `rtt`.
     pub(super) fn start(
         spec: &FlowSpec,
         control: Native,

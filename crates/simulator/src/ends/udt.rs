@@ -15,17 +15,18 @@ use crate::receiver::ReceiverCounts;
 use crate::scenario::FlowSpec;
 use crate::sender::SenderCounts;
 
-/// Data packets that leave together at most, and packets that are written ahead: all that a flow that is told to stop still sends.
+/// The most data packets that leave together, and the packets that are written ahead: all that a stopped flow still
+/// sends.
 const BATCH: u32 = 16;
 const AHEAD: u64 = 2 * BATCH as u64;
-/// Packets that each end's buffer holds: libudt's receive buffer, and what a long path needs at most.
+/// Packets in each end's buffer: those of libudt's receive buffer, and the most for a long path.
 const LEAST_ROOM: u64 = 8192;
 const MOST_ROOM: u64 = 1 << 18;
 
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1);
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2);
 
-/// A datagram on the line. Of data only the header is kept: the payload is any bytes.
+/// A datagram on the line. Of a data packet only the header is kept, because any payload will do.
 #[derive(Debug)]
 struct Datagram {
     kept: Box<[u8]>,
@@ -36,23 +37,23 @@ struct Datagram {
 pub(crate) struct UdtEnds {
     sender: Connection,
     receiver: Connection,
-    /// On the line, those that arrive.
+    /// Datagrams on the line that will arrive.
     going: VecDeque<Datagram>,
-    /// On their way back, with when they arrive.
+    /// Answers on their way back, with their times of arrival.
     coming: VecDeque<(Nanos, Box<[u8]>)>,
-    /// How far their clock is ahead of the simulation's: the time of the handshake.
+    /// How far the connection's clock is ahead of the simulation's: the duration of the handshake.
     ahead: Nanos,
     way_back: Nanos,
     payload: usize,
-    /// Where a datagram is put together again.
+    /// Buffer in which a datagram is reassembled.
     scratch: Box<[u8]>,
-    /// What is written, again and again.
+    /// The data that is written, repeatedly.
     blank: Box<[u8]>,
-    /// Bytes that were not written yet, and those that were.
+    /// Bytes not written yet, and bytes written.
     left: u64,
     written: u64,
     read: Bytes,
-    /// Packets on the line, packets that arrived, and packets that were sent back: those without data included.
+    /// Packets put on the line, packets that arrived, and packets sent back, including those without data.
     sent: u64,
     received: u64,
     answers: u64,
@@ -87,14 +88,14 @@ impl UdtEnds {
         ends
     }
 
-    /// Writes as far ahead as is needed for the pace alone to say when a packet leaves.
+    /// Writes data far enough ahead that only the pace decides when a packet leaves.
     fn write_ahead(&mut self, now: Nanos) {
         let unsent = (self.written / self.payload as u64).saturating_sub(self.sender.counts().sent);
         if self.left == 0 || unsent > AHEAD / 2 {
             return;
         }
         let piece = self.left.min(self.blank.len() as u64) as usize;
-        // A full buffer takes nothing now.
+        // A full buffer accepts no data now.
         let written = self.sender.write(&self.blank[..piece]).unwrap_or(0) as u64;
         self.written += written;
         self.left -= written;
@@ -103,7 +104,7 @@ impl UdtEnds {
         }
     }
 
-    /// Puts all that the receiver has to say on its way back.
+    /// Puts all answers of the receiver on their way back.
     fn answer(&mut self, now: Nanos) {
         while let Some(transmit) = self.receiver.poll_transmit(now + self.ahead, BATCH) {
             for datagram in transmit.datagrams() {
@@ -124,7 +125,7 @@ impl UdtEnds {
         }
     }
 
-    /// What is overdue is due now: time does not go back.
+    /// Sets the time of the next timer. An overdue one is due now, because time does not go back.
     fn set_timer(&mut self, now: Nanos) {
         let timers = [self.sender.next_timeout(), self.receiver.next_timeout()];
         let next = timers.into_iter().flatten().min();
@@ -132,8 +133,9 @@ impl UdtEnds {
     }
 }
 
-/// libudt's, with buffers of twice what path and queue hold: as much is under way while a loss is made good. Timers are never late, and so
-/// each packet leaves in its time: on sockets many leave together each millisecond.
+/// Returns libudt's configuration with buffers of twice what path and queue hold, because this much is under way while
+/// a loss is repaired. Timers are never late, so each packet leaves at its time; on sockets many leave together each
+/// millisecond.
 fn config(spec: &FlowSpec, link: &LinkSpec) -> Config {
     let mtu = u64::from(spec.mtu_bytes);
     let round_trip = (link.delay_ns + spec.return_ns).as_secs_f64();
@@ -150,8 +152,8 @@ fn config(spec: &FlowSpec, link: &LinkSpec) -> Config {
     }
 }
 
-/// Two ends whose handshake is done, over an idle path of this round trip, and what time it was then by their clock. Nothing of it was on the
-/// line.
+/// Opens a connection over an idle path with this RTT. Returns both ends after the handshake, and the time then by
+/// their clock. No packet of the handshake uses the line.
 fn open(began: Nanos, rtt: Nanos, config: &Config, seed: u32) -> (Connection, Connection, Nanos) {
     let identity =
         |socket| Identity { socket: SocketId(socket), first_seq: Seq::new(seed), seed: seed.into() };
@@ -264,7 +266,7 @@ impl Ends for UdtEnds {
 
 impl Datagram {
     fn of(bytes: &[u8]) -> Self {
-        // The first bit says that it is no data (draft-gg-udt-03 section 2).
+        // The first bit is set in control packets (draft-gg-udt-03 section 2).
         let is_data = bytes[0] & 0x80 == 0;
         let kept = if is_data { &bytes[..HEADER] } else { bytes };
         Datagram { kept: kept.into(), length: bytes.len() }

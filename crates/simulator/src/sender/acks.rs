@@ -1,4 +1,4 @@
-//! An acknowledgement arrives: tcp_ack of net/ipv4/tcp_input.c.
+//! Handling of an acknowledgement: tcp_ack of net/ipv4/tcp_input.c.
 
 use landspeed_congestion::{AckSample, CaState, RateSample};
 use landspeed_units::Nanos;
@@ -9,37 +9,37 @@ use super::rtt::us;
 use super::scoreboard::{EVER_RESENT, SACKED, Sent};
 use crate::packet::{Ack, NONE};
 
-/// What one acknowledgement told.
+/// The information in one acknowledgement.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// Segments acknowledged cumulatively.
     pub(super) acked: u32,
     /// Segments that arrived, by either kind of acknowledgement, for the first time.
     pub(super) delivered: u32,
-    /// Whether a segment was acknowledged selectively.
+    /// True if a segment was acknowledged selectively.
     pub(super) sacked: bool,
-    /// Whether one of those acknowledged had been sent more than once.
+    /// True if one of the segments acknowledged had been sent more than once.
     pub(super) was_resent: bool,
-    /// First and last of the sending times of those that were sent once: acknowledged cumulatively ...
+    /// First and last sending times of the segments that were sent once and acknowledged cumulatively.
     acked_sent: Option<(Nanos, Nanos)>,
-    /// ... and selectively.
+    /// Sending time of the segment that was sent once and acknowledged selectively.
     sacked_sent: Option<Nanos>,
     origin: Option<Origin>,
-    /// Round trip of the newest of them.
+    /// RTT of the newest of these segments.
     rtt_us: Option<i32>,
     in_flight_before: u32,
     lost_before: u32,
 }
 
 impl News {
-    /// Whether more than growth may be called for (tcp_ack_is_dubious).
+    /// Returns true if more than growth may be needed (tcp_ack_is_dubious).
     fn is_dubious(&self) -> bool {
         self.acked == 0 || self.sacked
     }
 }
 
 impl Sender {
-    /// Takes an acknowledgement; [`Sender::transmit`] is due after it.
+    /// Handles an acknowledgement; [`Sender::transmit`] must be called after it.
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
         if self.board.out() == 0 {
             return;
@@ -68,14 +68,15 @@ impl Sender {
         self.steer(now, &news);
     }
 
-    /// Whether what arrived was sent before the first segment under way was sent last: then nothing is known
-    /// yet against that one, and its timeout begins anew. What was sent after it does not extend it.
+    /// Returns true if the segment that arrived was sent before the last transmission of the first segment under way.
+    /// Then it says nothing yet about that one, and the timeout starts anew. A segment sent after it does not extend
+    /// the timeout.
     fn tells_of_older(&self, news: &News) -> bool {
         news.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
     }
 
-    /// The receiver's clock, and ours as it echoed it: that of the first segment acknowledged (RFC 7323,
-    /// section 4.3), so an acknowledgement of nothing new repeats the last one.
+    /// Sets the receiver's timestamp, and ours as it echoed it: that of the first segment acknowledged (RFC 7323,
+    /// section 4.3), so that an acknowledgement without new data repeats the last one.
     fn read_timestamps(&mut self, now: Nanos, ack: &Ack) {
         const MILLISECOND: u64 = 1_000_000;
         self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
@@ -84,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// tcp_sacktag_one.
+    /// Marks a segment as acknowledged selectively (tcp_sacktag_one).
     fn take_sacked(&mut self, now: Nanos, seq: u64, news: &mut News) {
         if seq == NONE {
             return;
@@ -97,7 +98,7 @@ impl Sender {
         self.deliver(now, seq, &was, news);
     }
 
-    /// tcp_clean_rtx_queue.
+    /// Removes the segments that are acknowledged cumulatively (tcp_clean_rtx_queue).
     fn take_acked(&mut self, now: Nanos, next: u64, news: &mut News) {
         while self.board.una() < next {
             let seq = self.board.una();
@@ -120,11 +121,11 @@ impl Sender {
         self.advance(now, seq, was);
     }
 
-    /// Keeps the delivered segment that was sent last (tcp_rack_advance).
+    /// Remembers the delivered segment that was sent last (tcp_rack_advance).
     fn advance(&mut self, now: Nanos, seq: u64, was: &Sent) {
         let rtt = now - was.at;
         if was.flags & EVER_RESENT != 0 && us(rtt) < u64::from(self.sk.rtt_min) {
-            // It was rather the first transmission that arrived.
+            // The first transmission is more likely to have arrived than the repeated one.
             return;
         }
         self.newest.rtt = rtt;
@@ -134,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// Takes the round trip (tcp_ack_update_rtt) and calls `pkts_acked`.
+    /// Updates the RTT (tcp_ack_update_rtt) and calls `pkts_acked`.
     fn tell_acked(&mut self, now: Nanos, news: &mut News) {
         let acked = news.acked_sent.filter(|_| !news.was_resent);
         let first = acked.map(|(first, _)| first).or(news.sacked_sent);

@@ -1,11 +1,11 @@
-//! The sending end of a flow: what net/ipv4/tcp_input.c and tcp_output.c do with a bulk transfer, in their
-//! order, so that a congestion control is called as the kernel calls it.
+//! The sending end of a flow: what net/ipv4/tcp_input.c and tcp_output.c do with a bulk transfer, in their order, so
+//! that a congestion control is called as the kernel calls it.
 //!
-//! Loss is found by RFC 8985 (RACK) with RFC 6675's threshold of three where nothing was ever reordered,
-//! windows shrink by RFC 6937 (proportional rate reduction) in Linux's form, timeouts are RFC 6298's with
-//! Linux's floor. Left out, because a line that keeps its order and a way back that loses nothing never
-//! call for them: undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to
-//! reordering. Also left out: whatever an application that pauses brings about.
+//! Losses are detected by RFC 8985 (RACK) with RFC 6675's threshold of three while no reordering was observed, windows
+//! are reduced by RFC 6937 (proportional rate reduction) in Linux's form, and timeouts are RFC 6298's with Linux's
+//! floor. Some parts are left out, because a line that keeps its order and a way back without losses never need them:
+//! undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to reordering. The effects of an
+//! application that pauses are left out too.
 
 mod acks;
 mod probe;
@@ -29,13 +29,13 @@ use scoreboard::{Newest, Scoreboard};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderCounts {
-    /// Packets sent, repeated ones and those without data included.
+    /// Packets sent, including retransmissions and packets without data.
     pub sent: u64,
-    /// Of these, repeated ones.
+    /// Of these, retransmissions.
     pub retransmits: u64,
-    /// Times that the window was reduced for a loss; of UDT, loss reports.
+    /// Number of reductions of the window for a loss; for UDT, loss reports.
     pub recoveries: u64,
-    /// Times that nothing was acknowledged for too long.
+    /// Number of timeouts.
     pub timeouts: u64,
 }
 
@@ -49,34 +49,34 @@ pub(crate) struct Sender {
     rtt: Rtt,
     rate: Rate,
     newest: Newest,
-    /// Whether `newest` moved since losses were last looked for.
+    /// True if `newest` moved since losses were last detected.
     is_newer: bool,
     reduction: Reduction,
     /// The state ends when all segments below this are acknowledged (high_seq).
     state_ends: u64,
-    /// What the window was used for is judged until this segment is acknowledged (cwnd_usage_seq).
+    /// The use of the window is judged anew when this segment is acknowledged (cwnd_usage_seq).
     usage_ends: u64,
     cwnd_limited: bool,
-    /// Segments that the receiver takes.
+    /// Segments that the receiver accepts.
     window: u64,
     /// The first segment that is never sent.
     end: u64,
     mss: u32,
-    /// From the receiver to here.
+    /// Delay from the receiver to here.
     way_back: Nanos,
     rto_at: Nanos,
     reorder_at: Nanos,
     probing: Probing,
     min_rto: Nanos,
     pace_at: Nanos,
-    /// Timeouts since the last round trip was seen, and since the last segment was acknowledged.
+    /// Timeouts since the last RTT sample, and since the last segment was acknowledged.
     backoff: u32,
     retries: u32,
     counts: SenderCounts,
 }
 
 impl Sender {
-    /// A sender whose handshake has just seen a round trip of `rtt`.
+    /// Makes a sender whose handshake has just measured an RTT of `rtt`.
     pub(crate) fn new(spec: &FlowSpec, control: Native, now: Nanos, rtt: Nanos) -> Result<Self, Refused> {
         let mss = u32::from(spec.segment_bytes());
         let per_segment = |bytes: Bytes| bytes.0.div_ceil(u64::from(mss));
@@ -115,17 +115,17 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Nothing new is sent from now on; what was lost still is.
+    /// Stops sending new data; lost data is still sent again.
     pub(crate) fn stop(&mut self) {
         self.end = self.end.min(self.board.next());
     }
 
-    /// Whether everything that there was to send has been acknowledged.
+    /// Returns true if all data to send has been acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         self.board.una() >= self.end
     }
 
-    /// When [`Sender::on_timer`] is wanted; too early does no harm.
+    /// Returns when [`Sender::on_timer`] must be called; calling it too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.rto_at.min(self.reorder_at).min(self.probing.at).min(self.pace_at)
     }
@@ -134,7 +134,7 @@ impl Sender {
         &self.sk
     }
 
-    /// Segments acknowledged without a gap.
+    /// Returns the number of segments acknowledged without a gap.
     pub(crate) fn acked(&self) -> u64 {
         self.board.una()
     }
@@ -148,7 +148,7 @@ impl Sender {
         self.sk.tcp_clock_cache = now.0;
     }
 
-    /// Puts the counts that a congestion control reads.
+    /// Updates the counts that a congestion control reads.
     fn show(&mut self) {
         let sk = &mut self.sk;
         [sk.packets_out, sk.sacked_out, sk.lost_out, sk.retrans_out] = self.board.counts();
@@ -164,7 +164,7 @@ fn sock(spec: &FlowSpec, mss: u32) -> Sock {
     sk.mss_cache = mss;
     sk.snd_cwnd = spec.initial_window;
     sk.snd_ssthresh = spec.initial_ssthresh.unwrap_or(sk.snd_ssthresh);
-    // The handshake's own segment counts: 0 is "none was ever delivered".
+    // The handshake's own segment counts, because 0 would mean that none was ever delivered.
     sk.delivered = 1;
     sk.random = spec.seed;
     sk

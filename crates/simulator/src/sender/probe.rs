@@ -1,6 +1,5 @@
-//! Tail loss probes: RFC 8985, section 7, as net/ipv4/tcp_output.c and tcp_input.c have them. Where nothing
-//! arrives for two round trips, one segment is sent so that what was lost at the end of a flight is found
-//! by its acknowledgement, and not by a timeout.
+//! Tail loss probes: RFC 8985, section 7, as in net/ipv4/tcp_output.c and tcp_input.c. If nothing arrives for two
+//! RTTs, one segment is sent. Its acknowledgement then reveals a loss at the end of a flight without a timeout.
 
 use landspeed_congestion::CaState;
 use landspeed_units::Nanos;
@@ -9,16 +8,16 @@ use super::Sender;
 use super::acks::News;
 use crate::agenda::NEVER;
 
-/// TCP_TIMEOUT_MIN_US: a timer's own coarseness.
+/// TCP_TIMEOUT_MIN_US: the granularity of a timer.
 const SLACK: Nanos = Nanos::millis(2);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probing {
     pub(super) at: Nanos,
     is_due: bool,
-    /// A probe is under way: all below this was sent before or by it (tlp_high_seq).
+    /// While a probe is under way: all segments below this were sent before or by it (tlp_high_seq).
     ends: Option<u64>,
-    /// The probe repeated the last segment (tlp_retrans).
+    /// True if the probe repeated the last segment (tlp_retrans).
     is_repeat: bool,
 }
 
@@ -29,7 +28,7 @@ impl Default for Probing {
 }
 
 impl Sender {
-    /// Starts the timer anew after progress: for a probe while all is well, else for a timeout
+    /// Restarts the timer after progress: for a probe in states Open and Cwr, otherwise for a timeout
     /// (tcp_set_xmit_timer).
     pub(super) fn arm(&mut self, now: Nanos) {
         let timeout = self.rtt.timeout(&self.sk, self.backoff);
@@ -38,19 +37,19 @@ impl Sender {
         }
     }
 
-    /// The same after something new was sent: a timeout counts from the first segment under way.
+    /// Restarts the timer after new data was sent; a timeout counts from the first segment under way.
     pub(super) fn arm_after_sending(&mut self, now: Nanos) {
         let timeout = self.rtt.timeout(&self.sk, self.backoff);
         self.arm_probe(now, self.board.at(self.board.una()).at + timeout);
     }
 
-    /// Schedules a probe, at the time of a timeout at the latest (tcp_schedule_loss_probe).
+    /// Schedules a probe, no later than the timeout (tcp_schedule_loss_probe). Returns false if there can be none.
     fn arm_probe(&mut self, now: Nanos, timeout_at: Nanos) -> bool {
         let is_well = matches!(self.sk.ca_state(), CaState::Open | CaState::Cwr);
         if !is_well || self.board.out() == 0 {
             return false;
         }
-        // Twice the round trip, of which the sock counts eighths.
+        // Twice the RTT; srtt_us is in eighths.
         let two = Nanos::micros(u64::from(self.sk.srtt_us >> 2));
         // The acknowledgement of a lone segment is delayed.
         let slack = if self.board.out() == 1 { self.min_rto } else { SLACK };
@@ -60,13 +59,13 @@ impl Sender {
         true
     }
 
-    /// The probe's timer fired: [`Sender::transmit`] will send it (tcp_send_loss_probe).
+    /// Handles the probe's timer: [`Sender::transmit`] will send the probe (tcp_send_loss_probe).
     pub(super) fn on_probe_timer(&mut self, now: Nanos) {
         self.probing.is_due = self.probing.ends.is_none();
         self.arm_rto(now);
     }
 
-    /// Sends a probe that is due: something new, or the last segment again; the window does not matter.
+    /// Sends a probe that is due, whatever the window: new data, or the last segment again.
     pub(super) fn send_probe(&mut self, now: Nanos) -> Option<u64> {
         if !std::mem::take(&mut self.probing.is_due) || self.board.out() == 0 {
             return None;
@@ -79,7 +78,7 @@ impl Sender {
         Some(seq)
     }
 
-    /// What an acknowledgement says of a probe under way (tcp_process_tlp_ack).
+    /// Evaluates an acknowledgement for a probe under way (tcp_process_tlp_ack).
     pub(super) fn judge_probe(&mut self, news: &News) {
         let Some(ends) = self.probing.ends else { return };
         let una = self.board.una();
@@ -89,7 +88,7 @@ impl Sender {
         if !self.probing.is_repeat {
             self.probing.ends = None;
         } else if una > ends {
-            // No second copy was reported: the first was lost, and the probe made it good in silence.
+            // No second copy was reported: the first was lost, and the probe repaired the loss silently.
             self.counts.recoveries += 1;
             self.begin_reduction();
             self.control.set_state(&mut self.sk, CaState::Cwr);
@@ -101,7 +100,7 @@ impl Sender {
         }
     }
 
-    /// A reduction or a timeout makes a probe under way meaningless.
+    /// Forgets a probe under way, which a reduction or a timeout makes meaningless.
     pub(super) fn forget_probe(&mut self) {
         self.probing = Probing::default();
     }

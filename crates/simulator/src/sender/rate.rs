@@ -1,4 +1,4 @@
-//! Samples of the rate of delivery: net/ipv4/tcp_rate.c, after draft-cheng-iccrg-delivery-rate-estimation.
+//! Samples of the delivery rate: net/ipv4/tcp_rate.c, after draft-cheng-iccrg-delivery-rate-estimation.
 //! An application never pauses here, so no sample is limited by it.
 
 use landspeed_congestion::{RateSample, Sock};
@@ -7,14 +7,14 @@ use landspeed_units::Nanos;
 use super::rtt::us;
 use super::scoreboard::{EVER_RESENT, Sent};
 
-/// When the newest segment that is known to be delivered was sent, and when the last news came.
+/// The sending time of the newest segment known to be delivered, and the time of the last delivery.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rate {
     first_at: Nanos,
     news_at: Nanos,
 }
 
-/// The segment that a sample starts from: of all delivered by one acknowledgement, the one sent last.
+/// The segment from which a sample starts: of all delivered by one acknowledgement, the one sent last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin {
     sent: Sent,
@@ -23,7 +23,7 @@ pub(super) struct Origin {
 }
 
 impl Rate {
-    /// What to remember of a segment that is sent now (tcp_rate_skb_sent); `idle` if none is under way.
+    /// Returns the record of a segment that is sent now (tcp_rate_skb_sent); `idle` if none is under way.
     pub(super) fn on_send(&mut self, now: Nanos, idle: bool, delivered: u32) -> Sent {
         if idle {
             (self.first_at, self.news_at) = (now, now);
@@ -31,7 +31,7 @@ impl Rate {
         Sent { at: now, first_at: self.first_at, news_at: self.news_at, delivered, flags: 0 }
     }
 
-    /// A segment was delivered (tcp_rate_skb_delivered).
+    /// Handles the delivery of a segment (tcp_rate_skb_delivered).
     pub(super) fn on_delivered(&mut self, seq: u64, sent: &Sent, origin: &mut Option<Origin>) {
         if origin.is_none_or(|origin| (sent.at, seq) > (self.first_at, origin.seq)) {
             *origin = Some(Origin { sent: *sent, seq, sent_for: sent.at - sent.first_at });
@@ -39,7 +39,7 @@ impl Rate {
         }
     }
 
-    /// Something was delivered, or nothing.
+    /// Updates the time of the last delivery if `delivered` is not zero.
     pub(super) fn news(&mut self, now: Nanos, sk: &mut Sock, delivered: u32) {
         if delivered > 0 {
             self.news_at = now;
@@ -47,10 +47,10 @@ impl Rate {
         }
     }
 
-    /// The sample of one acknowledgement (tcp_rate_gen), its counts left out. `delivered` counts the news.
+    /// Returns the sample of one acknowledgement (tcp_rate_gen), without its counts.
     pub(super) fn sample(&self, now: Nanos, sk: &Sock, origin: Option<Origin>) -> RateSample {
         let Some(origin) = origin else { return RateSample::default() };
-        // Sending and arriving can each be bunched by the path: the slower of the two is the rate.
+        // The path can compress the sending or the arrival of segments: the slower of the two is the rate.
         let interval = us(origin.sent_for).max(us(now - origin.sent.news_at));
         let is_too_short = interval < u64::from(sk.rtt_min);
         RateSample {
@@ -65,7 +65,7 @@ impl Rate {
 }
 
 impl Origin {
-    /// `delivered` when its segment was sent.
+    /// Returns `Sock::delivered` at the time when its segment was sent.
     pub(super) fn delivered(&self) -> u32 {
         self.sent.delivered
     }

@@ -1,5 +1,5 @@
-//! What an acknowledgement does to the state of recovery (tcp_fastretrans_alert), and how a window is
-//! reduced: proportional rate reduction, RFC 6937 in Linux's form.
+//! The effect of an acknowledgement on the state of recovery (tcp_fastretrans_alert), and the reduction of a window:
+//! proportional rate reduction, RFC 6937 in Linux's form.
 
 use landspeed_congestion::{CaState, Event, INFINITE_SSTHRESH};
 use landspeed_units::Nanos;
@@ -7,24 +7,24 @@ use landspeed_units::Nanos;
 use super::Sender;
 use crate::agenda::NEVER;
 
-/// DupThresh of RFC 6675, net.ipv4.tcp_reordering: with so many segments above a gap, it is a loss.
+/// DupThresh of RFC 6675, net.ipv4.tcp_reordering: a gap with this number of segments above it is a loss.
 const REORDERING: u32 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reduction {
-    /// Segments delivered since it began (prr_delivered).
+    /// Segments delivered since the reduction began (prr_delivered).
     delivered: u32,
-    /// Segments sent since (prr_out).
+    /// Segments sent since it began (prr_out).
     pub(super) sent: u32,
 }
 
 impl Sender {
-    /// Whether a reduction is under way (tcp_in_cwnd_reduction).
+    /// Returns true if a reduction is under way (tcp_in_cwnd_reduction).
     pub(super) fn is_reducing(&self) -> bool {
         matches!(self.sk.ca_state(), CaState::Cwr | CaState::Recovery)
     }
 
-    /// An acknowledgement that tells of more than progress, or any while not all is well.
+    /// Handles an acknowledgement that shows more than progress, or any outside the state Open.
     pub(super) fn alert(&mut self, now: Nanos) {
         self.leave_state();
         match self.sk.ca_state() {
@@ -46,7 +46,7 @@ impl Sender {
         }
     }
 
-    /// A state ends when everything is acknowledged that was under way when it began.
+    /// Leaves a state when everything is acknowledged that was under way when it began.
     fn leave_state(&mut self) {
         let una = self.board.una();
         match self.sk.ca_state() {
@@ -59,7 +59,7 @@ impl Sender {
         }
     }
 
-    /// Marks what is lost by now; whether a repeated transmission is among it.
+    /// Marks the segments that are lost by now. Returns true if a retransmission is among them.
     pub(super) fn find_lost(&mut self, now: Nanos) -> bool {
         if !std::mem::take(&mut self.is_newer) {
             return false;
@@ -69,8 +69,8 @@ impl Sender {
         self.board.counts()[3] < resent_before
     }
 
-    /// How long a gap may last before it is a loss (tcp_rack_reo_wnd): not at all once there is reason to
-    /// believe in one, else a quarter of the least round trip.
+    /// Returns how long a gap may last before it is a loss (tcp_rack_reo_wnd): zero once losses are known or enough
+    /// segments arrived above the gap, otherwise a quarter of the smallest RTT.
     fn patience(&self) -> Nanos {
         let is_known = matches!(self.sk.ca_state(), CaState::Recovery | CaState::Loss);
         if is_known || self.board.sacked() >= REORDERING {
@@ -79,7 +79,7 @@ impl Sender {
         Nanos::micros(u64::from((self.sk.rtt_min >> 2).min(self.sk.srtt_us >> 3)))
     }
 
-    /// tcp_try_keep_open.
+    /// Enters Open, or Disorder if a segment is missing (tcp_try_keep_open).
     pub(super) fn keep_open(&mut self) {
         let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
         let state = if is_whole { CaState::Open } else { CaState::Disorder };
@@ -89,7 +89,7 @@ impl Sender {
         }
     }
 
-    /// Something was lost (tcp_enter_recovery).
+    /// Enters recovery after a loss (tcp_enter_recovery).
     pub(super) fn enter_recovery(&mut self) {
         if !self.is_reducing() {
             self.counts.recoveries += 1;
@@ -98,7 +98,7 @@ impl Sender {
         self.control.set_state(&mut self.sk, CaState::Recovery);
     }
 
-    /// tcp_init_cwnd_reduction.
+    /// Starts a reduction of the window (tcp_init_cwnd_reduction).
     pub(super) fn begin_reduction(&mut self) {
         self.forget_probe();
         self.state_ends = self.board.next();
@@ -109,7 +109,7 @@ impl Sender {
         self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
     }
 
-    /// tcp_end_cwnd_reduction. Rate-based controls set their own window.
+    /// Ends a reduction (tcp_end_cwnd_reduction). Rate-based controls set their own window.
     pub(super) fn end_reduction(&mut self) {
         if self.is_rate_based {
             return;
@@ -120,7 +120,7 @@ impl Sender {
         self.control.cwnd_event(&mut self.sk, Event::CompleteCwr);
     }
 
-    /// One step of the way from `prior_cwnd` down to `snd_ssthresh` (tcp_cwnd_reduction).
+    /// Reduces the window by one step on its way from `prior_cwnd` to `snd_ssthresh` (tcp_cwnd_reduction).
     pub(super) fn reduce(&mut self, delivered: u32, lost: u32, advanced: bool) {
         if delivered == 0 {
             return;
@@ -130,20 +130,20 @@ impl Sender {
         let room = i64::from(self.sk.snd_ssthresh) - i64::from(in_flight);
         let (all, sent) = (i64::from(self.reduction.delivered), i64::from(self.reduction.sent));
         let may_send = if room < 0 {
-            // As many for each delivered as the new window has for each of the old (RFC 6937, section 3).
+            // Sends in proportion to deliveries, by the ratio of the new window to the old (RFC 6937, section 3).
             let prior = i64::from(self.sk.prior_cwnd.max(1));
             (i64::from(self.sk.snd_ssthresh) * all + prior - 1) / prior - sent
         } else {
-            // Slow start up to ssthresh, where retransmissions arrive (section 3.1, SSRB).
+            // Slow start up to ssthresh while retransmissions arrive (section 3.1, SSRB).
             let more = i64::from(advanced && lost == 0);
             room.min((all - sent).max(i64::from(delivered)) + more)
         };
-        // The first retransmission goes at once.
+        // The first retransmission is sent immediately.
         let may_send = may_send.max(i64::from(self.reduction.sent == 0));
         self.sk.snd_cwnd = in_flight + may_send as u32;
     }
 
-    /// The timer says that what is missing has been missing for long enough (tcp_rack_reo_timeout).
+    /// Handles the reordering timer: missing segments have been missing for long enough (tcp_rack_reo_timeout).
     pub(super) fn on_reorder_timer(&mut self, now: Nanos) {
         self.reorder_at = NEVER;
         let lost_before = self.board.lost_ever();

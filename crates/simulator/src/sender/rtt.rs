@@ -1,27 +1,27 @@
-//! The round trip as Linux smooths it: tcp_rtt_estimator and tcp_set_rto of net/ipv4/tcp_input.c, after
-//! RFC 6298, and the least within five minutes (lib/win_minmax.c).
+//! The RTT as Linux smooths it: tcp_rtt_estimator and tcp_set_rto of net/ipv4/tcp_input.c, after RFC 6298, and the
+//! minimum within five minutes (lib/win_minmax.c).
 
 use landspeed_congestion::Sock;
 use landspeed_units::Nanos;
 
-/// net.ipv4.tcp_min_rtt_wlen.
+/// Window of the minimum: net.ipv4.tcp_min_rtt_wlen.
 const LEAST_WITHIN_US: u64 = 300 * 1_000_000;
-/// TCP_RTO_MAX.
+/// Longest timeout: TCP_RTO_MAX.
 const LONGEST_US: u64 = 120 * 1_000_000;
 
-/// What is known of a flow's round trip beyond the [`Sock`]'s own fields.
+/// The state of a flow's RTT estimation beyond the [`Sock`]'s own fields.
 #[derive(Debug, Clone)]
 pub(super) struct Rtt {
     floor_us: u32,
     variation_us: u32,
     mdev_max_us: u32,
-    /// The variation is taken anew when this segment is acknowledged.
+    /// The variation is measured anew when this segment is acknowledged.
     round_ends: u64,
     least: Least,
 }
 
 impl Rtt {
-    /// With the shortest timeout (beyond the round trip itself).
+    /// Makes an estimator with this shortest timeout (beyond the RTT itself).
     pub(super) fn new(floor: Nanos) -> Self {
         Rtt {
             floor_us: us(floor) as u32,
@@ -32,7 +32,7 @@ impl Rtt {
         }
     }
 
-    /// A round trip was seen; `una` and `next` are the flow's first segment under way and the next to send.
+    /// Takes an RTT sample. `una` and `next` are the flow's first segment under way and the next to send.
     pub(super) fn sample(&mut self, sk: &mut Sock, rtt_us: u32, una: u64, next: u64) {
         if sk.srtt_us == 0 {
             sk.srtt_us = (rtt_us << 3).max(1);
@@ -46,7 +46,7 @@ impl Rtt {
         sk.srtt_us = (i64::from(sk.srtt_us) + error).max(1) as u32;
         let mut spread = error.abs() - i64::from(sk.mdev_us >> 2);
         if error < 0 && spread > 0 {
-            // A shorter round trip is no reason to expect longer ones (the kernel's "Eifel" rule).
+            // A shorter RTT is no reason to expect longer ones (the kernel's "Eifel" rule).
             spread >>= 3;
         }
         sk.mdev_us = (i64::from(sk.mdev_us) + spread) as u32;
@@ -71,18 +71,18 @@ impl Rtt {
         Nanos::micros((once << backoff.min(16)).min(LONGEST_US))
     }
 
-    /// A round trip of a segment that was sent once: the least.
+    /// Updates the minimum with the RTT of a segment that was sent once.
     pub(super) fn least(&mut self, sk: &mut Sock, now: Nanos, rtt_us: u32) {
         sk.rtt_min = self.least.sample(us(now), rtt_us);
     }
 }
 
-/// Whole microseconds.
+/// Converts to whole microseconds.
 pub(super) fn us(time: Nanos) -> u64 {
     time.0 / 1000
 }
 
-/// The least of a sliding window in constant space: the best, and the best since each of the two before
+/// The minimum of a sliding window in constant space: the best sample, and the best since each of the two before it
 /// (Kathleen Nichols' algorithm).
 #[derive(Debug, Clone, Copy)]
 struct Least {
@@ -140,7 +140,7 @@ mod tests {
             rtt.sample(&mut sk, 164_000, n, n + 10);
         }
         assert_eq!(sk.srtt_us, 8 * 164_000);
-        // The variation falls to its floor by quarters, and stops 3 us above it.
+        // The variation decays to its floor by quarters, and stops 3 us above it.
         assert_eq!(rtt.timeout(&sk, 0), Nanos::micros(364_003));
         assert_eq!(rtt.timeout(&sk, 2), Nanos::micros(4 * 364_003));
         assert_eq!(rtt.timeout(&sk, 30), Nanos::secs(120));

@@ -1,4 +1,4 @@
-//! A sender alone, with acknowledgements made by hand. Reno throughout: the window does what RFC 5681 says.
+//! A sender alone, with acknowledgements that the test makes. The control is Reno: the window follows RFC 5681.
 
 use landspeed_congestion::{CaState, native};
 
@@ -46,7 +46,7 @@ fn a_loss_is_found_at_three_above_it_and_the_window_ends_at_half() {
         let now = if seq < 20 { RTT + Nanos(1) } else { RTT + RTT };
         more.extend(ack(&mut sender, now, 0, seq));
     }
-    // 19 delivered since the reduction began: half as many may go, the retransmission among them.
+    // 19 were delivered since the reduction began: half as many may be sent, including the retransmission.
     assert_eq!(more, (22..31).collect::<Vec<_>>());
     let at_end = ack(&mut sender, RTT + RTT + Nanos(1), 22, NONE);
     assert_eq!(sender.sock().ca_state(), CaState::Open);
@@ -73,7 +73,7 @@ fn fewer_than_three_above_a_gap_wait_for_a_quarter_of_a_round_trip() {
 fn a_timeout_starts_over_with_one_segment_and_backs_off() {
     let mut sender = sender(FlowSpec::default());
     sent(&mut sender, Nanos(0));
-    // Nothing comes: a probe after two round trips, then RTT + max(2 RTT, 200 ms).
+    // Nothing arrives: a probe after two RTTs, then a timeout after RTT + max(2 RTT, 200 ms).
     let probe = sender.next_timer();
     assert_eq!(probe, Nanos::millis(202));
     sender.on_timer(probe);
@@ -103,7 +103,7 @@ fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_pa
         next += ack(&mut sender, Nanos(RTT.0 * now), next, NONE).len() as u64;
     }
     assert_eq!(sender.board.out(), 12);
-    // tcp_is_cwnd_limited: in slow start up to twice of what was under way.
+    // tcp_is_cwnd_limited: in slow start the window grows up to twice the segments in flight.
     assert!(sender.sock().snd_cwnd < 24 + 12, "{}", sender.sock().snd_cwnd);
 }
 
@@ -136,7 +136,7 @@ fn what_is_lost_at_the_end_is_found_by_a_probe() {
     let mut sender = sender(FlowSpec { data_bytes: Some(Bytes(10 * 1448)), ..FlowSpec::default() });
     sent(&mut sender, Nanos(0));
     ack(&mut sender, RTT, 8, NONE);
-    // Two round trips and 2 ms; a timeout would come after 300 ms.
+    // The probe is due after two RTTs and 2 ms; a timeout would come after 300 ms.
     let due = RTT + RTT + RTT + Nanos::millis(2);
     assert_eq!(sender.next_timer(), due);
     sender.on_timer(due);

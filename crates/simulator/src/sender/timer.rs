@@ -7,7 +7,7 @@ use super::Sender;
 use crate::agenda::NEVER;
 
 impl Sender {
-    /// Does what is due by `now`; [`Sender::transmit`] is due after it.
+    /// Handles all timers that are due by `now`; [`Sender::transmit`] must be called after it.
     pub(crate) fn on_timer(&mut self, now: Nanos) {
         self.tick(now);
         if self.reorder_at <= now {
@@ -49,7 +49,7 @@ impl Sender {
         self.arm_rto(now);
     }
 
-    /// Whether the window has not been reduced yet for what is under way now.
+    /// Returns true if the window has not been reduced yet for the segments under way now.
     fn is_a_new_loss(&self) -> bool {
         match self.sk.ca_state() {
             CaState::Open | CaState::Disorder => true,

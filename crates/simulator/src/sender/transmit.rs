@@ -1,4 +1,4 @@
-//! What is sent when: tcp_xmit_retransmit_queue, then tcp_write_xmit, of net/ipv4/tcp_output.c.
+//! The sending of segments: tcp_xmit_retransmit_queue, then tcp_write_xmit, of net/ipv4/tcp_output.c.
 
 use landspeed_congestion::Event;
 use landspeed_units::Nanos;
@@ -8,7 +8,7 @@ use super::scoreboard::Sent;
 use crate::agenda::NEVER;
 
 impl Sender {
-    /// Sends what may be sent now: calls `send` with the number of each segment.
+    /// Sends the segments that may be sent now: calls `send` with the number of each.
     pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64)) {
         let pacing =
             if self.is_paced { self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate) } else { u64::MAX };
@@ -38,7 +38,7 @@ impl Sender {
         self.board.next() < self.end.min(self.board.una() + self.window)
     }
 
-    /// Whether pacing lets a segment go now; if it does, when it lets the next one go.
+    /// Returns true if pacing lets a segment leave now, and then sets the time of the next one.
     fn is_time(&mut self, now: Nanos, bytes_per_second: u64) -> bool {
         if self.sk.tcp_wstamp_ns > now.0 {
             self.pace_at = Nanos(self.sk.tcp_wstamp_ns);
@@ -48,12 +48,12 @@ impl Sender {
         true
     }
 
-    /// What Linux paces at, where it paces, and reads as the flow's rate elsewhere (tcp_update_pacing_rate):
-    /// a window a round trip, and a fifth more; twice that far below the threshold.
+    /// Sets the rate at which Linux paces if it paces, and which it takes for the flow's rate otherwise
+    /// (tcp_update_pacing_rate): 1.2 windows per RTT, or 2 far below the threshold.
     pub(super) fn set_pacing_rate(&mut self) {
         let sk = &mut self.sk;
         let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
-        // srtt_us counts eighths.
+        // srtt_us is in eighths.
         let by_percent = u64::from(sk.mss_cache) * (1_000_000 / 100 * 8) * percent;
         let rate = by_percent.saturating_mul(sk.snd_cwnd.max(sk.packets_out).into());
         sk.sk_pacing_rate = (rate / u64::from(sk.srtt_us.max(1))).min(sk.sk_max_pacing_rate);
@@ -86,7 +86,7 @@ impl Sender {
         self.rate.on_send(now, is_idle, self.sk.delivered)
     }
 
-    /// Keeps whether the window is what limits the flow (tcp_cwnd_validate): only then may it grow.
+    /// Records whether the window limits the flow (tcp_cwnd_validate), because only then may it grow.
     fn judge_use(&mut self, has_sent: bool) {
         let limited = self.board.in_flight() >= self.sk.snd_cwnd;
         if !has_sent && !limited {

@@ -1,10 +1,10 @@
-//! A path with one line, to be changed by each test.
+//! A path with one line, which each test changes.
 
 use landspeed_simulator::{LinkSpec, LossSpec, Scenario};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-/// One line without delay (flows have theirs on their way back), with a queue of so many bandwidth-delay
-/// products, and no flow.
+/// Makes a scenario of one line without delay (flows have theirs on their way back), with a queue of `queue_bdp` BDPs
+/// and no flow.
 pub(crate) fn scenario(rate: f64, rtt: Nanos, queue_bdp: f64) -> Scenario {
     let link = LinkSpec {
         rate_bps: BitRate(rate),

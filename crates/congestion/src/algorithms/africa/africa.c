@@ -4,7 +4,7 @@
 #include "cc.h"
 #include "highspeed/response.h"
 
-/* alpha: with more packets of its own than this in the queue, the path counts as full. */
+/* alpha: with more of its own packets than this in the queue, the path counts as full. */
 #define AFRICA_ALPHA LS_FRACTION(1641, 1000)
 
 struct africa_state {
@@ -28,7 +28,7 @@ LS_CALLBACK(void, africa_pkts_acked, struct sock *sk, const struct ack_sample *s
 		ca->rtt_min = ls_min(ca->rtt_min, sample->rtt_us);
 }
 
-/* The switch: fast while (aRTT - minRTT) W / aRTT < alpha; aRTT is TCP's own smoothed round trip. */
+/* The switch: fast mode while (aRTT - minRTT) W / aRTT < alpha, where aRTT is TCP's own smoothed RTT. */
 static __always_inline bool africa_is_fast(const struct tcp_sock *tp, const struct africa_state *ca)
 {
 	__u64 rtt = tp->srtt_us >> 3;
@@ -38,7 +38,7 @@ static __always_inline bool africa_is_fast(const struct tcp_sock *tp, const stru
 	return (rtt - ca->rtt_min) * ls_min(tp->snd_cwnd, LS_MAX_CWND) < (rtt * AFRICA_ALPHA >> 16);
 }
 
-/* The increase: the fast mode adds a(w) of HighSpeed TCP, the slow mode one packet a round trip. */
+/* The increase: the fast mode adds a(w) of HighSpeed TCP, the slow mode one packet per RTT. */
 LS_CALLBACK(void, africa_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * BBR version 1, for the simulator: N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR:
- * Congestion-Based Congestion Control", ACM Queue 14(5), 2016, and draft-cardwell-iccrg-bbr-congestion-control-00;
- * where Linux (net/ipv4/tcp_bbr.c) does something of its own, that. Its search for policers is left out.
+ * Congestion-Based Congestion Control", ACM Queue 14(5), 2016, and draft-cardwell-iccrg-bbr-congestion-control-00.
+ * Where Linux differs (net/ipv4/tcp_bbr.c), it follows Linux, but without Linux's search for policers.
  */
 #include "cc.h"
 #include "state.h"
 #include "model.h"
 
-/* Draft, section 4.2.1: the first rate is the initial window in a round trip, or in a millisecond. */
+/* Draft, section 4.2.1: the first rate is the initial window per RTT, or per millisecond if the RTT is not known. */
 static __always_inline void bbr_first_rate(struct sock *sk, struct bbr_state *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -19,7 +19,7 @@ static __always_inline void bbr_first_rate(struct sock *sk, struct bbr_state *ca
 	sk->sk_pacing_rate = bbr_rate(sk, ls_min64(((__u64)tp->snd_cwnd << BBR_BW_SHIFT) / rtt, ~0U), BBR_HIGH_GAIN);
 }
 
-/* Draft, section 4.2.1: in Startup the rate only rises. */
+/* Draft, section 4.2.1: sets the pacing rate, which only rises in Startup. */
 static __always_inline void bbr_set_rate(struct sock *sk, struct bbr_state *ca, __u32 gain)
 {
 	__u64 rate = bbr_rate(sk, bbr_max_bw(ca), gain);
@@ -50,14 +50,14 @@ static __always_inline void bbr_next_phase(struct tcp_sock *tp, struct bbr_state
 	ca->cycle_start = tp->delivered_mstamp;
 }
 
-/* A linear congruential generator (Numerical Recipes), seeded by whoever drives the connection. */
+/* A linear congruential generator (Numerical Recipes), seeded by the driver of the connection. */
 static __always_inline __u32 bbr_random(struct sock *sk, __u32 below)
 {
 	tcp_sk(sk)->random = tcp_sk(sk)->random * 1664525U + 1013904223U;
 	return (__u64)tcp_sk(sk)->random * below >> 32;
 }
 
-/* Draft, section 4.3.4: any phase but the one that gives way. */
+/* Draft, section 4.3.4: starts in a random phase, but not in the one with the gain 3/4. */
 static __always_inline void bbr_enter_probe_bw(struct sock *sk, struct bbr_state *ca)
 {
 	ca->mode = BBR_PROBE_BW;
@@ -73,8 +73,8 @@ static __always_inline void bbr_leave_probe_rtt(struct sock *sk, struct bbr_stat
 		ca->mode = BBR_STARTUP;
 }
 
-/* Draft, section 4.3.4: a phase is a round trip; the first lasts until it has filled what it asked for, the second
- * until that has gone. */
+/* Draft, section 4.3.4: a phase lasts an RTT. The first also lasts until 5/4 of the BDP is in flight or a packet is
+ * lost; the second ends early once no more than the BDP is in flight. */
 static __always_inline bool bbr_is_phase_over(struct sock *sk, const struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -88,7 +88,7 @@ static __always_inline bool bbr_is_phase_over(struct sock *sk, const struct bbr_
 	return is_long;
 }
 
-/* Draft, section 4.3.2.2. */
+/* Draft, section 4.3.2.2: checks if the pipe is full. */
 static __always_inline void bbr_check_full(struct bbr_state *ca, const struct rate_sample *rs)
 {
 	__u32 bw = bbr_max_bw(ca);
@@ -104,7 +104,7 @@ static __always_inline void bbr_check_full(struct bbr_state *ca, const struct ra
 	ca->full = ca->full_rounds >= BBR_FULL_ROUNDS;
 }
 
-/* Draft, section 4.3.3. */
+/* Draft, section 4.3.3: Drain. */
 static __always_inline void bbr_check_drain(struct sock *sk, struct bbr_state *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -117,7 +117,7 @@ static __always_inline void bbr_check_drain(struct sock *sk, struct bbr_state *c
 		bbr_enter_probe_bw(sk, ca);
 }
 
-/* Draft, section 4.2.3: the last window that did no harm. */
+/* Draft, section 4.2.3: saves the last window from before recovery and ProbeRTT. */
 static __always_inline void bbr_save_cwnd(struct tcp_sock *tp, struct bbr_state *ca)
 {
 	if (ca->prior_state < TCP_CA_Recovery && ca->mode != BBR_PROBE_RTT)
@@ -133,12 +133,12 @@ static __always_inline void bbr_check_probe_rtt(struct sock *sk, struct bbr_stat
 	if (!ca->probe_rtt_done || tp->tcp_mstamp <= ca->probe_rtt_done)
 		return;
 	ca->min_rtt_seen = tp->tcp_mstamp;
-	/* Linux leaves the clamp to the next acknowledgement. */
+	/* Linux applies the clamp only with the next acknowledgement. */
 	tp->snd_cwnd = ls_min(ls_max(tp->snd_cwnd, ca->prior_cwnd), tp->snd_cwnd_clamp);
 	bbr_leave_probe_rtt(sk, ca);
 }
 
-/* Draft, section 4.3.5: 200 ms and a round trip with four packets in flight. */
+/* Draft, section 4.3.5: 200 ms and an RTT with four packets in flight. */
 static __always_inline void bbr_probe_rtt(struct sock *sk, struct bbr_state *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -158,7 +158,7 @@ static __always_inline void bbr_probe_rtt(struct sock *sk, struct bbr_state *ca)
 		bbr_check_probe_rtt(sk, ca);
 }
 
-/* Draft, sections 4.1.2 and 4.3.5. */
+/* Draft, sections 4.1.2 and 4.3.5: updates the minimum of the RTT, and enters ProbeRTT when it is old. */
 static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -169,7 +169,7 @@ static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state
 		ca->min_rtt_seen = tp->tcp_mstamp;
 	}
 	if (is_old && !ca->idle_restart && ca->mode != BBR_PROBE_RTT) {
-		/* Linux: in this order, so that the window kept is never below the one kept last. */
+		/* Linux has this order, so that the saved window is never smaller than the one saved before. */
 		ca->mode = BBR_PROBE_RTT;
 		bbr_save_cwnd(tp, ca);
 		ca->probe_rtt_done = 0;
@@ -180,7 +180,7 @@ static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state
 		ca->idle_restart = 0;
 }
 
-/* Draft, section 4.2.3: for the first round trip of recovery as much goes out as comes in; afterwards back. */
+/* Draft, section 4.2.3: in the first RTT of recovery, as many packets leave as arrive; then the window returns. */
 static __always_inline __u32 bbr_modulated(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -201,7 +201,7 @@ static __always_inline __u32 bbr_modulated(struct sock *sk, struct bbr_state *ca
 	return ca->conserves ? ls_max(cwnd, in_flight + rs->acked_sacked) : cwnd;
 }
 
-/* Draft, section 4.2.3. */
+/* Draft, section 4.2.3: sets the window. */
 static __always_inline void bbr_set_cwnd(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -242,7 +242,7 @@ LS_CALLBACK(void, bbr_cong_control, struct sock *sk, __u32 ack, __s32 flag, cons
 	bbr_set_cwnd(sk, ca, rs);
 }
 
-/* Draft, section 4.3.4: after a pause go on at the estimate, without a burst. */
+/* Draft, section 4.3.4: after a pause, sends at the estimated bandwidth, without a burst. */
 LS_CALLBACK(void, bbr_cwnd_event, struct sock *sk, __u32 event)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -264,7 +264,7 @@ LS_CALLBACK(__u32, bbr_min_tso_segs, struct sock *sk)
 	return bbr_least_burst(sk);
 }
 
-/* A loss does not change the model: the threshold stays. */
+/* A loss does not change the model, so the threshold stays. */
 LS_CALLBACK(__u32, bbr_ssthresh, struct sock *sk)
 {
 	bbr_save_cwnd(tcp_sk(sk), ls_private(sk));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* What BBR believes of the path, and how much it wants in flight for it. */
+/* BBR's model of the path, and the packets that it keeps in flight for it. */
 #ifndef LANDSPEED_BBR_MODEL_H
 #define LANDSPEED_BBR_MODEL_H
 
@@ -10,7 +10,7 @@ static __always_inline __u32 bbr_in_flight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* Draft, section 4.2.3: gain times the path's product, rounded up. */
+/* Draft, section 4.2.3: gain times the BDP, rounded up. */
 static __always_inline __u32 bbr_bdp(const struct bbr_state *ca, __u64 bw, __u32 gain)
 {
 	__u64 packets;
@@ -21,13 +21,13 @@ static __always_inline __u32 bbr_bdp(const struct bbr_state *ca, __u64 bw, __u32
 	return ls_min64((packets + (1U << BBR_BW_SHIFT) - 1) >> BBR_BW_SHIFT, LS_MAX_CWND);
 }
 
-/* Draft, section 4.2.2: below 1.2 Mb/s one packet at a time. */
+/* Draft, section 4.2.2: the smallest burst, one packet below 1.2 Mb/s. */
 static __always_inline __u32 bbr_least_burst(const struct sock *sk)
 {
 	return sk->sk_pacing_rate < 1200000 / 8 ? 1 : 2;
 }
 
-/* Draft, section 4.2.2: a millisecond's worth, as Linux cuts it. */
+/* Draft, section 4.2.2: the packets of a millisecond, bounded as in Linux. */
 static __always_inline __u32 bbr_burst(const struct sock *sk)
 {
 	__u64 bytes = ls_min64(sk->sk_pacing_rate >> 10, 65536 - 1 - 320);
@@ -35,7 +35,7 @@ static __always_inline __u32 bbr_burst(const struct sock *sk)
 	return ls_min(ls_max(ls_div(bytes, tcp_sk(sk)->mss_cache), bbr_least_burst(sk)), 127);
 }
 
-/* Linux: what will be in flight when pacing lets the next packet go. */
+/* Linux: the packets that will be in flight when pacing lets the next packet leave. */
 static __always_inline __u32 bbr_in_net(const struct sock *sk, const struct bbr_state *ca, __u32 in_flight)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -47,7 +47,7 @@ static __always_inline __u32 bbr_in_net(const struct sock *sk, const struct bbr_
 	return in_flight > delivered ? in_flight - delivered : 0;
 }
 
-/* Draft, section 4.2.3: three bursts more, so that both ends are kept busy; Linux: an even number. */
+/* Draft, section 4.2.3: three more bursts, to keep both ends busy. Linux: an even number. */
 static __always_inline __u32 bbr_with_budget(const struct sock *sk, const struct bbr_state *ca, __u32 cwnd)
 {
 	cwnd = (cwnd + 3 * bbr_burst(sk) + 1) & ~1U;
@@ -59,7 +59,7 @@ static __always_inline __u32 bbr_inflight(const struct sock *sk, const struct bb
 	return bbr_with_budget(sk, ca, bbr_bdp(ca, bbr_max_bw(ca), gain));
 }
 
-/* Draft, section 4.1.1.5: samples of a pausing application only where they raise the estimate. */
+/* Draft, section 4.1.1.5: samples of a pausing application count only if they raise the estimate. */
 static __always_inline void bbr_update_bw(struct tcp_sock *tp, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	__u32 bw;
@@ -74,7 +74,7 @@ static __always_inline void bbr_update_bw(struct tcp_sock *tp, struct bbr_state 
 		bbr_remember_bw(ca, bw);
 }
 
-/* Linux: acknowledgements that come in bunches, more than the estimate allows, widen the window by as much. */
+/* Linux: acknowledgements that arrive in bursts, above the estimate, widen the window by the excess. */
 static __always_inline void bbr_update_extra(struct tcp_sock *tp, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	__u64 expected, extra;

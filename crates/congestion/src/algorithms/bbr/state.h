@@ -9,7 +9,7 @@
 #define BBR_BW_SHIFT 24
 #define BBR_UNIT 256U
 
-/* Draft, section 4.1.1: BtlBwFilterLen, round trips. */
+/* Draft, section 4.1.1: BtlBwFilterLen, in RTTs. */
 #define BBR_BW_ROUNDS 10
 /* Draft, section 4.1.2: RTpropFilterLen; section 4.3.5: ProbeRTTDuration. */
 #define BBR_MIN_RTT_WINDOW (10 * LS_USEC_PER_SEC)
@@ -20,17 +20,17 @@
 #define BBR_CWND_GAIN (2 * BBR_UNIT)
 /* Draft, section 4.2.3: BBRMinPipeCwnd. */
 #define BBR_MIN_CWND 4U
-/* Draft, section 4.3.2.2: three round trips without a quarter more. */
+/* Draft, section 4.3.2.2: the pipe is full after three RTTs without a quarter more bandwidth. */
 #define BBR_FULL_GAIN (BBR_UNIT * 5 / 4)
 #define BBR_FULL_ROUNDS 3
-/* Draft, section 4.3.4: the gains of a cycle, and how many phases it may begin with. */
+/* Draft, section 4.3.4: the phases of a cycle, and the number of phases in which it may begin. */
 #define BBR_CYCLE 8U
 #define BBR_CYCLE_RANDOM 7U
-/* Linux: paced one per cent below the estimate. */
+/* Linux: it paces one per cent below the estimate. */
 #define BBR_PACED_PERCENT 99U
 /* Linux: the initial window, TCP_INIT_CWND of include/net/tcp.h. */
 #define BBR_INITIAL_CWND 10U
-/* Linux: what came above the estimate is remembered for 5 to 10 round trips, and is never worth more than 100 ms. */
+/* Linux: the excess over the estimate is remembered for 5 to 10 RTTs, and is worth at most 100 ms. */
 #define BBR_EXTRA_ROUNDS 5
 #define BBR_EXTRA_TIME 100000U
 #define BBR_EXTRA_RESET (1U << 20)
@@ -38,26 +38,26 @@
 enum bbr_mode { BBR_STARTUP, BBR_DRAIN, BBR_PROBE_BW, BBR_PROBE_RTT };
 
 struct bbr_state {
-	__u64 cycle_start; /* of the phase, us, as all times */
-	__u64 extra_start; /* of the watching for more than the estimate */
-	__u64 min_rtt_seen; /* when */
-	__u64 probe_rtt_done; /* when; 0: not yet known */
-	__u32 bw[BBR_BW_ROUNDS]; /* the best of each round trip */
+	__u64 cycle_start; /* of the phase, us, like all times */
+	__u64 extra_start; /* of the measurement of the excess */
+	__u64 min_rtt_seen; /* its time */
+	__u64 probe_rtt_done; /* the time at which it may end; 0: not yet known */
+	__u32 bw[BBR_BW_ROUNDS]; /* the maximum of each RTT */
 	__u32 min_rtt;
-	__u32 slot; /* of bw: the round trip of the last sample that counted */
-	__u32 round_end; /* `delivered` at its end */
+	__u32 slot; /* index in bw: the RTT of the last sample that counted */
+	__u32 round_end; /* `delivered` at the end of the round trip */
 	__u32 prior_cwnd;
 	__u32 full_bw;
 	__u32 extra_acked; /* since extra_start */
-	__u16 extra[2]; /* the most, now and before */
+	__u16 extra[2]; /* the largest excess, now and before */
 	__u8 mode;
 	__u8 prior_state : 3, round_start : 1, conserves : 1, idle_restart : 1, probe_rtt_round : 1, full : 1;
 	__u8 cycle : 3, full_rounds : 2, seen_rtt : 1;
-	__u8 extra_rounds : 4, passed : 4; /* passed: round trips begun since that of `slot`, ten at most */
+	__u8 extra_rounds : 4, passed : 4; /* passed: round trips begun since that of `slot`, at most ten */
 };
 LS_STATE(bbr_state);
 
-/* Draft, section 4.1.1: the most of ten round trips. */
+/* Draft, section 4.1.1: the maximum over ten RTTs. */
 static __always_inline __u32 bbr_max_bw(const struct bbr_state *ca)
 {
 	__u32 max = 0;
@@ -67,8 +67,8 @@ static __always_inline __u32 bbr_max_bw(const struct bbr_state *ca)
 	return max;
 }
 
-/* Draft, section 4.1.1: old samples go when a new one counts, and only then. Round trips without one, of a pausing
- * application or of ProbeRTT, leave the estimate as it is. */
+/* Draft, section 4.1.1: old samples expire only when a new one counts. Round trips without one, those of a pausing
+ * application or of ProbeRTT, leave the estimate unchanged. */
 static __always_inline void bbr_remember_bw(struct bbr_state *ca, __u32 bw)
 {
 	__u32 *best;
@@ -81,7 +81,7 @@ static __always_inline void bbr_remember_bw(struct bbr_state *ca, __u32 bw)
 	*best = ls_max(*best, bw);
 }
 
-/* Draft, section 4.1.1.3: a round trip ends with the first packet that was sent after its beginning. */
+/* Draft, section 4.1.1.3: a round trip ends when the first packet sent after its beginning is acknowledged. */
 static __always_inline void bbr_next_round(struct bbr_state *ca, __u32 delivered)
 {
 	ca->round_end = delivered;
@@ -90,10 +90,10 @@ static __always_inline void bbr_next_round(struct bbr_state *ca, __u32 delivered
 	ca->conserves = 0;
 }
 
-/* Draft, section 4.2.1, in bytes per second. */
+/* Draft, section 4.2.1: the pacing rate, in bytes per second. */
 static __always_inline __u64 bbr_rate(const struct sock *sk, __u64 bw, __u32 gain)
 {
-	/* Bytes per microsecond in 2^-20. */
+	/* Bytes per microsecond, in 2^-20. */
 	__u64 rate = bw * ls_min(tcp_sk(sk)->mss_cache, LS_MAX_ACKED) >> (BBR_BW_SHIFT - 20);
 
 	rate = (rate * gain >> 8) * BBR_PACED_PERCENT / 100;
@@ -102,7 +102,7 @@ static __always_inline __u64 bbr_rate(const struct sock *sk, __u64 bw, __u32 gai
 	return ls_min64(rate, sk->sk_max_pacing_rate);
 }
 
-/* The gain of pacing: draft, sections 4.3.2.1, 4.3.3, 4.3.4, 4.3.5. */
+/* The pacing gain: draft, sections 4.3.2.1, 4.3.3, 4.3.4, 4.3.5. */
 static __always_inline __u32 bbr_pacing_gain(const struct bbr_state *ca)
 {
 	switch (ca->mode) {

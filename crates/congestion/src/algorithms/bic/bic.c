@@ -10,24 +10,24 @@
 #define BIC_S_MIN LS_FRACTION(1, 100)
 #define BIC_BETA LS_FRACTION(1, 8)
 
-/* Where the search is. */
+/* The state of the search. */
 struct bic_search {
 	__u64 credit; /* of a packet, in 2^-32 */
-	__u64 left_after; /* what this step leaves to the maximum, in 1/LS_ONE packets */
-	__u32 step; /* packets a round trip until then, in 1/LS_ONE */
-	__u32 max_win; /* the window to find back to; 0: none is known */
+	__u64 left_after; /* packets left to the maximum after this step, in 1/LS_ONE */
+	__u32 step; /* packets per RTT until then, in 1/LS_ONE */
+	__u32 max_win; /* the window to return to; 0: unknown */
 	__u32 last_win; /* the window at the last loss */
-	__u32 ss_cwnd; /* packets a round trip while it looks for a new maximum */
-	__u32 ss_target; /* the window at which that doubles */
+	__u32 ss_cwnd; /* packets per RTT while it probes for a new maximum */
+	__u32 ss_target; /* the window at which ss_cwnd doubles */
 };
 
 struct bic_state {
 	struct bic_search now;
-	struct bic_search before; /* the last loss, should it turn out to be none */
+	struct bic_search before; /* the state before the last loss, for an undo */
 };
 LS_STATE(bic_state);
 
-/* Max probing, "slow start": 1, 2, 4 packets a round trip, beginning where the old maximum was. */
+/* Max probing, "slow start": 1, 2, 4 packets per RTT, beginning at the old maximum. */
 static __always_inline void bic_probe(struct bic_search *now, __u32 cwnd)
 {
 	now->max_win = 0;
@@ -35,8 +35,8 @@ static __always_inline void bic_probe(struct bic_search *now, __u32 cwnd)
 	now->ss_target = cwnd + 1;
 }
 
-/* Fast recovery begins. Fast convergence: a window that did not get back to where it was leaves room for the
- * flow that took it, by looking only half of the way up. */
+/* The decrease. Fast convergence: a window that did not return to the last maximum leaves room for the flow that took
+ * it, by a new maximum only half of the way up. */
 LS_CALLBACK(__u32, bic_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -57,8 +57,8 @@ LS_CALLBACK(__u32, bic_ssthresh, struct sock *sk)
 	return kept;
 }
 
-/* What is left to the maximum, in 1/LS_ONE packets. The credit is a part of the window, or the search would end a whole
- * packet early, before its steps come down to S_min. */
+/* Packets left to the maximum, in 1/LS_ONE. The credit counts as part of the window; otherwise the search would end a
+ * whole packet early, before its steps come down to S_min. */
 static __always_inline __u64 bic_left(const struct bic_search *now, __u32 cwnd)
 {
 	if (cwnd >= now->max_win)
@@ -66,11 +66,11 @@ static __always_inline __u64 bic_left(const struct bic_search *now, __u32 cwnd)
 	return (__u64)(now->max_win - cwnd) * LS_ONE - ((now->credit & 0xffffffffU) >> 16);
 }
 
-/* Binary search: the window goes half of the way to the maximum, within S_min and S_max. Once it is there it is the
+/* Binary search: a step takes the window half of the way to the maximum, within S_min and S_max. Then the window is the
  * new min_win, and the next step begins. */
 static __always_inline __u32 bic_step(struct bic_search *now, __u64 left)
 {
-	/* On the way, unless something else has moved the window. */
+	/* The step is under way, unless something else has moved the window. */
 	if (left > now->left_after && left - now->left_after <= now->step)
 		return now->step;
 	now->step = ls_min64(ls_max(ls_min64(left / 2, BIC_S_MAX), BIC_S_MIN), left);
@@ -78,14 +78,14 @@ static __always_inline __u32 bic_step(struct bic_search *now, __u64 left)
 	return now->step;
 }
 
-/* What the next round trip adds, in 1/LS_ONE packets. */
+/* Packets that the next RTT adds, in 1/LS_ONE. */
 static __always_inline __u32 bic_gain(struct bic_search *now, __u32 cwnd)
 {
 	__u64 left = bic_left(now, cwnd);
 
 	if (cwnd < BIC_LOW_WINDOW)
 		return LS_ONE;
-	/* The search ends where less than S_min is left. */
+	/* The search ends when less than S_min is left. */
 	if (left >= BIC_S_MIN)
 		return bic_step(now, left);
 	if (now->max_win || !now->ss_cwnd)
@@ -108,7 +108,7 @@ LS_CALLBACK(void, bic_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		ls_grow(tp, &ca->now.credit, acked, bic_gain(&ca->now, tp->snd_cwnd));
 }
 
-/* After a timeout nothing of what was learnt holds. */
+/* A timeout discards all that was learnt. */
 LS_CALLBACK(void, bic_set_state, struct sock *sk, __u8 new_state)
 {
 	struct bic_state *ca = ls_private(sk);

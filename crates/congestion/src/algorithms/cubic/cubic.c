@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * CUBIC as the kernel runs it, for the simulator: RFC 9438, and where Linux (net/ipv4/tcp_cubic.c) does something of
- * its own, that. Slow start ends by HyStart: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer
- * Networks 55(9), 2011. Times are microseconds unless they say otherwise.
+ * CUBIC as the kernel runs it, for the simulator: RFC 9438, and where Linux differs (net/ipv4/tcp_cubic.c), as Linux
+ * does. HyStart ends slow start: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9),
+ * 2011. Times are microseconds unless stated otherwise.
  */
 #include "cc.h"
 #include "grow.h"
 
-/* RFC 9438, section 4.6: beta, kept at a loss. Linux: 717/1024. */
+/* RFC 9438, section 4.6: beta, the share kept at a loss. Linux: 717/1024. */
 #define CUBIC_BETA LS_FRACTION(717, 1024)
 
-/* RFC 9438, section 4.1: C = 0.4 packets a cubic second. A cube of milliseconds times C is packets when divided by: */
+/* RFC 9438, section 4.1: C = 0.4 packets per cubic second. The divisor that turns cubic milliseconds into packets. */
 #define CUBIC_MS3 2500000000ULL
 
-/* RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta), what standard TCP would add a round trip. */
+/* RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta), the packets that standard TCP would add per RTT. */
 #define CUBIC_ALPHA LS_FRACTION(3 * (1024 - 717), 1024 + 717)
 
-/* Linux: before the first loss at least a packet for 20 acknowledged; never more than one for 2. */
+/* Linux: before the first loss, at least a packet for 20 acknowledged; never more than one for 2. */
 #define CUBIC_FIRST_COUNT 20U
 #define CUBIC_LEAST_COUNT 2U
 
-/* Ha and Rhee, with the constants of Linux. */
+/* Ha and Rhee, with Linux's constants. */
 #define HYSTART_LOW_WINDOW 16U
 #define HYSTART_SAMPLES 8
 #define HYSTART_SPACING 2000U
@@ -28,20 +28,20 @@
 #define HYSTART_DELAY_MAX 16000U
 #define HYSTART_BURST (4ULL * 65536)
 
-/* 2^20 ms from the curve's middle, a quarter of an hour, its cube still fits 64 bits. */
+/* The longest time from the curve's middle, 2^20 ms or 17 minutes, so that its cube fits 64 bits. */
 #define CUBIC_MAX_MS (1ULL << 20)
 
 struct cubic_state {
-	__u64 epoch; /* when this growth began; 0: with the next acknowledgement */
-	__u64 estimate; /* the window of standard TCP, in 1/LS_ONE */
-	__u64 round_start; /* of HyStart */
-	__u64 last_ack; /* of the train, while it is one */
+	__u64 epoch; /* when this growth began; 0: it begins with the next acknowledgement */
+	__u64 estimate; /* the window of standard TCP, in 1/LS_ONE packets */
+	__u64 round_start; /* of HyStart's round */
+	__u64 last_ack; /* the last one of the train */
 	__u64 heard; /* when the last acknowledgement came */
 	__u32 w_max; /* the window at the last loss; 0: none yet */
 	__u32 origin; /* the window in the curve's middle */
-	__u32 k_ms; /* the time of that middle */
+	__u32 k_ms; /* the time of the middle, in ms from the epoch */
 	__u32 round_end; /* a sequence number */
-	__u32 round_rtt; /* the least of the round */
+	__u32 round_rtt; /* the smallest RTT of the round */
 	__u32 delay_min;
 	__u8 samples;
 	__u8 found;
@@ -61,7 +61,7 @@ LS_CALLBACK(void, cubic_init, struct sock *sk)
 	cubic_new_round(sk, ls_private(sk));
 }
 
-/* The highest x with x^3 <= a, for a below 2^63. */
+/* The largest x with x^3 <= a, for a below 2^63. */
 static __always_inline __u32 cubic_root(__u64 a)
 {
 	__u64 x = 0;
@@ -72,7 +72,7 @@ static __always_inline __u32 cubic_root(__u64 a)
 	return x;
 }
 
-/* RFC 9438, section 4.2, equation 2: K, the time from here to the middle. */
+/* RFC 9438, section 4.2, equation 2: begins an epoch; K is the time from now to the curve's middle. */
 static __always_inline void cubic_begin(struct tcp_sock *tp, struct cubic_state *ca)
 {
 	__u32 cwnd = tp->snd_cwnd;
@@ -83,7 +83,7 @@ static __always_inline void cubic_begin(struct tcp_sock *tp, struct cubic_state 
 	ca->k_ms = cubic_root(ls_min64(ca->origin - cwnd, LS_MAX_CWND) * CUBIC_MS3);
 }
 
-/* RFC 9438, section 4.2, equation 1: W(t) = C (t - K)^3 + W_max, a round trip from now. */
+/* RFC 9438, section 4.2, equation 1: W(t) = C (t - K)^3 + W_max, an RTT from now. */
 static __always_inline __u32 cubic_target(const struct tcp_sock *tp, const struct cubic_state *ca)
 {
 	__u64 t_ms = (tp->tcp_mstamp - ca->epoch + ca->delay_min) / 1000;
@@ -96,7 +96,7 @@ static __always_inline __u32 cubic_target(const struct tcp_sock *tp, const struc
 	return ls_min64(ca->origin + delta, LS_MAX_CWND);
 }
 
-/* RFC 9438, section 4.3, equation 4: at least what standard TCP would have. */
+/* RFC 9438, section 4.3, equation 4: at least the growth of standard TCP. */
 static __always_inline __u32 cubic_friendly(struct cubic_state *ca, __u32 cwnd, __u32 acked, __u32 count)
 {
 	__u32 estimate;
@@ -108,7 +108,7 @@ static __always_inline __u32 cubic_friendly(struct cubic_state *ca, __u32 cwnd, 
 	return ls_min(count, cwnd / (estimate - cwnd));
 }
 
-/* How many acknowledged packets make the window one larger: RFC 9438, sections 4.4 and 4.5. */
+/* Acknowledged packets for which the window grows by one: RFC 9438, sections 4.4 and 4.5. */
 static __always_inline __u32 cubic_count(struct tcp_sock *tp, struct cubic_state *ca, __u32 acked)
 {
 	__u32 cwnd = tp->snd_cwnd;
@@ -137,7 +137,7 @@ LS_CALLBACK(void, cubic_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	tp->snd_cwnd = ls_min(tp->snd_cwnd, LS_MAX_CWND);
 }
 
-/* RFC 9438, section 4.6, and fast convergence, section 4.7. */
+/* The decrease: RFC 9438, section 4.6, with fast convergence, section 4.7. */
 LS_CALLBACK(__u32, cubic_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -149,7 +149,7 @@ LS_CALLBACK(__u32, cubic_ssthresh, struct sock *sk)
 	return ls_kept(tp, CUBIC_BETA);
 }
 
-/* Linux: after a timeout everything begins anew, RFC 9438, section 4.8, allows it. */
+/* Linux starts anew after a timeout, as RFC 9438, section 4.8, allows. */
 LS_CALLBACK(void, cubic_set_state, struct sock *sk, __u8 new_state)
 {
 	struct cubic_state *ca = ls_private(sk);
@@ -163,7 +163,7 @@ LS_CALLBACK(void, cubic_set_state, struct sock *sk, __u8 new_state)
 	cubic_new_round(sk, ca);
 }
 
-/* RFC 9438, section 5.8: the curve does not run on while the application is silent. */
+/* RFC 9438, section 5.8: the curve stops while the application is silent. */
 LS_CALLBACK(void, cubic_cwnd_event, struct sock *sk, __u32 event)
 {
 	struct cubic_state *ca = ls_private(sk);
@@ -173,7 +173,7 @@ LS_CALLBACK(void, cubic_cwnd_event, struct sock *sk, __u32 event)
 		ca->epoch = ls_min64(ca->epoch + (now - ca->heard), now);
 }
 
-/* Ha and Rhee, packet trains: a train of closely spaced acknowledgements as long as half the path's delay. */
+/* Ha and Rhee, packet trains: true for a train of closely spaced acknowledgements as long as half the path's delay. */
 static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *ca)
 {
 	__u64 now = tcp_sk(sk)->tcp_mstamp;
@@ -186,7 +186,7 @@ static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *c
 	return now - ca->round_start > length;
 }
 
-/* Ha and Rhee, delay increase: the round's first round trips are an eighth longer than the path's. */
+/* Ha and Rhee, delay increase: true if the round's smallest RTT is an eighth (4 to 16 ms) longer than the path's. */
 static __always_inline bool hystart_delay(struct cubic_state *ca, __u32 rtt)
 {
 	__u32 more = ls_min(ls_max(ca->delay_min >> 3, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX);
@@ -199,7 +199,7 @@ static __always_inline bool hystart_delay(struct cubic_state *ca, __u32 rtt)
 	return ca->round_rtt > ca->delay_min + more;
 }
 
-/* Linux: a window of a few packets neither sees nor prolongs a train. */
+/* Linux: below a few packets, trains are neither detected nor continued. */
 static __always_inline void hystart_update(struct sock *sk, struct cubic_state *ca, __u32 rtt)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -225,7 +225,7 @@ LS_CALLBACK(void, cubic_pkts_acked, struct sock *sk, const struct ack_sample *sa
 	ca->heard = tp->tcp_mstamp;
 	if (sample->rtt_us < 0)
 		return;
-	/* Linux: round trips of the first second after a loss say nothing of the path. */
+	/* Linux ignores RTTs in the first second after a loss. */
 	if (ca->epoch && tp->tcp_mstamp - ca->epoch < LS_USEC_PER_SEC)
 		return;
 	if (!ca->delay_min || ca->delay_min > (__u32)sample->rtt_us)

@@ -7,21 +7,21 @@
 /* alpha: the packets that a flow keeps in the queue. The paper's value for paths of 1 Gb/s. */
 #define FAST_ALPHA 200U
 
-/* gamma: the share of the new window in the next, is a half: a mean of two. */
+/* gamma, the weight of the computed window in the next one, is 1/2: the mean of the old and the computed window. */
 
-/* Estimation: the weight of a round trip in their mean is 3/w, and a quarter at most. */
+/* Estimation: an RTT has the weight 3/w in the mean, at most 1/4. */
 #define FAST_WEIGHT 3U
 #define FAST_WEIGHT_MAX_DEN 4U
 
-/* 16 seconds: with it the products below fit 64 bits. */
+/* The largest RTT, 16 seconds: the products below then fit 64 bits. */
 #define FAST_MAX_RTT (1U << 24)
 
 struct fast_state {
 	__u64 credit; /* of a packet, in 2^-32 */
-	__u64 gain; /* what the window now under way adds, in 1/LS_ONE packets */
-	__u64 rtt; /* their mean, in 2^-16 */
-	__u32 base_rtt; /* the least */
-	__u32 next_update; /* when this sequence number is acknowledged, a round trip is over */
+	__u64 gain; /* packets that the current window adds, in 1/LS_ONE */
+	__u64 rtt; /* the mean RTT, in 2^-16 us */
+	__u32 base_rtt; /* the smallest RTT */
+	__u32 next_update; /* an RTT is over when this sequence number is acknowledged */
 };
 LS_STATE(fast_state);
 
@@ -33,18 +33,18 @@ LS_CALLBACK(void, fast_init, struct sock *sk)
 	ca->next_update = tcp_sk(sk)->snd_nxt;
 }
 
-/* The packets of this flow in queues: window times queueing delay by round trip. */
+/* This flow's packets in queues: window times queueing delay, divided by the RTT. */
 static __always_inline __u64 fast_queued(const struct fast_state *ca, __u32 cwnd)
 {
 	__u64 base = (__u64)ca->base_rtt << 16;
 
 	if (ca->rtt <= base)
 		return 0;
-	/* Both times in 2^-6 us: window and time then fit 64 bits. */
+	/* Both times are in 2^-6 us: their products with the window then fit 64 bits. */
 	return ls_div(cwnd * ((ca->rtt - base) >> 10), ca->rtt >> 10);
 }
 
-/* Estimation. An acknowledgement of n packets stands for n. */
+/* Estimation. An acknowledgement of n packets counts n times. */
 LS_CALLBACK(void, fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct fast_state *ca = ls_private(sk);
@@ -71,13 +71,13 @@ LS_CALLBACK(void, fast_pkts_acked, struct sock *sk, const struct ack_sample *sam
 }
 
 /*
- * Window control: w = min(2 w, (1 - gamma) w + gamma (base/rtt w + alpha)), once a round trip. More is
- * spread over the window's acknowledgements; less is less at once.
+ * Window control: w = min(2 w, (1 - gamma) w + gamma (base/rtt w + alpha)), once per RTT. An increase is spread over
+ * the window's acknowledgements; a decrease takes effect immediately.
  */
 static __always_inline void fast_update(struct tcp_sock *tp, struct fast_state *ca)
 {
 	__u64 cwnd = tp->snd_cwnd;
-	/* Packets in 2^-8, times in 2^-6 us. */
+	/* Packets are in 2^-8, times in 2^-6 us. */
 	__u64 kept = ls_div((cwnd << 8) * ((__u64)ca->base_rtt << 6), ca->rtt >> 10);
 	__u64 next = ((cwnd << 16) + (ls_min64(kept, cwnd << 8) << 8) + ((__u64)FAST_ALPHA << 16)) / 2;
 
@@ -93,7 +93,7 @@ LS_CALLBACK(void, fast_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct fast_state *ca = ls_private(sk);
 
-	/* Slow start has done its work when the queue holds what it should. */
+	/* Slow start ends once the queue holds alpha packets. */
 	if (tcp_in_slow_start(tp) && fast_queued(ca, tp->snd_cwnd) >= FAST_ALPHA)
 		tp->snd_ssthresh = tp->snd_cwnd;
 	acked = ls_slow_start(sk, acked);

@@ -6,10 +6,10 @@
 #include "grow.h"
 #include "table.h"
 
-/* RFC 3649, section 5: up to here the response function is that of standard TCP. */
+/* RFC 3649, section 5: up to this window the response function is that of standard TCP. */
 #define HIGHSPEED_LOW_WINDOW 38U
 
-/* The table begins at 2^5 and has 2^4 rows an octave; above its last row a and b stay as they are there. */
+/* The table begins at 2^5 and has 2^4 rows per octave. Above its last row, a and b stay constant. */
 #define HIGHSPEED_FIRST 5
 #define HIGHSPEED_STEPS 4
 #define HIGHSPEED_LAST ((1U << 17) - 1)
@@ -35,7 +35,7 @@ static __always_inline __u32 highspeed_octave(__u32 w)
 	return octave + (w >= 2);
 }
 
-/* Between two rows of the table a straight line: within 0.1 % of the formulas. */
+/* Interpolates linearly between two rows of the table: within 0.1 % of the formulas. */
 static __always_inline struct highspeed highspeed_at(__u32 w)
 {
 	const __u32 rows = sizeof(highspeed_table) / sizeof(highspeed_table[0]);
@@ -49,7 +49,7 @@ static __always_inline struct highspeed highspeed_at(__u32 w)
 	w = ls_min(w, HIGHSPEED_LAST);
 	shift = (highspeed_octave(w) - HIGHSPEED_STEPS) & 15;
 	row = ((shift + HIGHSPEED_STEPS - HIGHSPEED_FIRST) << HIGHSPEED_STEPS) + (w >> shift) - (1U << HIGHSPEED_STEPS);
-	/* Never so; the kernel's verifier cannot know it. */
+	/* Never true; the check is for the kernel's verifier. */
 	if (row >= rows - 1)
 		return at;
 	low = &highspeed_table[row];
@@ -60,7 +60,7 @@ static __always_inline struct highspeed highspeed_at(__u32 w)
 	return at;
 }
 
-/* RFC 3649, section 5: w = w + a(w)/w for each packet acknowledged. */
+/* RFC 3649, section 5: w = w + a(w)/w for each acknowledged packet. */
 static __always_inline void highspeed_grow(struct tcp_sock *tp, __u64 *credit, __u32 acked)
 {
 	ls_grow(tp, credit, acked, highspeed_at(tp->snd_cwnd).a);

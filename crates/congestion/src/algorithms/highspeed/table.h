@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * RFC 3649's a(w) and b(w), in 1/65536, at sixteen windows an octave from 2^5 to 2^17. From the formulas of its
- * section 5, with Low_Window 38, High_Window 83000, High_Decrease 0.1 and the p(w) of its equation for the response
- * function; tests/highspeed.rs computes every row anew.
+ * RFC 3649's a(w) and b(w), in 1/65536, at sixteen windows per octave from 2^5 to 2^17. They follow from the formulas
+ * of its section 5, with Low_Window 38, High_Window 83000, High_Decrease 0.1 and its p(w) for the response function;
+ * tests/algorithms/highspeed.rs computes every row again.
  *
  *   b(w) = (0.1 - 0.5) (log w - log 38) / (log 83000 - log 38) + 0.5
  *   p(w) = 0.078 / w^1.2
@@ -12,7 +12,7 @@
 #define LANDSPEED_HIGHSPEED_TABLE_H
 
 struct highspeed {
-	__u32 a; /* packets a window, in 1/LS_ONE */
+	__u32 a; /* packets per window, in 1/LS_ONE */
 	__u32 b; /* share of the window, in 1/LS_ONE */
 };
 

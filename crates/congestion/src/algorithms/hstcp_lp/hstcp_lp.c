@@ -8,51 +8,51 @@
 #include "cc.h"
 #include "highspeed/response.h"
 
-/* TCP-LP, early congestion indication: delays are smoothed by gamma = 1/8, and early congestion is a smoothed delay above
- * d_min + delta (d_max - d_min), delta = 0.15. */
+/* TCP-LP, early congestion indication: delays are smoothed with gamma = 1/8. Early congestion is a smoothed delay
+ * above d_min + delta (d_max - d_min), delta = 0.15. */
 #define LP_GAMMA_SHIFT 3
 #define LP_DELTA_PERCENT 15
 
-/* TCP-LP, congestion avoidance: the inference phase lasts three round trips. */
+/* TCP-LP, congestion avoidance: the inference phase lasts three RTTs. */
 #define LP_INFERENCE_RTTS 3
 
-/* A clock's unit is read from so much of its time. */
+/* The time from which the units of the clocks are measured, in us. */
 #define LP_CALIBRATION 200000U
 
-/* d_min is of the last one to two minutes: clocks drift apart, routes change. */
+/* d_min is the minimum over the last one to two minutes, because clocks drift apart and routes change. */
 #define LP_MEMORY (60 * LS_USEC_PER_SEC)
 
-/* At a loss d_max comes down by this share (2^-3) of what it is above the longest delay since the last one. */
+/* At a loss d_max falls by this share (2^-3) of its distance to the longest delay since the last loss. */
 #define LP_FADE_SHIFT 3
 
-/* The window that it gives way with. */
+/* The window after a second indication, with which it gives way. */
 #define LP_LEAST_CWND 1U
 
-/* Below this window most acknowledgements wait for the receiver's timer, so that delays tell of that. */
+/* Below this window delays are not judged, because most acknowledgements wait for the receiver's timer. */
 #define LP_JUDGED_CWND 8U
 
 struct hstcp_lp_state {
 	__u64 credit; /* of a packet, in 2^-32 */
-	__u64 since; /* when the reading of the clocks began */
-	__u64 bucket; /* when the newer half of the memory began */
-	__u64 reduced; /* when early congestion was last answered; 0: never */
+	__u64 since; /* when the measurement of the clocks' units began */
+	__u64 bucket; /* when the newer half of the memory of d_min began */
+	__u64 reduced; /* when it last responded to early congestion; 0: never */
 	__u32 first_tsval, first_tsecr; /* at `since` */
 	__u32 tsval, tsecr; /* on the last acknowledgement */
-	__u32 their_unit, our_unit; /* of the clocks; 0: not known yet */
-	__u32 una; /* the first byte not acknowledged, when a delay was last taken */
-	__u32 answered; /* the first byte sent after the last answer */
-	__u32 fresh; /* delays taken since, two at most */
-	__u32 suspected; /* the first byte sent after delays went above the threshold */
-	__u32 suspects; /* whether they are above it */
+	__u32 their_unit, our_unit; /* of the clocks, in us; 0: not known yet */
+	__u32 una; /* the first byte not acknowledged when a delay was last taken */
+	__u32 answered; /* the first byte sent after the last response */
+	__u32 fresh; /* delays taken since, at most two */
+	__u32 suspected; /* the first byte sent after delays rose above the threshold */
+	__u32 suspects; /* true if they are above it */
 	__s32 delay; /* one way, with a constant error */
-	__s32 smooth; /* eight times its mean */
+	__s32 smooth; /* eight times the smoothed delay */
 	__s32 least[2]; /* d_min of the newer and the older half of the memory */
 	__s32 most; /* d_max */
 	__s32 peak; /* the longest delay since the last loss */
 };
 LS_STATE(hstcp_lp_state);
 
-/* The unit of a clock that went on by `ticks` in `elapsed`: one in use, within a quarter; 0 for none. */
+/* The unit, in us, of a clock that advanced by `ticks` in `elapsed`: a usual one, within a quarter; 0 if none fits. */
 static __always_inline __u32 lp_unit(__u64 elapsed, __u32 ticks)
 {
 	const __u32 units[] = { 1, 1000, 4000, 10000 };
@@ -65,7 +65,7 @@ static __always_inline __u32 lp_unit(__u64 elapsed, __u32 ticks)
 	return 0;
 }
 
-/* Both clocks, from the timestamps of the first LP_CALIBRATION; over again where they make no sense. */
+/* Measures the units of both clocks over LP_CALIBRATION, again if no unit fits. */
 static __always_inline void lp_calibrate(struct sock *sk, struct hstcp_lp_state *ca)
 {
 	__u64 now = tcp_sk(sk)->tcp_mstamp;
@@ -97,9 +97,9 @@ static __always_inline __s32 lp_higher(__s32 a, __s32 b)
 }
 
 /*
- * TCP-LP, one-way delay: the delay from here to there, up to a constant, is the peer's clock at the acknowledgement less
- * ours at the sending, which it echoes. Changes are summed, so that no clock's wrap matters. Of two neighbours the
- * lesser counts: a single long one is the receiver's timer for acknowledgements.
+ * TCP-LP, one-way delay: the peer's clock at the acknowledgement less ours at the sending, which the peer echoes, is
+ * the delay to the peer up to a constant. Changes are summed, so that wraps of the clocks do not matter. The smaller
+ * of two neighbouring delays counts, because a single long one comes from the receiver's timer for acknowledgements.
  */
 static __always_inline __s32 lp_delay(struct sock *sk, struct hstcp_lp_state *ca)
 {
@@ -112,8 +112,8 @@ static __always_inline __s32 lp_delay(struct sock *sk, struct hstcp_lp_state *ca
 	return lp_lower(prior, ca->delay);
 }
 
-/* TCP-LP, early congestion indication: d_min, d_max and the smoothed delay, which begins anew with the second after
- * an answer: the first one's neighbour was before it. */
+/* TCP-LP, early congestion indication: updates d_min, d_max and the smoothed delay. The latter starts anew with the
+ * second delay after a response, because the neighbour of the first was taken before it. */
 static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __s32 delay)
 {
 	if (ca->fresh < 2) {
@@ -132,13 +132,13 @@ static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __
 	ca->smooth += delay - (ca->smooth >> LP_GAMMA_SHIFT);
 }
 
-/* TCP-LP, early congestion indication: d_min. */
+/* TCP-LP, early congestion indication: d_min, over both halves of the memory. */
 static __always_inline __s32 lp_least(const struct hstcp_lp_state *ca)
 {
 	return lp_lower(ca->least[0], ca->least[1]);
 }
 
-/* TCP-LP, early congestion indication: above d_min + delta (d_max - d_min). */
+/* TCP-LP, early congestion indication: true above d_min + delta (d_max - d_min). */
 static __always_inline bool lp_exceeds(const struct hstcp_lp_state *ca, __s64 delay)
 {
 	__s64 least = lp_least(ca);
@@ -146,7 +146,7 @@ static __always_inline bool lp_exceeds(const struct hstcp_lp_state *ca, __s64 de
 	return 100 * (delay - least) > LP_DELTA_PERCENT * (ca->most - least);
 }
 
-/* Two ticks of the coarser clock are no queue. */
+/* True above the threshold, unless the excess is at most two ticks of the coarser clock, which are no queue. */
 static __always_inline bool lp_is_above(const struct hstcp_lp_state *ca)
 {
 	__s64 smooth = ca->smooth >> LP_GAMMA_SHIFT;
@@ -154,8 +154,8 @@ static __always_inline bool lp_is_above(const struct hstcp_lp_state *ca)
 	return lp_exceeds(ca, smooth) && smooth - lp_least(ca) > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
 }
 
-/* A loss with a queue tells how long queues are now: d_max comes down to that, step by step. A loss without one tells
- * nothing of them. */
+/* At a loss with a queue, d_max falls towards the longest delay since the last loss, in steps. A loss without a queue
+ * says nothing about queues. */
 static __always_inline void lp_fade(struct hstcp_lp_state *ca)
 {
 	if (lp_exceeds(ca, ca->peak))
@@ -163,7 +163,8 @@ static __always_inline void lp_fade(struct hstcp_lp_state *ca)
 	ca->peak = lp_least(ca);
 }
 
-/* A queue lasts. What is above the threshold for less than a round trip is a host that was busy with something else. */
+/* True if delays stay above the threshold for an RTT: queues last, while hosts are busy with other work for shorter
+ * times. */
 static __always_inline bool lp_is_congested(const struct tcp_sock *tp, struct hstcp_lp_state *ca)
 {
 	bool suspected = ca->suspects;
@@ -179,21 +180,21 @@ static __always_inline __u64 lp_rtt(const struct tcp_sock *tp)
 	return ls_max(tp->srtt_us >> 3, 1);
 }
 
-/* TCP-LP, inference phase: from an answer on, only watching. */
+/* TCP-LP, inference phase: after a response it only observes. */
 static __always_inline bool lp_infers(const struct tcp_sock *tp, const struct hstcp_lp_state *ca)
 {
 	return ca->reduced && tp->tcp_mstamp - ca->reduced < LP_INFERENCE_RTTS * lp_rtt(tp);
 }
 
-/* TCP-LP, congestion avoidance: the first indication halves the window, another within the inference phase leaves the
- * least. */
+/* TCP-LP, congestion avoidance: the first indication halves the window, another one within the inference phase reduces
+ * it to the smallest. */
 static __always_inline void lp_yield(struct tcp_sock *tp, struct hstcp_lp_state *ca)
 {
 	bool again = lp_infers(tp, ca);
 
 	ca->reduced = tp->tcp_mstamp;
 	ca->answered = tp->snd_nxt;
-	/* The least has nothing to halve: the threshold still tells where it was before. */
+	/* The smallest window cannot be halved, and the threshold keeps the window from before. */
 	if (tp->snd_cwnd <= LP_LEAST_CWND)
 		return;
 	tp->snd_ssthresh = ls_kept(tp, LS_HALF);
@@ -213,30 +214,30 @@ LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample 
 		lp_calibrate(sk, ca);
 		return;
 	}
-	/* While bytes are missing the peer echoes the timestamp of the last one in order, which grows old. */
+	/* While bytes are missing, the peer echoes the old timestamp of the last packet that came in order. */
 	if (ls_ca_state(sk) != TCP_CA_Open || tp->snd_una == ca->una)
 		return;
 	ca->una = tp->snd_una;
 	delay = lp_delay(sk, ca);
 	if (tp->snd_cwnd < LP_JUDGED_CWND)
 		ca->answered = tp->snd_nxt;
-	/* Until something sent after an answer is acknowledged, delays tell of the queue before it. */
+	/* Until a packet sent after a response is acknowledged, delays show the queue before the response. */
 	if (!after(tp->snd_una, ca->answered)) {
 		ca->fresh = 0;
 		ca->suspects = false;
 		return;
 	}
-	/* It goes along, or 2 GB later it would lie ahead again. */
+	/* Moves along with snd_una; otherwise it would seem to be ahead after 2 GB. */
 	ca->answered = tp->snd_una;
 	lp_remember(ca, tp->tcp_mstamp, delay);
-	/* TCP-LP: the first slow start, which ends with a loss, only learns what d_max is. */
+	/* TCP-LP: the first slow start, which ends with a loss, only measures d_max. */
 	if (ca->fresh < 2 || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH)
 		return;
 	if (lp_is_congested(tp, ca))
 		lp_yield(tp, ca);
 }
 
-/* RFC 3649's a(w); but blind to delay, or while it infers, it does not grow. */
+/* RFC 3649's a(w). No growth before the clocks are known, nor in the inference phase. */
 LS_CALLBACK(void, hstcp_lp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -250,7 +251,7 @@ LS_CALLBACK(void, hstcp_lp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		highspeed_grow(tp, &ca->credit, acked);
 }
 
-/* RFC 3649's b(w). */
+/* The decrease: RFC 3649's b(w). */
 LS_CALLBACK(__u32, hstcp_lp_ssthresh, struct sock *sk)
 {
 	lp_fade(ls_private(sk));

@@ -4,31 +4,31 @@
 #include "cc.h"
 #include "grow.h"
 
-/* Delta_L: for so long after a loss it grows as standard TCP does. */
+/* Delta_L: for this time after a loss it grows as standard TCP does. */
 #define HTCP_DELTA_L LS_USEC_PER_SEC
 
-/* Delta_B: a throughput that changed by more than this since the last loss sets the decrease to a half. */
+/* Delta_B: a change of the throughput since the last loss by more than this share sets beta to a half. */
 #define HTCP_DELTA_B_NUM 1
 #define HTCP_DELTA_B_DEN 5
 
-/* beta, what is kept at a loss, lies between these. */
+/* The bounds of beta, the share kept at a loss. */
 #define HTCP_BETA_MIN LS_FRACTION(1, 2)
 #define HTCP_BETA_MAX LS_FRACTION(4, 5)
 
-/* Above this alpha, reached 342 s after a loss, the square is cut off. */
+/* The longest time since a loss that counts: alpha stays at its value of 342 s. */
 #define HTCP_MAX_SINCE (342 * LS_USEC_PER_SEC)
 
 struct htcp_state {
 	__u64 credit; /* of a packet, in 2^-32 */
-	__u64 last_loss; /* when */
-	__u64 rate_since; /* when the measuring of the rate began */
+	__u64 last_loss; /* its time */
+	__u64 rate_since; /* when the measurement of the rate began */
 	__u64 rate; /* packets per microsecond, smoothed, in 2^-24 */
 	__u64 rate_at_loss; /* B(k) */
-	__u32 rate_delivered; /* delivered then */
+	__u32 rate_delivered; /* `delivered` at that time */
 	__u32 rtt_min;
 	__u32 rtt_max;
 	__u32 beta; /* share, in 1/LS_ONE */
-	/* What they were before the last loss, should it turn out to be none. */
+	/* The values before the last loss, for an undo. */
 	__u64 undo_last_loss;
 	__u64 undo_rate_at_loss;
 	__u32 undo_rtt_max;
@@ -48,7 +48,7 @@ LS_CALLBACK(void, htcp_init, struct sock *sk)
 	ca->beta = HTCP_BETA_MIN;
 }
 
-/* Paper and draft: alpha(D) = 1 + 10 (D - Delta_L) + ((D - Delta_L) / 2)^2, in seconds; 1 before. */
+/* Paper and draft: alpha(D) = 1 + 10 (D - Delta_L) + ((D - Delta_L) / 2)^2, in seconds; 1 for D up to Delta_L. */
 static __always_inline __u64 htcp_alpha(__u64 since)
 {
 	__u64 beyond;
@@ -60,7 +60,7 @@ static __always_inline __u64 htcp_alpha(__u64 since)
 	return LS_ONE + 10 * beyond * LS_ONE / LS_USEC_PER_SEC + 4 * beyond * beyond / 244140625;
 }
 
-/* Paper and draft: what a round trip adds is 2 (1 - beta) alpha, so that fairness does not hang on beta. */
+/* Paper and draft: an RTT adds 2 (1 - beta) alpha, so that fairness does not depend on beta. */
 static __always_inline __u64 htcp_gain(const struct htcp_state *ca, __u64 now)
 {
 	__u64 alpha = htcp_alpha(now - ca->last_loss);
@@ -69,7 +69,7 @@ static __always_inline __u64 htcp_gain(const struct htcp_state *ca, __u64 now)
 	return gain > LS_ONE ? gain : LS_ONE;
 }
 
-/* B: what was delivered in a round trip by its length, smoothed with a weight of a quarter. */
+/* B: the packets delivered in an RTT divided by its length, smoothed with a weight of a quarter. */
 static __always_inline void htcp_measure(struct tcp_sock *tp, struct htcp_state *ca)
 {
 	__u64 elapsed = tp->tcp_mstamp - ca->rate_since;
@@ -91,8 +91,8 @@ LS_CALLBACK(void, htcp_pkts_acked, struct sock *sk, const struct ack_sample *sam
 
 	if (sample->rtt_us > 0) {
 		ca->rtt_min = ls_min(ca->rtt_min, sample->rtt_us);
-		/* A loss stretches round trips beyond what the queue does: those of recovery do not count. Smoothed, because
-		 * beta would else hang on the one acknowledgement of an epoch that the receiver held back for 40 ms. */
+		/* RTTs of recovery do not count, because a loss lengthens them by more than the queue. The smoothed RTT is used,
+		 * because otherwise one acknowledgement that the receiver delayed by 40 ms would determine beta. */
 		if (ls_ca_state(sk) == TCP_CA_Open)
 			ca->rtt_max = ls_max(ca->rtt_max, tp->srtt_us >> 3);
 	}
@@ -100,8 +100,8 @@ LS_CALLBACK(void, htcp_pkts_acked, struct sock *sk, const struct ack_sample *sam
 		htcp_measure(tp, ca);
 }
 
-/* Paper and draft, adaptive backoff: beta = RTTmin/RTTmax, or a half where the throughput is not what
- * it was at the last loss, because then the share of the path is still changing. */
+/* Paper and draft, adaptive backoff: beta = RTTmin/RTTmax, or a half if the throughput differs from that at the last
+ * loss, because then the flow's share of the path is still changing. */
 static __always_inline __u32 htcp_beta(const struct htcp_state *ca)
 {
 	__u64 before = ca->rate_at_loss, now = ca->rate;
@@ -129,7 +129,7 @@ LS_CALLBACK(__u32, htcp_ssthresh, struct sock *sk)
 	ca->beta = htcp_beta(ca);
 	ca->rate_at_loss = ca->rate;
 	ca->last_loss = tp->tcp_mstamp;
-	/* RTTmax is that of one epoch: the next begins from what the path itself takes. */
+	/* RTTmax is per epoch: the next one starts from the RTT of the path itself. */
 	ca->rtt_max = ca->rtt_min == ~0U ? 0 : ca->rtt_min;
 	return ls_kept(tp, ca->beta);
 }
@@ -145,7 +145,7 @@ LS_CALLBACK(void, htcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		ls_grow(tp, &ca->credit, acked, htcp_gain(ca, tp->tcp_mstamp));
 }
 
-/* Time in recovery is time since the loss, and after a timeout the path is a new one. */
+/* The rate is not measured in recovery, and after a timeout the path counts as a new one. */
 LS_CALLBACK(void, htcp_set_state, struct sock *sk, __u8 new_state)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

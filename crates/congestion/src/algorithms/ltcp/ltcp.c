@@ -4,10 +4,10 @@
 #include "cc.h"
 #include "grow.h"
 
-/* W_T: below this window there is one layer, which is standard TCP. */
+/* W_T: below this window there is one layer, with which it is standard TCP. */
 #define LTCP_W_T 50U
 
-/* beta: the share lost; it drops one layer at most. */
+/* beta: the share lost, which drops at most one layer. */
 #define LTCP_BETA LS_FRACTION(15, 100)
 
 struct ltcp_state {
@@ -16,15 +16,15 @@ struct ltcp_state {
 LS_STATE(ltcp_state);
 
 /*
- * The window at which layer K begins. The layers' widths: layer K is delta_K wide, delta_1 = W_T and
- * delta_K / delta_(K-1) = (K + 1) / (K - 1), so that flows converge; summed up, W_K = W_T (K - 1) K (K + 1) / 6.
+ * The window at which layer K begins. Layer K is delta_K wide; delta_1 = W_T and
+ * delta_K / delta_(K-1) = (K + 1) / (K - 1), so that flows converge. The sum is W_K = W_T (K - 1) K (K + 1) / 6.
  */
 static __always_inline __u32 ltcp_begins(__u32 layers)
 {
 	return LTCP_W_T * (layers * (layers * layers - 1) / 6);
 }
 
-/* The layers of this window: the highest K with W_K <= cwnd. LS_MAX_CWND has 126, which seven bits hold. */
+/* The layers of this window: the highest K with W_K <= cwnd. LS_MAX_CWND has 126 layers, which fit seven bits. */
 static __always_inline __u32 ltcp_layers(__u32 cwnd)
 {
 	__u32 layers = 0;
@@ -35,7 +35,7 @@ static __always_inline __u32 ltcp_layers(__u32 cwnd)
 	return layers;
 }
 
-/* The decrease: as standard TCP with one layer, 0.15 with more. */
+/* The decrease: with one layer that of standard TCP, with more 0.15. */
 LS_CALLBACK(__u32, ltcp_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -43,7 +43,7 @@ LS_CALLBACK(__u32, ltcp_ssthresh, struct sock *sk)
 	return ltcp_layers(tp->snd_cwnd) > 1 ? ls_decreased(tp, LTCP_BETA) : ls_kept(tp, LS_HALF);
 }
 
-/* The increase: K packets more a round trip, K / cwnd for each acknowledged. */
+/* The increase: K packets per RTT, K / cwnd for each one acknowledged. */
 LS_CALLBACK(void, ltcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* Reno as the kernel has it (net/ipv4/tcp_cong.c): RFC 5681 in packets. */
+/* Reno as the kernel implements it (net/ipv4/tcp_cong.c): RFC 5681 in packets. */
 #include "cc.h"
 
-/* RFC 5681, equation 4: half the flight; the kernel halves the window instead. */
+/* RFC 5681, equation 4: half of the packets in flight; the kernel halves the window instead. */
 LS_CALLBACK(__u32, reno_ssthresh, struct sock *sk)
 {
 	return ls_max(tcp_sk(sk)->snd_cwnd >> 1, LS_MIN_SSTHRESH);
 }
 
-/* RFC 5681, section 3.1. */
+/* RFC 5681, section 3.1: slow start and congestion avoidance. */
 LS_CALLBACK(void, reno_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -8,7 +8,7 @@
 #define SCALABLE_A LS_FRACTION(1, 100)
 #define SCALABLE_B LS_FRACTION(1, 8)
 
-/* Up to the legacy window it is standard TCP, so that it takes from nobody where that works. */
+/* The legacy window: up to it, it is standard TCP, so that it takes nothing from other flows where that works. */
 #define SCALABLE_LEGACY_WINDOW 16U
 
 struct scalable_state {
@@ -29,7 +29,7 @@ LS_CALLBACK(void, scalable_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct scalable_state *ca = ls_private(sk);
-	/* a for an acknowledgement is a w for a window of them. */
+	/* Adding a per acknowledgement is adding a w per window. */
 	__u64 gain = (__u64)tp->snd_cwnd * SCALABLE_A;
 
 	(void)ack;

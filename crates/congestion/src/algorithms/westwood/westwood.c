@@ -8,14 +8,14 @@
 #define WESTWOOD_OLD 9
 #define WESTWOOD_NEW 1
 
-/* A sample is a round trip long, and at least this, so that a burst of acknowledgements is no bandwidth:
+/* The least time of a sample, which otherwise lasts an RTT: a burst of acknowledgements must not count as bandwidth.
  * Linux net/ipv4/tcp_westwood.c. */
 #define WESTWOOD_MIN_SAMPLE 50000U
 
 struct westwood_state {
 	__u64 since; /* when the sample began */
 	__u64 rate; /* b, packets per microsecond, in 2^-24 */
-	__u32 delivered; /* then */
+	__u32 delivered; /* `delivered` at that time */
 	__u32 rtt_min;
 };
 LS_STATE(westwood_state);
@@ -30,7 +30,7 @@ LS_CALLBACK(void, westwood_init, struct sock *sk)
 	ca->rtt_min = ~0U;
 }
 
-/* The bandwidth estimate: what was acknowledged in a round trip by its length, through a low-pass filter. */
+/* The bandwidth estimate: the packets acknowledged in an RTT divided by its length, through a low-pass filter. */
 LS_CALLBACK(void, westwood_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -48,7 +48,7 @@ LS_CALLBACK(void, westwood_pkts_acked, struct sock *sk, const struct ack_sample 
 	ca->delivered = tp->delivered;
 }
 
-/* The decrease: ssthresh = max(2, b RTTmin / segment), after three duplicates and after a timeout alike. */
+/* The decrease: ssthresh = max(2, b RTTmin / segment), after three duplicate acknowledgements and after a timeout. */
 LS_CALLBACK(__u32, westwood_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -56,12 +56,12 @@ LS_CALLBACK(__u32, westwood_ssthresh, struct sock *sk)
 
 	if (!ca->rate || ca->rtt_min == ~0U)
 		return ls_kept(tp, LS_HALF);
-	/* Rates above 2^30 packets a second are none. */
+	/* The rate is limited to 2^30 packets per second. */
 	return ls_max(ls_min64(ls_min64(ca->rate, 1ULL << 34) * ls_min(ca->rtt_min, 1U << 29) >> 24, LS_MAX_CWND),
 		      LS_MIN_SSTHRESH);
 }
 
-/* The increase: it grows as standard TCP does. */
+/* The increase: that of standard TCP. */
 LS_CALLBACK(void, westwood_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -1,9 +1,9 @@
-//! One call of a control, or something that happens to its connection between two.
+//! A call of a control, or a change of its connection between two calls.
 
 use landspeed_congestion::{AckSample, CaState, Event, Native, RateSample, Sock};
 use proptest::prelude::*;
 
-/// `LS_MAX_CWND` of cc.h: what no control grows beyond. A window that is larger already may stay.
+/// `LS_MAX_CWND` of cc.h: no control grows its window beyond it. A window that is already larger may stay.
 pub(super) const MOST: u32 = 1 << 24;
 
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(super) enum Call {
     Burst,
 }
 
-/// Any of them. What is usual is drawn as often as what is not: bugs lie where the two meet.
+/// Draws any call. Usual and unusual values are equally frequent, because bugs lie where the two meet.
 pub(super) fn any_call() -> impl Strategy<Value = Call> {
     prop_oneof![
         1 => Just(Call::Init),
@@ -36,7 +36,7 @@ pub(super) fn any_call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Time stands still, goes on, or leaps.
+/// Draws a wait: the clock stands still, advances, or leaps.
 fn wait() -> impl Strategy<Value = Call> {
     let micros = prop_oneof![Just(0), 0..10_000_u64, 0..10_000_000_u64, 0..1_u64 << 40, any::<u64>()];
     micros.prop_map(Call::Wait)
@@ -111,7 +111,7 @@ fn sample() -> impl Strategy<Value = RateSample> {
 }
 
 impl Call {
-    /// Does to `sk` what the kernel would.
+    /// Does to `sk` what the kernel would do.
     pub(super) fn play(&self, control: Native, sk: &mut Sock) {
         match *self {
             Call::Init => control.init(sk).expect("timestamps are on"),
@@ -134,7 +134,7 @@ impl Call {
         }
     }
 
-    /// The connection changes and no call is made.
+    /// Changes the connection without a call.
     fn happen(&self, sk: &mut Sock) {
         match *self {
             Call::Wait(micros) => {
@@ -164,7 +164,7 @@ impl Call {
         }
     }
 
-    /// tcp_init_cwnd_reduction, tcp_enter_loss.
+    /// Plays a loss (tcp_init_cwnd_reduction) or a timeout (tcp_enter_loss).
     fn lose(&self, control: Native, sk: &mut Sock) {
         sk.prior_cwnd = sk.snd_cwnd;
         sk.snd_ssthresh = control.ssthresh(sk);

@@ -1,7 +1,7 @@
-//! Any sequence of calls with any numbers: every call returns, the window stays within its bounds.
+//! Random sequences of calls with random numbers: every call returns, and the window stays within its bounds.
 //!
-//! `make test` does a few seconds of it. `make fuzz-cc` does more, each case in a process of its own: a division by zero
-//! in C ends the process, and a call may not return.
+//! `make test` runs them for a few seconds. `make fuzz-cc` runs more, each case in a separate process, because a
+//! division by zero in C ends the process, and a call may hang.
 
 mod call;
 
@@ -12,7 +12,7 @@ use proptest::test_runner::TestCaseResult;
 
 use call::{Call, MOST, any_call};
 
-/// A connection whose window may have any size that a control may leave behind.
+/// Makes a connection whose window may have any size that a control may leave behind.
 fn connection() -> Sock {
     Sock { snd_cwnd_clamp: MOST, ..Sock::default() }
 }
@@ -38,14 +38,14 @@ fn stays_within_bounds(calls: &[Call]) -> TestCaseResult {
     Ok(())
 }
 
-/// Plays `calls` to every control, to each in turn with control number `of`: whatever another control left in the
-/// private bytes, every call returns.
+/// Plays `calls` to each control in turn with control number `of`: every call returns, whatever the other control left
+/// in the private bytes.
 fn bears_anothers_state(calls: &[Call], of: usize) -> TestCaseResult {
     for row in CONTROLS {
         let (first, second) = (native(CONTROLS[of].name).expect("a row"), native(row.name).expect("a row"));
         let mut sk = connection();
         first.init(&mut sk).expect("timestamps are on");
-        // Who takes over does not begin anew.
+        // A control that takes over is not initialised again.
         for call in calls.iter().filter(|call| !matches!(call, Call::Init)) {
             call.play(first, &mut sk);
             call.play(second, &mut sk);
@@ -55,7 +55,7 @@ fn bears_anothers_state(calls: &[Call], of: usize) -> TestCaseResult {
     Ok(())
 }
 
-/// How many `make fuzz-cc` asks for, or what takes a few seconds.
+/// Returns the number of cases: that of `make fuzz-cc`, or one that takes a few seconds.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_000)
 }
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// Found by `make fuzz-cc`: BBR put back a window that the clamp had become too small for.
+/// Found by `make fuzz-cc`: BBR restored a window that exceeded a clamp that had shrunk.
 #[test]
 fn a_window_that_is_put_back_fits_a_clamp_that_shrank() {
     let set = |window| Call::Set { cwnd: window, ssthresh: 0, clamp: window, flight: 0, limited: false };

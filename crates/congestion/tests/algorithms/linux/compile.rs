@@ -1,4 +1,4 @@
-//! A control from another source than the library's, compiled and linked while the test runs.
+//! Controls from other sources than the library's, compiled and linked while the test runs.
 
 use std::ffi::CString;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use landspeed_congestion::{Native, native};
 
 use super::planted::Planted;
 
-/// Where kernel.h and table.h lie.
+/// Folder of kernel.h and table.h.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/algorithms/linux");
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -19,7 +19,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Compiles `source` with `arguments` into `folder` and takes the table `symbol` from it.
+/// Compiles `source` with `arguments` and returns the control with the table `symbol` of the result.
 fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> Native {
     let object = source.with_extension("so");
     let mut cc = Command::new("cc");
@@ -28,23 +28,24 @@ fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> Nativ
     assert!(status.success(), "{}: {status}", source.display());
     let path = CString::new(object.as_os_str().as_bytes()).expect("a path");
     let symbol = CString::new(symbol).expect("a name");
-    // SAFETY: what is linked has no constructors; both strings live.
+    // SAFETY: the linked object has no constructors, and both strings live during the call.
     let table = unsafe {
         libc::dlsym(libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL), symbol.as_ptr())
     };
     assert!(!table.is_null(), "{}: no {symbol:?}", object.display());
-    // SAFETY: the object is never unlinked; table.h and c/native.h give that table, and its callbacks keep to it.
+    // SAFETY: the object is never unlinked. table.h and c/native.h define this table, and its callbacks keep the
+    // promise.
     unsafe { native(name).expect("a row").with_table(table) }
 }
 
-/// What lies from the line that begins with `first` to the one that begins with `last`, or to the end.
+/// Returns the text from the line that begins with `first` to the one that begins with `last`, or to the end.
 fn part<'a>(text: &'a str, first: &str, last: Option<&str>) -> &'a str {
     let from = text.find(first).unwrap_or_else(|| panic!("no {first:?} in Linux's source"));
     let length = last.and_then(|last| text[from..].find(last).map(|at| at + last.len()));
     &text[from..length.map_or(text.len(), |length| from + length)]
 }
 
-/// Linux's control as a source of one file, without what it includes.
+/// Returns Linux's control as a source in one file, without its #include lines.
 fn linux_source(linux: &Path, file: &str) -> String {
     let of = |path: &str| read(&linux.join(path));
     let mut text = "#include \"kernel.h\"\n".to_owned();
@@ -62,7 +63,7 @@ fn linux_source(linux: &Path, file: &str) -> String {
     text + "#include \"table.h\"\n"
 }
 
-/// Linux's source `file`, its module's parameters set as `settings` says, in the place of our control `name`.
+/// Compiles Linux's source `file`, with its module's parameters set as `settings` says, to replace our control `name`.
 pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, settings: &str) -> Native {
     let source = folder.join(format!("linux_{name}.c"));
     fs::write(&source, linux_source(linux, file)).expect("a temporary folder");
@@ -75,7 +76,7 @@ pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, setting
     table(name, &source, &arguments, "ls_linux")
 }
 
-/// A paper's formulas, the source `file` beside this one, in the place of our control `name`.
+/// Compiles a paper's formulas, the source `file` beside this one, to replace our control `name`.
 pub(super) fn paper(folder: &Path, name: &str, file: &str) -> Native {
     let source = folder.join(file);
     fs::copy(Path::new(HERE).join(file), &source).expect("a temporary folder");
@@ -84,7 +85,7 @@ pub(super) fn paper(folder: &Path, name: &str, file: &str) -> Native {
 }
 
 impl Planted {
-    /// The source with the error of this number.
+    /// Returns the source with error number `number`.
     pub(super) fn source(&self, number: usize) -> String {
         let text = read(&Path::new(CRATE).join("src/algorithms").join(self.file));
         let [is, becomes] = self.errors[number];
@@ -92,7 +93,7 @@ impl Planted {
         text.replace(is, becomes)
     }
 
-    /// Our control `name` with that error.
+    /// Compiles our control `name` with that error.
     pub(super) fn control(&self, folder: &Path, name: &str, number: usize) -> Native {
         let root = folder.join(format!("{name}_{number}"));
         fs::create_dir(&root).expect("a temporary folder");

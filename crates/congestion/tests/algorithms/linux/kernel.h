@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What Linux's congestion controls need of the kernel, for a program: the connection of c/native.h under the kernel's
- * names, and its arithmetic. Each source is compiled behind this, without its own #include lines, and before table.h.
+ * The parts of the kernel that Linux's congestion controls need, for a program: the connection of c/native.h under the
+ * kernel's names, and the kernel's arithmetic. Each source is compiled after this, without its #include lines, and
+ * before table.h.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
-/* A millisecond is a jiffy: CONFIG_HZ_1000. The clock of the call under way; none reads it in another thread. */
+/* A jiffy is a millisecond (CONFIG_HZ_1000). The clock is that of the current call; no other thread reads it. */
 #define HZ 1000
 static __thread u32 ls_jiffies;
 static __thread struct sock *ls_sk;
@@ -27,14 +28,14 @@ static __thread struct sock *ls_sk;
 #define usecs_to_jiffies(us) (((u32)(us) + 999) / 1000)
 #define jiffies_to_usecs(j) ((j) * 1000)
 
-/* Private bytes of a control that is not BBR end here: what else of struct sock Linux reads lies in the rest. */
+/* Private bytes of a control other than BBR end here; the rest holds the other fields of struct sock for Linux. */
 #ifdef LS_WHOLE_PRIVATE
 #define ICSK_CA_PRIV_SIZE 104
 #else
 #define ICSK_CA_PRIV_SIZE 80
 #endif
 
-/* struct sock of c/native.h; src/sock.rs holds the offsets. */
+/* struct sock of c/native.h; src/sock.rs asserts the offsets. */
 struct sock {
 	u64 tcp_mstamp, tcp_wstamp_ns, tcp_clock_cache, delivered_mstamp;
 	unsigned long sk_pacing_rate, sk_max_pacing_rate;
@@ -69,7 +70,7 @@ struct ack_sample {
 	u32 in_flight;
 };
 
-/* In the order of c/native.h, not the kernel's. */
+/* In the order of c/native.h, which is not the kernel's. */
 struct rate_sample {
 	u64 prior_mstamp;
 	long interval_us, rtt_us;
@@ -125,7 +126,7 @@ static inline int tcp_register_congestion_control(struct tcp_congestion_ops *ops
 }
 #define tcp_unregister_congestion_control(ops) ((void)(ops))
 
-/* Modules, BTF, statistics: nothing here. */
+/* Modules, BTF and statistics do nothing here. */
 #define __init
 #define __exit __attribute__((unused))
 #define __read_mostly
@@ -197,7 +198,7 @@ static inline bool before(u32 a, u32 b)
 #define tcp_min_rtt(tp) ((tp)->rtt_min)
 #define tcp_stamp_us_delta(t1, t0) max_t(s64, (t1) - (t0), 0)
 
-/* The dice of bbr.c, so that both throw the same. */
+/* The random generator of bbr.c, so that both draw the same numbers. */
 static inline u32 get_random_u32_below(u32 below)
 {
 	ls_sk->random = ls_sk->random * 1664525U + 1013904223U;

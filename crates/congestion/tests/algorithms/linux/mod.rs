@@ -1,7 +1,8 @@
 //! Our controls beside Linux's own sources, acknowledgement by acknowledgement: `make cc-linux`.
 //!
-//! Linux's are GPL-2.0 and no part of this project: .ci/linux-source fetches Debian's package of them. What needs no source
-//! of Linux runs in `make test`: that the comparison finds errors, and that those it is tried with still have their place.
+//! Linux's sources are GPL-2.0 and no part of this project: .ci/linux-source fetches Debian's package of them. `make
+//! test` runs what needs no source of Linux: that the comparison detects errors, and that each planted error still has
+//! its place.
 
 mod compile;
 mod pair;
@@ -16,12 +17,12 @@ use pair::{Bound, Pair};
 use pairs::{Case, PAIRS, Pairing};
 use planted::PLANTED;
 
-/// Where .ci/linux-source has put Linux's sources.
+/// Returns the folder into which .ci/linux-source has put Linux's sources.
 fn linux() -> PathBuf {
     PathBuf::from(std::env::var_os("LANDSPEED_LINUX").expect("LANDSPEED_LINUX: make cc-linux sets it"))
 }
 
-/// Linux has neither FAST nor LTCP: their papers' formulas take its place.
+/// Returns true for FAST and LTCP, which Linux lacks: their papers' formulas take its place.
 fn is_papers(pairing: &Pairing) -> bool {
     pairing.file.starts_with("paper_")
 }
@@ -37,7 +38,7 @@ fn theirs(linux: &Path, folder: &Path, pairing: &Pairing) -> Native {
     compile::linux(linux, folder, pairing.name, pairing.file, pairing.settings)
 }
 
-/// The cases of `pairing` in which `other` is further from `reference` than it may be.
+/// Returns the cases of `pairing` in which `other` is further from `reference` than its bound.
 fn apart(pairing: &Pairing, reference: Native, other: Native) -> impl Iterator<Item = &Case> {
     pairing
         .cases
@@ -78,7 +79,7 @@ fn an_error_of_a_twentieth_in_any_control_is_found() {
     for planted in PLANTED {
         for pairing in planted.controls.iter().copied().map(pairing) {
             let reference = theirs(&linux, folder.path(), pairing);
-            // What finds an error must find none without it.
+            // A case that finds an error must find none without it.
             assert_eq!(apart(pairing, reference, ours(pairing)).count(), 0, "{}", pairing.name);
             for (number, [is, becomes]) in planted.errors.iter().enumerate() {
                 let other = planted.control(folder.path(), pairing.name, number);

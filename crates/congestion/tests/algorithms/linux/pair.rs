@@ -1,5 +1,5 @@
-//! Two controls of one connection: the same acknowledgements, losses and round trips for both, and how far their windows
-//! are apart after each.
+//! Two controls on copies of one connection, with the same acknowledgements, losses and RTTs, and the difference of
+//! their windows after each acknowledgement.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,43 +9,44 @@ use landspeed_congestion::{CaState, Event, Native, Sock};
 use crate::drive::Drive;
 use crate::path::Path;
 
+/// A sequence of events for both connections. `rtt`, `least` and `most` are in µs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Play {
-    /// From 10 packets up to a threshold and beyond it, round trips of so many µs, so many packets an acknowledgement.
+    /// Grows from 10 packets to a threshold and beyond it, with `each` packets per acknowledgement.
     SlowStart { threshold: u32, rtt: u32, each: u32 },
-    /// From so many packets, in congestion avoidance.
+    /// Grows from `window` packets in congestion avoidance.
     Growth { window: u32, rtt: u32, rounds: u32, each: u32 },
-    /// The same, with a loss after each `rounds` round trips.
+    /// Grows as in `Growth`, with a loss after each `rounds` RTTs.
     Losses { window: u32, rtt: u32, rounds: u32, times: u32 },
-    /// A loss at each of these windows, each in a connection of its own.
+    /// Has a loss at each of these windows, each in a new connection.
     Loss { first: u32, last: u32, step: usize },
-    /// Between two losses twenty round trips that grow from the first length to the second, and so many that stay there,
-    /// the window held. The first losses are not compared.
+    /// Has twenty RTTs that grow from `least` to `most`, and `hold` more of `most`, between two losses, with the
+    /// window held. The first `unseen` losses are not compared.
     Queue { window: u32, least: u32, most: u32, hold: u32, losses: u32, unseen: u32 },
-    /// A loss, a timeout, a reduction undone, each after ten round trips.
+    /// Has a loss, an undone reduction and a timeout, each after ten RTTs.
     Troubles { window: u32 },
-    /// Slow start with a window that is not in full use, or of whose use only the flag tells.
+    /// Is in slow start with a window that is not in full use, or for which only the flag shows its use.
     Unused { limited: bool, in_flight: u32 },
-    /// 25 s of a path of such a round trip, in ms, for controls that pace: with 2 s of little to send, with a loss each time
-    /// so many ms have passed, with a rate that changes.
+    /// Sends for 25 s over a path with an RTT of `base` ms, for controls that pace: with 2 s of little to send, with a
+    /// loss every `loses_every` ms, with a rate that changes.
     Rates { base: usize, pauses: bool, loses_every: usize, changes: bool },
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worst {
-    /// Packets beyond the bound where that is most; negative: within it.
+    /// Largest difference beyond the bound, in packets; negative if within it.
     beyond: f64,
-    /// Windows then, and the acknowledgement.
+    /// The windows at that difference, and the number of the acknowledgement.
     linux: u32,
     ours: u32,
     ack: u64,
-    /// Of all windows compared.
+    /// Sums of all windows compared, Linux's and ours.
     sums: (f64, f64),
-    /// The largest share by which pacing rates differ.
+    /// The largest ratio by which pacing rates differ.
     paced: f64,
 }
 
-/// Pacing rates are whole bytes a second, rounded on different ways.
+/// Tolerance of pacing rates, which are whole bytes per second and are rounded in different ways.
 const PACED: f64 = 1e-5;
 
 impl Worst {
@@ -60,7 +61,7 @@ impl Worst {
         }
     }
 
-    /// Of the mean windows.
+    /// Returns the ratio of the mean windows, less one.
     fn ratio_less_one(&self) -> f64 {
         self.sums.1 / self.sums.0 - 1.0
     }
@@ -106,9 +107,9 @@ pub(super) struct Pair {
 /// How far apart the windows may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Bound {
-    /// After each acknowledgement: so many packets and such a share of the window.
+    /// After each acknowledgement: this number of packets plus this share of the window.
     Each { packets: f64, share: f64 },
-    /// In the mean: such a share.
+    /// In the mean: this share.
     Mean(f64),
 }
 
@@ -135,7 +136,7 @@ impl Pair {
         pair.worst
     }
 
-    /// HSTCP-LP does not grow before it knows the clocks.
+    /// Lets HSTCP-LP measure the clocks, before which it does not grow.
     fn warm_up(&mut self) {
         if self.ours.control.row().needs_timestamps {
             for _ in 0..4 {
@@ -191,7 +192,7 @@ impl Pair {
         self.both(|drive| *drive = Drive::with(drive.control, window));
         self.warm_up();
         self.set(window, 2);
-        // HighSpeed finds its row of the table with an acknowledgement.
+        // HighSpeed finds its row of the table only with an acknowledgement.
         self.ack(1, 100_000);
         self.set(window, 2);
         self.lose();
@@ -255,7 +256,7 @@ impl Pair {
         }
     }
 
-    /// A round trip of Linux's window, evenly, `each` packets an acknowledgement.
+    /// Plays an RTT of Linux's window, evenly, with `each` packets per acknowledgement.
     fn round(&mut self, rtt: u32, each: u32) {
         let (window, start) = (self.linux.sk.snd_cwnd, self.linux.sk.tcp_mstamp);
         for packet in (1..=window.div_ceil(each)).map(|ack| (ack * each).min(window)) {
@@ -289,9 +290,9 @@ impl Pair {
     }
 }
 
-/// What a path of changing rate delivers in a millisecond.
+/// Returns the packets per millisecond that a path of changing rate delivers.
 fn rate_at(millisecond: u64) -> f64 {
-    // Any numbers between 4 and 10, for 200 ms each.
+    // Pseudo-random numbers between 4 and 10, for 200 ms each.
     let number = (millisecond / 200).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     4.0 + 6.0 * number as f64 / f64::from(1 << 24)
 }
@@ -321,14 +322,14 @@ fn rates(
     worst
 }
 
-/// Timestamps of two clocks in milliseconds.
+/// Sets the timestamps of two clocks in milliseconds.
 fn stamp(sk: &mut Sock, rtt: u32) {
     let now = sk.tcp_mstamp;
     sk.rcv_tsval = ((now - u64::from(rtt / 2)) / 1000) as u32;
     sk.rcv_tsecr = ((now - u64::from(rtt)) / 1000) as u32;
 }
 
-/// tcp_enter_loss, and recovered at once.
+/// Plays a timeout (tcp_enter_loss) and an immediate recovery.
 fn time_out(drive: &mut Drive) {
     let sk = &mut drive.sk;
     sk.prior_cwnd = sk.snd_cwnd;

@@ -1,26 +1,26 @@
-//! What is compared with what, and how far apart the two may be: every known deviation has its reason here.
+//! The pairs that are compared, and how far apart they may be: every known deviation has its reason here.
 
 use super::pair::Bound::{self, Each, Mean};
 use super::pair::Play::{self, Growth, Loss, Losses, Queue, Rates, SlowStart, Troubles, Unused};
 
-/// One of our controls and what Linux has of it.
+/// One of our controls and its counterpart in Linux.
 pub(super) struct Pairing {
     pub(super) name: &'static str,
-    /// Linux's source in net/ipv4, or one of the files paper_*.c here.
+    /// Linux's source in net/ipv4, or one of the files paper_*.c of this folder.
     pub(super) file: &'static str,
-    /// What its module's parameters are set to, so that both have the paper's constants.
+    /// Settings of its module's parameters, so that both have the paper's constants.
     pub(super) settings: &'static str,
     pub(super) cases: &'static [Case],
 }
 
-/// What both go through, how far apart they may be, and why they may.
+/// A sequence of events, the allowed difference of the windows, and its reason.
 pub(super) struct Case {
     pub(super) play: Play,
     pub(super) bound: Bound,
     pub(super) reason: &'static str,
 }
 
-/// The same window after every acknowledgement.
+/// Makes a case in which the windows are equal after every acknowledgement.
 const fn same(play: Play) -> Case {
     Case { play, bound: Each { packets: 0.0, share: 0.0 }, reason: "" }
 }
@@ -48,7 +48,7 @@ const fn loss(first: u32, last: u32) -> Play {
     Loss { first, last, step: 1 }
 }
 
-/// The windows at which RFC 3649's appendix B goes to the next row, of which Linux's table is made.
+/// Has a loss at a window at which RFC 3649's appendix B changes to the next row; Linux's table has these rows.
 const fn row(window: u32) -> Play {
     loss(window, window)
 }
@@ -232,12 +232,12 @@ const HIGHSPEED: &[Case] = &[
     apart(row(1058), 1.0, 0.007, APPENDIX),
 ];
 
-/// Eight losses at 1000 packets, each after round trips from 100 ms up to `most`, which `hold` more then take.
+/// Has eight losses at 1000 packets, each after RTTs that grow from 100 ms to `most` and stay there for `hold` more.
 const fn queue(most: u32, hold: u32, unseen: u32) -> Play {
     Queue { window: 1000, least: 100 * MS, most, hold, losses: 8, unseen }
 }
 
-/// Windows the same, and pacing rates within a hundred-thousandth: both round them.
+/// Makes a case in which windows are equal, and pacing rates differ by at most a hundred-thousandth: both are rounded.
 const fn paced(play: Play) -> Case {
     Case {
         play,

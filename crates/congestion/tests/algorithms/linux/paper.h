@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* For controls that Linux lacks: their papers' formulas in floating point, behind the table of c/native.h. */
+/* The formulas of the papers, in floating point, for controls that Linux lacks, behind the table of c/native.h. */
 #include "cc.h"
 
-/* Slow start as tcp_slow_start does it; what is left is for congestion avoidance. */
+/* Slow start as in tcp_slow_start. Returns the packets that remain for congestion avoidance. */
 static __u32 paper_slow_start(struct sock *sk, __u32 acked)
 {
 	if (!ls_is_cwnd_limited(sk))
@@ -10,7 +10,7 @@ static __u32 paper_slow_start(struct sock *sk, __u32 acked)
 	return tcp_in_slow_start(sk) ? tcp_slow_start(sk, acked) : acked;
 }
 
-/* The real window behind the whole one, which somebody else may have moved. */
+/* Updates the real window after something else has moved the whole one. */
 static void paper_follow(const struct sock *sk, double *window)
 {
 	if ((__u32)*window != sk->snd_cwnd)

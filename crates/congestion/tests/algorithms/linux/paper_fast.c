@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* FAST: w = min(2 w, (1 - gamma) w + gamma (base/rtt w + alpha)), once a round trip as ours has it, more of it by
- * acknowledgements and less of it at once; the mean round trip has the weight min(3/w, 1/4). */
+/* FAST: w = min(2 w, (1 - gamma) w + gamma (base/rtt w + alpha)), once per RTT as in our code. An increase is spread
+ * over acknowledgements, a decrease takes effect immediately. An RTT has the weight min(3/w, 1/4) in the mean. */
 #include "paper.h"
 
 struct paper {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* LTCP: the layers by the paper's recursion, K packets more a round trip, 0.15 less at a loss, a half in one layer. */
+/* LTCP: the layers by the paper's recursion, K more packets per RTT, 0.15 less at a loss, or a half with one layer. */
 #include "paper.h"
 
 struct paper {

@@ -1,12 +1,12 @@
-//! Errors of 5 % (one in twenty of what a count has) in our controls: the comparison must find each.
+//! Errors of 5 % (one in twenty for counts) planted in our controls: the comparison must find each.
 
 /// Errors in one of our sources.
 pub(super) struct Planted {
-    /// The controls that have it.
+    /// The controls that use the source.
     pub(super) controls: &'static [&'static str],
-    /// Below src/algorithms.
+    /// The source's path below src/algorithms.
     pub(super) file: &'static str,
-    /// A text of it that is there once, and what it becomes.
+    /// A text that occurs once in the source, and its replacement.
     pub(super) errors: &'static [[&'static str; 2]],
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* Linux's control behind the table of callbacks of c/native.h. */
+/* A control of Linux behind the table of callbacks of c/native.h. */
 
 struct ls_table {
 	void (*init)(struct sock *sk);
@@ -29,7 +29,7 @@ static const struct tcp_congestion_ops *ls_ops(void)
 #endif
 }
 
-/* Every call: what time it is, and whose dice are thrown. */
+/* Starts every call: sets the time and the connection whose random generator is used. */
 static const struct tcp_congestion_ops *ls_enter(struct sock *sk)
 {
 	ls_jiffies = sk->tcp_mstamp / 1000;
@@ -80,7 +80,7 @@ static void table_cwnd_event(struct sock *sk, u32 event)
 		ops->cwnd_event(sk, event);
 }
 
-/* An acknowledgement lets something be sent: tcp_ack tells of it first, then of what it acknowledges. */
+/* An acknowledgement lets a packet be sent. tcp_ack first reports the acknowledgement, then the packets it covers. */
 static void table_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	const struct tcp_congestion_ops *ops = ls_enter(sk);

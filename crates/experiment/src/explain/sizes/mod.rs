@@ -1,6 +1,6 @@
-//! Cost per packet and per byte over sizes, as Jin & Yoo measured it (jin-yoo-2007 sections 3 and 4): short
-//! trials of datagrams and of writes of all sizes, in rounds of random order, over the MTU as it is and, in a
-//! lab, over a jumbo one; then checksum offload on and off.
+//! Cost per packet and per byte over sizes, as Jin & Yoo measured it (jin-yoo-2007 sections 3 and 4): short trials of
+//! datagrams and of writes of all sizes, in rounds of random order, over the current MTU and, in a lab, over a jumbo
+//! one; then checksum offload on and off.
 
 mod offload;
 mod plan;
@@ -14,34 +14,36 @@ use super::Progress;
 use crate::{Error, Pair};
 use study::Study;
 
+/// How the cost over sizes is measured.
 #[derive(Debug, Clone)]
 pub struct SizesOptions {
-    /// Settings of TCP's flow, and where the threads of all flows run.
+    /// Settings of TCP's flow, and the placement of the threads of all flows.
     pub flow: Settings,
-    /// Whether MTU and offloads may be turned for it: only where nobody else uses the hosts.
+    /// True if MTU and offloads may be turned: only if no one else uses the hosts.
     pub may_turn: bool,
     pub seed: u64,
     pub effort: Effort,
 }
 
+/// The number and length of the trials.
 #[derive(Debug, Clone)]
 pub struct Effort {
     /// Sizes of messages, ascending.
     pub sizes: Vec<Bytes>,
-    /// The steps that are measured one by one: numbers of packets that a datagram just fills, with one byte
-    /// more beside it.
+    /// The steps that are measured: numbers of packets that one datagram just fills, with a datagram of one byte more
+    /// beside it.
     pub steps: Vec<u64>,
     pub rounds: u32,
-    /// Length of a trial's window; longer where the clocks or the path need it.
+    /// Length of a trial's window; longer if the clocks or the path need it.
     pub window: Nanos,
-    /// Length of the window in which stacks are sampled, once for each size.
+    /// Length of the window in which stacks are sampled, once per size.
     pub profiled: Nanos,
-    /// Blocks of four trials with checksum offload on and off.
+    /// Number of blocks of four trials with checksum offload on and off.
     pub blocks: u32,
 }
 
 impl Default for Effort {
-    /// Two to three minutes.
+    /// Returns an effort of two to three minutes.
     fn default() -> Self {
         Effort {
             sizes: (5..=15).map(|power| Bytes(1 << power)).collect(),
@@ -54,22 +56,22 @@ impl Default for Effort {
     }
 }
 
-/// Who waits for the result: is told what is being done, and may want it to end.
+/// The user who waits for the result.
 pub struct Attention<'a> {
-    /// Told what is being done.
+    /// Receives messages about the progress.
     pub progress: Progress<'a>,
-    /// Whether the user asked to stop; looked at between trials.
+    /// Returns true if the user wants to stop; checked between trials.
     pub stop: &'a dyn Fn() -> bool,
 }
 
 type Stop<'a> = &'a dyn Fn() -> bool;
 
-/// Sweeps over sizes on `pair` and adds what came to `report`, whose limits answer a part of the questions.
-/// What was turned is put back before this returns, by error too.
+/// Sweeps over sizes on `pair` and adds the results to `report`, whose limits answer some of the questions. Restores
+/// everything before it returns, even after an error.
 ///
 /// # Errors
-/// A host was lost or refused too many trials before anything was measured, or could not put everything back;
-/// later, what is missing is a line of `unjudged`.
+/// Returns an error if a host is lost or refuses too many trials before anything is measured, or cannot restore
+/// everything. Later, what is missing is a line of `unjudged`.
 pub fn explain_sizes(
     pair: &mut Pair,
     options: &SizesOptions,
@@ -83,7 +85,7 @@ pub fn explain_sizes(
     if !restored.restored {
         return Err(Error::unrestored("the cost over sizes was measured", &restored));
     }
-    // What was measured before something went wrong is worth telling.
+    // The parts that were measured before an error are still worth reporting.
     match result {
         Err(error) if found.parts.is_empty() => return Err(error),
         Err(error) => report.unjudged.push(format!("cost over sizes: not all of it was measured: {error}")),
@@ -96,7 +98,7 @@ pub fn explain_sizes(
     Ok(())
 }
 
-/// Limits by host; those of a machine that is both are told once.
+/// Returns the limits by host; those of a machine that is both hosts appear once.
 fn limits(report: &ExplainReport, one_machine: bool) -> Vec<(&'static str, &HostLimits)> {
     let names: &[&str] = if one_machine { &["each host"] } else { &["host A", "host B"] };
     let known = names.iter().zip(&report.hosts);

@@ -1,4 +1,4 @@
-//! Checksums in software against checksums left to the device, interleaved (jin-yoo-2007 sections 3.2 and 3.3).
+//! Checksums in software compared with checksums by the device, interleaved (jin-yoo-2007 sections 3.2 and 3.3).
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::study::Study;
 use crate::Error;
 
 const WRITE: Bytes = Bytes::kib(32);
-/// Both arms are without these: a device that cuts or gathers must sum as well, and the kernel takes them off
-/// with the checksum (netdev_fix_features).
+/// Offloads that are off in both arms: a device that segments or gathers must compute checksums too, and the kernel
+/// turns these offloads off with the checksum (netdev_fix_features).
 const WITHOUT: [&str; 2] = ["tso", "scatter-gather"];
 
-/// Blocks of four trials, ABBA and BAAB in turn.
+/// Measures the blocks of four trials, alternately ABBA and BAAB.
 pub(super) fn measure(study: &mut Study<'_>, stop: Stop<'_>) -> Result<OffloadStudy, Error> {
     let mtu = study.plan.mtus.iter().copied().max().unwrap_or_default();
     let sent =
@@ -35,7 +35,7 @@ pub(super) fn measure(study: &mut Study<'_>, stop: Stop<'_>) -> Result<OffloadSt
     Ok(found)
 }
 
-/// Four trials; `None` where the user wants to stop, or one was refused.
+/// Runs four trials. Returns `None` if the user wants to stop, or if one was refused.
 fn one_block(
     study: &mut Study<'_>,
     mtu: Bytes,
@@ -57,7 +57,7 @@ fn one_block(
     Ok(Some(block))
 }
 
-/// Layers and classes of one trial, in nanoseconds a write; `None` where it was refused.
+/// Returns the layers and classes of one trial, in nanoseconds per write; `None` if it was refused.
 fn trial(study: &mut Study<'_>, mtu: Bytes) -> Result<Option<BTreeMap<String, f64>>, Error> {
     let tcp = study.plan.sweeps.iter().find(|sweep| sweep.kind == Kind::Tcp && sweep.of.mtu == mtu).cloned();
     let tcp = tcp.expect("every MTU of the plan has a sweep over TCP");
@@ -67,7 +67,7 @@ fn trial(study: &mut Study<'_>, mtu: Bytes) -> Result<Option<BTreeMap<String, f6
     Ok(Some(costs.into_iter().flatten().flat_map(|cost| cost.layers).collect()))
 }
 
-/// Half of a trial: each arm of a block has two.
+/// Adds half of a trial, because each arm of a block has two.
 fn add(arm: &mut BTreeMap<String, f64>, trial: BTreeMap<String, f64>) {
     for (layer, ns) in trial {
         *arm.entry(layer).or_default() += ns / 2.0;

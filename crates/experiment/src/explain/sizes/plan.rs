@@ -1,4 +1,4 @@
-//! Which messages are sent over which MTU.
+//! The messages to send over each MTU.
 
 use landspeed_analysis::fit::{Ip, SweepOf, largest};
 use landspeed_record::{CpuAccounting, Settings};
@@ -8,23 +8,24 @@ use landspeed_units::{Bytes, Nanos};
 use super::{Effort, SizesOptions};
 use crate::Pair;
 
-/// The jumbo frame of Ethernet (jin.mtu.gbe).
+/// The MTU of Ethernet's jumbo frames (jin.mtu.gbe).
 const JUMBO: u64 = 9000;
-/// Headers of a TCP segment over IPv4 with timestamps.
+/// Length of the headers of a TCP segment over IPv4 with timestamps.
 const TCP_HEADERS: u64 = 52;
-/// Enough for any size here, if the host allows it: what overflows it costs nothing at the receiver.
+/// A receive buffer large enough for any size here, if the host allows it: overflowing datagrams cost the receiver
+/// nothing.
 const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
-/// A window that is read in steps of USER_HZ, 10 ms, needs more of them.
+/// A window for clocks with steps of USER_HZ, 10 ms, which must hold more of them.
 const COARSE_WINDOW: Nanos = Nanos::millis(400);
-/// All rounds together take no longer.
+/// Longest time of all rounds together.
 const LONGEST: Nanos = Nanos::secs(150);
-/// Around each trial: connecting, proving, turning.
+/// Time for each trial in addition to its window: connecting, proving, turning.
 const AROUND: Nanos = Nanos::millis(80);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Udp,
-    /// Without a checksum (SO_NO_CHECK): its difference to the other is what checksums cost in the path.
+    /// UDP without a checksum (SO_NO_CHECK); the difference to `Udp` is the cost of checksums in the path.
     UdpUnsummed,
     Tcp,
 }
@@ -34,7 +35,7 @@ pub(super) enum Kind {
 pub(super) struct Sweep {
     pub(super) of: SweepOf,
     pub(super) kind: Kind,
-    /// Sizes that are measured one right after the other: a step's two, else one.
+    /// Sizes that are measured directly one after the other: both sizes of a step, or a single one.
     pub(super) groups: Vec<Vec<Bytes>>,
 }
 
@@ -47,7 +48,7 @@ impl Sweep {
         };
         let most = effort.sizes.last().copied().unwrap_or_default();
         let mut groups: Vec<Vec<Bytes>> = match kind {
-            // A line of three terms does not need them all.
+            // Every second size suffices for a fit of three terms.
             Kind::UdpUnsummed => effort.sizes.iter().rev().step_by(2).rev().map(|size| vec![*size]).collect(),
             _ => effort.sizes.iter().map(|size| vec![*size]).collect(),
         };
@@ -60,7 +61,7 @@ impl Sweep {
                     .filter(|size| *size < most)
                     .map(|size| vec![size, Bytes(size.0 + 1)]),
             ),
-            // A write that is a whole segment.
+            // A write that fills a whole segment.
             Kind::Tcp => groups.extend(
                 mtu.0.checked_sub(TCP_HEADERS).map(Bytes).filter(|size| *size < most).map(|size| vec![size]),
             ),
@@ -73,10 +74,10 @@ impl Sweep {
         format!("{} of {} B at MTU {}", self.of.transport, size.0, self.of.mtu.0)
     }
 
-    /// Settings of the flow for messages of `size`; TCP's others are the user's.
+    /// Returns the settings of the flow for messages of `size`; the other settings of TCP are the user's.
     pub(super) fn flow(&self, size: Bytes, options: &SizesOptions) -> Settings {
         let placement = match PLACEMENT.of(&options.flow) {
-            // Threads that wander cost now this, now that.
+            // Threads that change processors have varying costs.
             "free" => "neighbours",
             asked => asked,
         };
@@ -99,14 +100,14 @@ impl Sweep {
 
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// The MTU as found, and the jumbo one where it can be had.
+    /// The current MTU, and the jumbo one if possible.
     pub(super) mtus: Vec<Bytes>,
-    /// Sweeps, those at the first MTU first.
+    /// Sweeps, first those at the first MTU.
     pub(super) sweeps: Vec<Sweep>,
     pub(super) rounds: u32,
     pub(super) window: Nanos,
     pub(super) warm_up: Nanos,
-    /// Why less is measured than could be.
+    /// Why less is measured than possible.
     pub(super) notes: Vec<String>,
 }
 
@@ -137,7 +138,7 @@ impl Plan {
     }
 }
 
-/// The MTU as found, and the jumbo one, or why not.
+/// Returns the current MTU and the jumbo one, or the reason why not.
 fn mtus(pair: &Pair, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
     let present = u64::from(pair.a.link().mtu_bytes.min(pair.b.link().mtu_bytes));
     if present >= JUMBO {
@@ -152,7 +153,7 @@ fn mtus(pair: &Pair, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
     }
 }
 
-/// Whether these knobs can be turned on both hosts, or why not.
+/// Returns an error, with the reason, if these knobs cannot be turned on both hosts.
 pub(super) fn may_turn(pair: &Pair, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
     if !options.may_turn {
         return Err(

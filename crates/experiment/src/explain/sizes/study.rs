@@ -1,4 +1,4 @@
-//! Rounds of trials, and what became of them.
+//! Rounds of trials over sizes, and their results.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::block::refused;
 use crate::pair::Watching;
 use crate::{Error, Pair};
 
-/// Trials that may be refused before the rest is given up: on a crowded machine one now and then ends for
-/// want of acknowledgements.
+/// Most refused trials before the rest is given up: on a crowded machine a trial sometimes ends for lack of
+/// acknowledgements.
 const MOST_REFUSED: usize = 20;
 
 pub(super) struct Study<'a> {
@@ -28,12 +28,12 @@ pub(super) struct Study<'a> {
     pub(super) plan: Plan,
     found: Cell,
     turned: bool,
-    /// By sweep.
+    /// Costs by sweep.
     costs: Vec<Vec<MessageCost>>,
     refused: Vec<String>,
     /// Trials in which nothing arrived.
     silent: Vec<String>,
-    /// What the profiler could not see, each line once.
+    /// The profiler's messages about what it could not sample, each once.
     unseen: Vec<String>,
     stopped: bool,
     offload: OffloadStudy,
@@ -85,8 +85,8 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Each size of each sweep once, all in random order within an MTU; the last round, which has no number,
-    /// samples stacks.
+    /// Runs each size of each sweep once, in random order within an MTU. The last round, which has no number, samples
+    /// stacks.
     fn round(&mut self, round: Option<u32>, stop: Stop<'_>) -> Result<(), Error> {
         let mut mtus = self.plan.mtus.clone();
         mtus.shuffle(&mut self.dice);
@@ -107,7 +107,7 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Sets the links to `mtu`; one that a host refuses is noted and given up.
+    /// Sets the links to `mtu`. If a host refuses, this is noted and the MTU is given up.
     fn take_mtu(&mut self, mtu: Bytes) -> Result<bool, Error> {
         match self.set(&[("mtu", &mtu.0.to_string())]) {
             Ok(()) => Ok(true),
@@ -120,8 +120,8 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Trials by the index of their sweep and their size; those of a group, which are compared, follow each
-    /// other.
+    /// Returns the trials as the index of their sweep and their size. Those of a group, which are compared, follow
+    /// each other.
     fn in_random_order(&mut self, mtu: Bytes) -> Vec<Vec<(usize, Bytes)>> {
         let mut groups: Vec<Vec<(usize, Bytes)>> = Vec::new();
         let sweeps = self.plan.sweeps.iter().enumerate().filter(|(_, sweep)| sweep.of.mtu == mtu);
@@ -157,7 +157,7 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Sends messages of `size`; `None` where a host refused, which is noted.
+    /// Sends messages of `size`; `None` if a host refused, which is noted.
     pub(super) fn send(
         &mut self,
         sweep: &Sweep,
@@ -186,7 +186,7 @@ impl<'a> Study<'a> {
         BothEnds { seen: [a, b], hosts: [&self.pair.a.facts, &self.pair.b.facts] }
     }
 
-    /// Keeps what the profiler said that it could not see.
+    /// Keeps the profiler's messages about what it could not sample.
     fn look(&mut self, seen: &[EndpointOutcome; 2]) {
         let lines = seen.iter().flat_map(|end| &end.observed.unseen);
         for line in lines.filter(|line| line.starts_with(COST.name)) {
@@ -196,13 +196,13 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Sets both hosts to what was found with `changes` laid over it; nothing is written where that stands.
+    /// Sets both hosts to the settings found with `changes` laid over them. Writes nothing as long as nothing differs.
     pub(super) fn set(&mut self, changes: &[(&str, &str)]) -> Result<(), Error> {
         let mut cell = self.found.clone();
         for side in Side::BOTH {
             let settings = cell.host_mut(side);
             for (knob, value) in changes {
-                // A knob that cannot be turned here stands as it is.
+                // A knob that cannot be turned here keeps its value.
                 if let Some(now) = settings.get_mut(*knob) {
                     (*value).clone_into(now);
                 }
@@ -244,7 +244,7 @@ impl<'a> Study<'a> {
         notes.into_iter().map(|note| format!("cost over sizes: {note}")).collect()
     }
 
-    /// How far the hosts' time can be told apart.
+    /// Returns a note on how well the two hosts' processor time can be separated.
     fn attribution(&self) -> Option<String> {
         let (a, b) = (&self.pair.a.facts, &self.pair.b.facts);
         let why = match a.cpu_accounting {

@@ -1,11 +1,11 @@
-//! When a segment is lost: RFC 8985 (RACK), section 6.2, and after a timeout.
+//! The detection of lost segments: RFC 8985 (RACK), section 6.2, and after a timeout.
 
 use landspeed_units::Nanos;
 
 use super::{LOST, RESENT, SACKED, Scoreboard};
 use crate::agenda::NEVER;
 
-/// The delivered segment that was sent last: what was sent before it and has not arrived is suspect.
+/// The delivered segment that was sent last. A segment that was sent before it and has not arrived may be lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sender) struct Newest {
     pub(in crate::sender) sent_at: Nanos,
@@ -20,8 +20,8 @@ impl Newest {
 }
 
 impl Scoreboard {
-    /// RFC 8985, section 6.2, step 5: what was sent before the newest delivered segment, by more than `patience`,
-    /// is lost. Returns when the next one would be judged if nothing arrives until then.
+    /// Marks segments as lost that were sent before the newest delivered one by more than `patience` (RFC 8985,
+    /// section 6.2, step 5). Returns when the next segment is due to be marked if nothing arrives until then.
     pub(in crate::sender) fn detect(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
         let first = self.detect_first(newest, now, patience);
         first.min(self.detect_again(newest, now, patience))
@@ -79,7 +79,7 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout everything that was not acknowledged is lost (RFC 6675, section 5.1).
+    /// Marks everything that is not acknowledged as lost, after a timeout (RFC 6675, section 5.1).
     pub(in crate::sender) fn mark_all_lost(&mut self) {
         (self.lost_again, self.lost_first, self.again) = Default::default();
         for seq in self.una..self.next {

@@ -1,9 +1,8 @@
-//! Which segments are where: RFC 6675's scoreboard, as Linux keeps it, with RFC 8985's (RACK) rule of when
-//! one is lost.
+//! The state of each segment: RFC 6675's scoreboard, as Linux keeps it, with RFC 8985's (RACK) rule for losses.
 //!
-//! Segments between the first not acknowledged and the next to send lie in a ring by their number. Two more
-//! orders are needed, and both are first in, first out: of sending (the ring itself for first
-//! transmissions, a queue for repeated ones), and of what is to be sent again.
+//! Segments between the first not acknowledged and the next to send lie in a ring by their number. Two more orders are
+//! needed, both FIFO: the order of sending (the ring itself for first transmissions, a queue for retransmissions), and
+//! the order of segments that wait to be sent again.
 
 mod lost;
 
@@ -15,7 +14,7 @@ pub(super) use lost::Newest;
 
 /// Acknowledged selectively.
 pub(super) const SACKED: u8 = 1;
-/// Thought lost; stays set while it is under way again.
+/// Considered lost; stays set while it is under way again.
 pub(super) const LOST: u8 = 2;
 /// Under way again.
 pub(super) const RESENT: u8 = 4;
@@ -26,13 +25,13 @@ pub(super) const EVER_RESENT: u8 = 8;
 pub(super) struct Sent {
     /// When it was last sent.
     pub(super) at: Nanos,
-    /// When the segment was sent whose delivery was the last news then (tcp_rate.c: first_tx_mstamp).
+    /// Sending time of the segment whose delivery was the latest at that time (tcp_rate.c: first_tx_mstamp).
     pub(super) first_at: Nanos,
-    /// When the last news came (delivered_mstamp).
+    /// Time of that latest delivery (delivered_mstamp).
     pub(super) news_at: Nanos,
-    /// How many segments had been delivered then.
+    /// Number of segments that had been delivered by then.
     pub(super) delivered: u32,
-    /// [`SACKED`], [`LOST`], [`RESENT`], [`EVER_RESENT`].
+    /// Bits [`SACKED`], [`LOST`], [`RESENT`], [`EVER_RESENT`].
     pub(super) flags: u8,
 }
 
@@ -45,11 +44,11 @@ pub(super) struct Scoreboard {
     lost: u32,
     resent: u32,
     lost_ever: u32,
-    /// First transmissions below this have been judged: arrived, lost, or sent again.
+    /// First transmissions below this have been judged: they arrived, are lost, or were sent again.
     unjudged: u64,
-    /// Repeated transmissions in the order of sending: when, and which.
+    /// Retransmissions in the order of sending: the time and the segment.
     again: VecDeque<(Nanos, u64)>,
-    /// Lost when sent again: to be sent first, they are the oldest.
+    /// Segments whose retransmission was lost. They are the oldest, so they are sent first.
     lost_again: VecDeque<u64>,
     lost_first: VecDeque<u64>,
 }
@@ -71,22 +70,22 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment not acknowledged cumulatively.
+    /// Returns the first segment not acknowledged cumulatively.
     pub(super) fn una(&self) -> u64 {
         self.una
     }
 
-    /// The next segment to be sent for the first time.
+    /// Returns the next segment to be sent for the first time.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// `packets_out`, `sacked_out`, `lost_out`, `retrans_out` of struct tcp_sock.
+    /// Returns `packets_out`, `sacked_out`, `lost_out`, `retrans_out` of struct tcp_sock.
     pub(super) fn counts(&self) -> [u32; 4] {
         [self.out(), self.sacked, self.lost, self.resent]
     }
 
-    /// Sent and not acknowledged cumulatively.
+    /// Returns the number of segments sent and not acknowledged cumulatively.
     pub(super) fn out(&self) -> u32 {
         (self.next - self.una) as u32
     }
@@ -99,17 +98,17 @@ impl Scoreboard {
         self.lost
     }
 
-    /// Segments that were thought lost since the start.
+    /// Returns the number of segments marked as lost since the start.
     pub(super) fn lost_ever(&self) -> u32 {
         self.lost_ever
     }
 
-    /// Whether a segment that was sent again has not been acknowledged.
+    /// Returns true if a segment that was sent again has not been acknowledged.
     pub(super) fn any_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// RFC 6675's "pipe", as Linux counts it.
+    /// Returns RFC 6675's "pipe", as Linux counts it.
     pub(super) fn in_flight(&self) -> u32 {
         self.out() - self.sacked - self.lost + self.resent
     }
@@ -123,7 +122,7 @@ impl Scoreboard {
         &mut self.ring[seq as usize & mask]
     }
 
-    /// A first transmission; its number.
+    /// Adds a first transmission and returns its number.
     pub(super) fn push(&mut self, sent: Sent) -> u64 {
         if self.out() as usize == self.ring.len() {
             self.grow();
@@ -144,7 +143,7 @@ impl Scoreboard {
         self.ring = larger;
     }
 
-    /// Takes out the first segment, which was acknowledged: as it was.
+    /// Removes the first segment, which was acknowledged, and returns its state.
     pub(super) fn pop(&mut self) -> Sent {
         let sent = *self.at(self.una);
         self.una += 1;
@@ -156,7 +155,7 @@ impl Scoreboard {
         sent
     }
 
-    /// A segment arrived above a gap: as it was before, or `None` if that is no news.
+    /// Marks a segment that arrived above a gap. Returns its earlier state, or `None` if it was already acknowledged.
     pub(super) fn sack(&mut self, seq: u64) -> Option<Sent> {
         if seq < self.una || seq >= self.next || self.at(seq).flags & SACKED != 0 {
             return None;
@@ -169,7 +168,7 @@ impl Scoreboard {
         Some(was)
     }
 
-    /// The lost segment that is next to be sent again: it is under way again, with these times.
+    /// Takes the next lost segment to be sent again, and records that it is under way again with these times.
     pub(super) fn resend(&mut self, sent: Sent) -> Option<u64> {
         let seq = loop {
             let seq = self.lost_again.pop_front().or_else(|| self.lost_first.pop_front())?;
@@ -183,7 +182,8 @@ impl Scoreboard {
         Some(seq)
     }
 
-    /// Sends the last segment again, though nothing says that it is lost; `None` where it arrived.
+    /// Sends the last segment again, although it is not known to be lost; `None` if it has arrived or is under way
+    /// again.
     pub(super) fn resend_last(&mut self, sent: Sent) -> Option<u64> {
         let seq = self.next.checked_sub(1).filter(|seq| *seq >= self.una)?;
         let flags = self.at(seq).flags;
@@ -196,7 +196,7 @@ impl Scoreboard {
         Some(seq)
     }
 
-    /// Whether some segment waits to be sent again.
+    /// Returns true if a segment waits to be sent again.
     pub(super) fn any_to_resend(&self) -> bool {
         self.lost > self.resent
     }

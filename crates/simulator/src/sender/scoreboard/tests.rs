@@ -1,4 +1,4 @@
-//! The scoreboard against counts made anew, under any sequence of what can happen to it.
+//! The scoreboard's counts compared with counts made anew, after any sequence of operations.
 
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     board.sack(4);
     board.detect(&newest(4, 4), Nanos(104), Nanos(0));
     assert_eq!((board.resend(at(200)), board.resend(at(201))), (Some(0), Some(1)));
-    // The second arrives, the first does not.
+    // The second retransmission arrives, the first does not.
     board.sack(1);
     board.detect(&newest(201, 1), Nanos(301), Nanos(0));
     assert_eq!(board.resend(at(302)), Some(0), "before what was never sent again");
