@@ -9,6 +9,7 @@ mod arrows;
 mod bench;
 mod built;
 mod capacity;
+mod census;
 mod docs;
 mod experiments;
 mod false_keeps;
@@ -48,6 +49,8 @@ enum Task {
     Test,
     /// Write the generated pages.
     Docs,
+    /// Print the size of the code base: crates, lines, public items, names that crates share.
+    Census,
     /// Print the licences of everything that is linked into landspeed.
     Notices,
     /// landspeed's workloads against the tools that people use today.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Task::Check => check(root),
         Task::Test => test::run(root),
         Task::Docs => docs::write(root),
+        Task::Census => census::print(root),
         Task::Notices => notices::print(root),
         Task::Bench(options) => bench::run(&options),
         Task::BenchUdp(options) => bench::udp::run(&options),

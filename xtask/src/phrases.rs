@@ -1,4 +1,5 @@
-//! Checks that pages and help texts do not contain certain phrases, which are not how engineers write.
+//! Checks that pages, help texts, messages and comments do not contain certain phrases, which are not how engineers
+//! write.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,39 +7,75 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// A phrase, and what to write in its place.
-const PHRASES: [(&str, &str); 7] = [
+type Phrase = (&'static str, &'static str);
+
+/// Phrases that are wrong everywhere.
+const EVERYWHERE: [Phrase; 6] = [
     ("that which", "what"),
     ("whoever", "name who"),
     ("nobody", "say what does not happen"),
     ("by lot", "at random"),
     ("shall", "the imperative, or \"must\""),
     ("goes on behind", "continues after"),
-    ("stands", "\"is\", or the value"),
 ];
+/// Phrases that are wrong on pages, in help texts and in messages.
+const IN_TEXT: [Phrase; 1] = [("stands", "\"is\", or the value")];
+/// Phrases that are wrong in comments.
+const IN_COMMENTS: [Phrase; 2] =
+    [("told", "\"reported\", \"returned\" or \"printed\""), ("as it were", "nothing")];
+
 /// Files that are checked completely: pages, and the help of the command line. Decisions and the changelog keep their
 /// words.
 const READ: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "crates/cli/src/args"];
 const LEFT_OUT: [&str; 1] = ["docs/decisions"];
 
+/// Returns one line for each phrase that was found.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
-    let mut files = vec![root.join("crates/cli/src/args.rs")];
-    READ.iter().try_for_each(|path| gather(&root.join(path), root, &mut files))?;
+    let mut pages = vec![root.join("crates/cli/src/args.rs")];
+    READ.iter().try_for_each(|path| gather(&root.join(path), root, &mut pages))?;
     let mut sources = Vec::new();
-    gather(&root.join("crates"), root, &mut sources)?;
-    let is_test = |file: &PathBuf| file.to_string_lossy().ends_with("tests.rs");
-    sources.retain(|file| file.components().any(|part| part.as_os_str() == "src") && !is_test(file));
+    ["crates", "xtask"].iter().try_for_each(|path| gather(&root.join(path), root, &mut sources))?;
+    sources.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
     let mut wrong = Vec::new();
-    for (file, whole) in files.iter().map(|file| (file, true)).chain(sources.iter().map(|file| (file, false)))
-    {
-        let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-        let text = if whole { text } else { messages(&text) };
-        let name = file.strip_prefix(root).unwrap_or(file).display();
-        wrong.extend(
-            found(&text)
-                .map(|(line, phrase, better)| format!("{name}:{line} says \"{phrase}\": write {better}")),
-        );
+    for file in &pages {
+        wrong.extend(lines(root, file, &read(file)?, &IN_TEXT));
+    }
+    for file in &sources {
+        let source = read(file)?;
+        if speaks(file) {
+            wrong.extend(lines(root, file, &messages(&source), &IN_TEXT));
+        }
+        wrong.extend(lines(root, file, &comments(&source), &IN_COMMENTS));
     }
     Ok(wrong)
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("read {}", file.display()))
+}
+
+/// Returns one line for each phrase in `text`, which is from `file`.
+fn lines(root: &Path, file: &Path, text: &str, phrases: &'static [Phrase]) -> Vec<String> {
+    let name = file.strip_prefix(root).unwrap_or(file).display();
+    let line = |(line, (phrase, better)): (usize, Phrase)| {
+        format!("{name}:{line} says \"{phrase}\": write {better}")
+    };
+    found(text, phrases).map(line).collect()
+}
+
+/// Returns true if the strings of a source are messages for users: those of tests and of xtask are not.
+fn speaks(file: &Path) -> bool {
+    let has = |name: &str| file.components().any(|part| part.as_os_str() == name);
+    has("crates") && has("src") && !file.to_string_lossy().ends_with("tests.rs")
+}
+
+/// Returns the comments of a source, each on its line.
+fn comments(source: &str) -> String {
+    let comment = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("//").then(|| line.to_owned()).unwrap_or_default()
+    };
+    source.lines().map(comment).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the messages of a source for users: its strings, each on its line, up to its tests, without those of a
@@ -70,17 +107,17 @@ fn gather(path: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Returns line, phrase and advice for whole words.
-fn found(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
-    (1..).zip(text.lines()).flat_map(|(number, line)| {
+/// Returns the lines of `text` that have a phrase of `EVERYWHERE` or of `more`, as whole words.
+fn found(text: &str, more: &'static [Phrase]) -> impl Iterator<Item = (usize, Phrase)> {
+    (1..).zip(text.lines()).flat_map(move |(number, line)| {
         // `nobody` is also a Unix user.
         let line = line.replace("`nobody`", "");
         let line = if line == "nobody" { "" } else { &line };
         let words: String =
             line.chars().map(|c| if c.is_alphabetic() { c.to_ascii_lowercase() } else { ' ' }).collect();
         let words = format!(" {words} ");
-        let is_in = move |(phrase, _): &(&str, &str)| words.contains(&format!(" {phrase} "));
-        PHRASES.into_iter().filter(is_in).map(move |(phrase, better)| (number, phrase, better))
+        let is_in = move |(phrase, _): &Phrase| words.contains(&format!(" {phrase} "));
+        EVERYWHERE.iter().chain(more).copied().filter(is_in).map(move |phrase| (number, phrase))
     })
 }
 
@@ -88,17 +125,20 @@ fn found(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)
 mod tests {
     use super::*;
 
-    #[test]
-    fn whole_words_are_found_in_their_lines() {
-        let text = "nobody\nas `nobody`\nIt works.\nWhat shall get better, and Nobody knows.\nmarshalling understands bystanders";
-        let found: Vec<_> = found(text).map(|(line, phrase, _)| (line, phrase)).collect();
-        assert_eq!(found, [(4, "nobody"), (4, "shall")]);
+    fn phrases(text: &str, more: &'static [Phrase]) -> Vec<(usize, &'static str)> {
+        found(text, more).map(|(line, (phrase, _))| (line, phrase)).collect()
     }
 
     #[test]
-    fn messages_are_read_and_comments_are_not() {
-        let source = "/// Nobody calls.\nlet a = \"it shall\";\nx.expect(\"nobody\");\n#[cfg(test)]\nlet b = \"stands\";";
-        let found: Vec<_> = found(&messages(source)).map(|(line, phrase, _)| (line, phrase)).collect();
-        assert_eq!(found, [(2, "shall")]);
+    fn whole_words_are_found_in_their_lines() {
+        let text = "nobody\nas `nobody`\nIt works.\nWhat shall get better, and Nobody knows.\nmarshalling understands bystanders";
+        assert_eq!(phrases(text, &IN_TEXT), [(4, "nobody"), (4, "shall")]);
+    }
+
+    #[test]
+    fn messages_and_comments_have_phrases_of_their_own() {
+        let source = "/// Nobody is told what stands.\nlet a = \"it shall\";\nx.expect(\"nobody\");\n#[cfg(test)]\nlet b = \"stands\";";
+        assert_eq!(phrases(&messages(source), &IN_TEXT), [(2, "shall")]);
+        assert_eq!(phrases(&comments(source), &IN_COMMENTS), [(1, "nobody"), (1, "told")]);
     }
 }

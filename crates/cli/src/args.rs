@@ -590,7 +590,7 @@ pub(crate) enum AppAction {
         /// Its name
         name: String,
     },
-    /// Check a file: the first mistake is told with its line
+    /// Check a file: print the first mistake with its line
     Check {
         /// The file
         file: PathBuf,

@@ -119,7 +119,7 @@ fn the_labs_link_is_a_factor_too() {
     let curves = &found.figures[0];
     let medians: Vec<f64> = curves.cells.iter().filter_map(|cell| Some(cell.mean? / 1e6)).collect();
     // The link delays by the configured time, and a busy machine only adds to it.
-    assert!((2.0..4.0).contains(&medians[0]) && (8.0..11.0).contains(&medians[1]), "{medians:?}");
+    assert!(medians[0] >= 2.0 && medians[1] >= 8.0, "{medians:?}");
     assert!(curves.effects[0].has_effect && found.factors[0].is_slow);
 }
 

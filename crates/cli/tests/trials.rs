@@ -144,7 +144,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Processes leave the group shortly after they were told to end.
+        // Processes leave the group shortly after they were asked to end.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.0).is_ok() {
                 return;

@@ -88,7 +88,7 @@ fn number(file: &[u8], at: usize, size: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::process::Command;
+    use std::process::{Command, Output};
 
     use super::*;
 
@@ -109,7 +109,16 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         std::fs::write(&file, &lean).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let listed = Command::new(&*file).arg("--list").output().unwrap();
+        // While this file was open for writing, another test's thread may have forked: until that child runs its own program, it
+        // has the file open too, and the kernel refuses to run it.
+        let busy = |listed: &std::io::Result<Output>| {
+            listed.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
+        };
+        let mut runs = (0..500).map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            Command::new(&*file).arg("--list").output()
+        });
+        let listed = runs.find(|listed| !busy(listed)).expect("a run").unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
         assert!(listed.contains("a_lean_program_runs"), "{listed}");
         let checked = Command::new("strip").arg("-g").arg("-o").arg("/dev/null").arg(&*file).status();

@@ -51,6 +51,9 @@ struct Told {
 struct Clock {
     first: Option<Instant>,
     next_sample: Option<Instant>,
+    /// The instant from which the times of samples count: that of the first data, or of the window's opening if none had
+    /// arrived by then.
+    origin: Option<Instant>,
     /// Samples of all flows so far.
     samples: u64,
 }
@@ -195,7 +198,7 @@ impl Trial<'_, '_> {
         if now < due {
             return due - now;
         }
-        let since = self.clock.first.map_or(Duration::ZERO, |first| now - first);
+        let since = self.clock.origin.map_or(Duration::ZERO, |origin| now.saturating_duration_since(origin));
         self.parts.watch.sample(since.into());
         // A late coordinator skips samples instead of crowding them.
         let interval = Duration::from(self.spec.interval_ns);
@@ -283,6 +286,7 @@ impl Trial<'_, '_> {
         }
         if self.spec.interval_ns > Nanos(0) {
             self.clock.next_sample = Some(at + Duration::from(self.spec.interval_ns));
+            self.clock.origin = self.clock.first.or(Some(at));
         }
         Mark { at, counts, datagrams }
     }

@@ -186,7 +186,7 @@ pub(crate) fn ask_without_waiting(port: usize) {
 pub(crate) fn ask_restricted(port: usize) {
     // The handled rights: none for files, and connect(2).
     let handled: [u64; 3] = [0, 2, 0];
-    // SAFETY: the kernel reads as many bytes as it is told; the other arguments are numbers.
+    // SAFETY: the kernel reads as many bytes as the length says; the other arguments are numbers.
     let restricted = unsafe {
         let rules =
             libc::syscall(libc::SYS_landlock_create_ruleset, handled.as_ptr(), size_of_val(&handled), 0);

@@ -99,7 +99,7 @@ fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes this thread continue as nobody. Uses the raw system call, because the library's changes all threads.
+/// Makes this thread continue as the user `nobody`. Uses the raw system call, because the library's changes all threads.
 pub(crate) fn drop_privileges() {
     const NOBODY: libc::c_long = 65534;
     // SAFETY: no memory is passed.

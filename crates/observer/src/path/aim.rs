@@ -10,7 +10,7 @@ use rustix::net::{getpeername, getsockname, ipproto, sockopt};
 
 use crate::{Error, Scene};
 
-/// The most flows that are told apart: with more, a lookup for each packet is not worth its cost.
+/// The most flows that are distinguished: with more, a lookup for each packet is not worth its cost.
 const MOST_FLOWS: usize = 2000;
 
 /// The place where packets are watched: a link in a network namespace.

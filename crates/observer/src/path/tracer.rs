@@ -98,7 +98,7 @@ fn answer(mut programs: Programs, place: &Place, (own, asks): &(Sender<Ask>, Rec
                     open.stop(&mut budget);
                 }
                 let opened = Session::begin(aim, &mut programs, place, &mut budget);
-                // If the requester is gone it has dropped its end, and the thread is told to end next.
+                // If the requester is gone it has dropped its end, and the thread is asked to end next.
                 drop(reply.send(opened.map(|opened| session = Some(opened))));
             }
             Ok(Ask::Close(reply)) => {

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,11 @@ pub(crate) struct Flood {
     came: Arc<AtomicU64>,
     before: usize,
     thread: JoinHandle<()>,
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// Held by a flood: two at a time would count each other's descriptors.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// The action of a peer in a round.
 type Peer = Box<dyn FnMut() + Send>;
@@ -34,6 +38,7 @@ impl Flood {
     /// Starts strangers to the port of `loopback`, to which `flow` leads, from this many addresses. Returns once they
     /// have begun.
     pub(crate) fn of(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Flood, String> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let before = descriptors();
         let mut peers = peers(loopback, flow, addresses)?;
         let (ends, came) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -49,7 +54,7 @@ impl Flood {
         while came.load(Ordering::Relaxed) == 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
-        Ok(Flood { ends, came, before, thread })
+        Ok(Flood { ends, came, before, thread, _alone: alone })
     }
 
     /// Returns how many descriptors came with the flood and are not the peers' own.

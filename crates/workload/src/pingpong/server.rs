@@ -16,7 +16,7 @@ use crate::workers::{self, Task};
 
 /// Interval at which the coordinator checks its peer before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
-/// The same interval once the window is open, as long as possible.
+/// The interval between looks once the window is open, as long as possible.
 const REST: Duration = Duration::from_millis(50);
 
 pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Error> {

@@ -104,7 +104,7 @@ impl Scene<'_> {
     }
 }
 
-/// Whether the finding is reproduced (`None` where the study cannot tell), and the evidence.
+/// Returns true if the finding is reproduced, `None` if the study cannot tell, and the evidence.
 type Judged = (Option<bool>, String);
 
 fn cannot(why: impl Into<String>) -> Judged {
