@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use landspeed_record::{Estimate, Figures};
-use landspeed_stats::Sums;
+use landspeed_stats::ArmTotals;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -136,18 +136,18 @@ impl Metric {
 
     /// Returns what an arm's trials gained and what they spent for it; `None` where that was not measured. For bytes
     /// per CPU-second these are the bytes and the seconds, for the others the trials' sum and their number.
-    pub(crate) fn sums(self, arm: &[Figures]) -> Option<Sums> {
+    pub(crate) fn sums(self, arm: &[Figures]) -> Option<ArmTotals> {
         let count = arm.len() as f64;
         let sum = |of: fn(&Figures) -> f64| arm.iter().map(of).sum::<f64>();
         let all: f64 = arm.iter().map(|trial| self.of(trial)).sum::<Option<f64>>()?;
         let sums = match self {
-            Metric::Rate => Sums { gained: all, spent: count },
+            Metric::Rate => ArmTotals { gained: all, spent: count },
             // Trials of a block are equally long, so the rate can replace the bytes.
-            Metric::Cost => Sums {
+            Metric::Cost => ArmTotals {
                 gained: sum(work),
                 spent: arm.iter().map(|trial| Some(work(trial) / self.of(trial)?)).sum::<Option<f64>>()?,
             },
-            Metric::Latency => Sums { gained: count, spent: all },
+            Metric::Latency => ArmTotals { gained: count, spent: all },
         };
         Some(sums)
     }

@@ -1,7 +1,7 @@
 //! The blocks of one comparison, and their statistics.
 
 use landspeed_record::{Arm, Estimate, Figures, ProgramWork};
-use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
+use landspeed_stats::{BlockContrast, MeanLogRatio, ArmTotals, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
@@ -59,17 +59,17 @@ impl Block {
 
     /// Returns the block's contrast: the log ratio with above zero better, with and without the effect of lost time
     /// (`toll`), and the trials' deviations.
-    fn contrast(&self, metric: Metric, toll: &Toll, counts: bool) -> Option<Contrast> {
+    fn contrast(&self, metric: Metric, toll: &Toll, counts: bool) -> Option<BlockContrast> {
         let ln_ratio = self.ln_ratio(metric)? * metric.sign();
         let likely = |trial: &Figures| toll.likely(metric, trial);
         let around = |trial: &Figures, arm| {
             let measured = metric.ln_ratio(std::slice::from_ref(trial), self.arm(arm))? * metric.sign();
             Some(measured + likely(trial) - mean(self.arm(arm), likely))
         };
-        Some(Contrast {
+        Some(BlockContrast {
             ln_ratio,
             freed: ln_ratio + self.more(likely),
-            drawn: self.more(|trial| toll.most(metric, trial)),
+            explained_at_most: self.more(|trial| toll.most(metric, trial)),
             sway: toll.sway(metric),
             candidate_first: self.candidate_first,
             within: self.in_time_order(around).collect::<Option<Vec<f64>>>()?,
@@ -94,9 +94,9 @@ impl Block {
     }
 
     /// Returns how much more processor time the candidate's trials lost than the incumbent's, as a share.
-    fn loss(&self, way: &Way) -> Contrast {
+    fn loss(&self, way: &Way) -> BlockContrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
-        Contrast::new(self.more(way.share), self.candidate_first, within)
+        BlockContrast::new(self.more(way.share), self.candidate_first, within)
     }
 
     fn in_time_order<T>(&self, of: impl Fn(&Figures, Arm) -> T) -> impl Iterator<Item = T> {
@@ -109,7 +109,7 @@ impl Block {
     }
 
     /// Returns what each arm gained and spent, without the effect of lost time.
-    fn sums(&self, metric: Metric, toll: &Toll) -> Option<[Sums; 2]> {
+    fn sums(&self, metric: Metric, toll: &Toll) -> Option<[ArmTotals; 2]> {
         let freed = |trial: &Figures| metric.bettered(trial, toll.likely(metric, trial));
         let sums = |arm: &[Figures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());
         Some([sums(&self.incumbent)?, sums(&self.candidate)?])
@@ -163,12 +163,12 @@ impl Series {
     }
 
     /// Returns the contrasts of all blocks, the discarded ones included.
-    pub(crate) fn contrasts(&self, metric: Metric, toll: &Toll) -> Vec<Contrast> {
+    pub(crate) fn contrasts(&self, metric: Metric, toll: &Toll) -> Vec<BlockContrast> {
         self.blocks.iter().filter_map(|(block, counts)| block.contrast(metric, toll, *counts)).collect()
     }
 
     /// Returns what the arms gained and spent, block by block.
-    pub(crate) fn sums(&self, metric: Metric, toll: &Toll) -> Vec<[Sums; 2]> {
+    pub(crate) fn sums(&self, metric: Metric, toll: &Toll) -> Vec<[ArmTotals; 2]> {
         self.of_counted().filter_map(|b| b.sums(metric, toll)).collect()
     }
 
@@ -188,8 +188,8 @@ impl Series {
 
     /// Returns how much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None`
     /// for too few.
-    pub(crate) fn loss(&self, way: &Way) -> Option<Fit> {
-        Fit::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
+    pub(crate) fn loss(&self, way: &Way) -> Option<MeanLogRatio> {
+        MeanLogRatio::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }
 
     fn all(&self) -> impl Iterator<Item = &Block> {
@@ -394,7 +394,7 @@ mod tests {
             (contrast.ln_ratio - 0.5_f64.ln()).abs() < 1e-9 && contrast.freed.abs() < 1e-9,
             "{contrast:?}"
         );
-        assert!((contrast.drawn - 2.0_f64.ln()).abs() < 1e-6, "{contrast:?}");
+        assert!((contrast.explained_at_most - 2.0_f64.ln()).abs() < 1e-6, "{contrast:?}");
         let [usual, own] = hit.sums(Metric::Rate, &toll).unwrap();
         assert!((usual.gained / own.gained - 1.0).abs() < 1e-9, "{usual:?} {own:?}");
     }

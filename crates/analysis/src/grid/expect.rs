@@ -6,7 +6,7 @@
 use landspeed_record::{
     Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
 };
-use landspeed_stats::grid::{Compared, Contrast};
+use landspeed_stats::grid::{ContrastEstimate, Contrast};
 use landspeed_stats::ratio_of;
 
 use super::fitted::{Fitted, points};
@@ -121,7 +121,7 @@ impl Judge<'_> {
         };
         let found = self.compared(&[vec![whole], steps].concat())?;
         let turned =
-            |one: &Compared| if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) };
+            |one: &ContrastEstimate| if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) };
         let against = found.iter().enumerate().find(|(_, one)| turned(one).1 < 0.0);
         let agreement = match against {
             Some(_) => Agreement::Differs,
@@ -141,8 +141,8 @@ impl Judge<'_> {
             line.iter().skip(1).map(|place| self.difference(&line[0], place)).collect();
         let found = self.compared(&steps)?;
         let bound = within.ln_1p();
-        let beyond = |one: &Compared| one.together.0 > bound || one.together.1 < -bound;
-        let inside = |one: &Compared| one.together.0 >= -bound && one.together.1 <= bound;
+        let beyond = |one: &ContrastEstimate| one.together.0 > bound || one.together.1 < -bound;
+        let inside = |one: &ContrastEstimate| one.together.0 >= -bound && one.together.1 <= bound;
         let agreement = match () {
             () if found.iter().any(beyond) => Agreement::Differs,
             () if found.iter().all(inside) => Agreement::Reproduces,
@@ -193,7 +193,7 @@ impl Judge<'_> {
         Contrast { weights: [share(kept(to), 1.0), share(kept(from), -1.0)].concat() }
     }
 
-    fn compared(&self, family: &[Contrast]) -> Result<Vec<Compared>, (Agreement, String)> {
+    fn compared(&self, family: &[Contrast]) -> Result<Vec<ContrastEstimate>, (Agreement, String)> {
         let found = self.fitted.compare(family).into_iter().collect::<Option<Vec<_>>>();
         let few = || (Agreement::Undecided, "too few blocks visited all of its cells".to_owned());
         found.filter(|found| !found.is_empty()).ok_or_else(few)
@@ -257,7 +257,7 @@ impl Judge<'_> {
 }
 
 /// Judges whether every ratio is proven above one; the least decides, or the first that is proven below.
-fn all_above(found: &[Compared], name: impl Fn(usize) -> String) -> Found {
+fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> Found {
     let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
     let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));
     let agreement = match (below, least) {
@@ -270,7 +270,7 @@ fn all_above(found: &[Compared], name: impl Fn(usize) -> String) -> Found {
     Found { agreement, ours: decided.map(|(_, one)| estimate(one)), told }
 }
 
-fn estimate(found: &Compared) -> Estimate {
+fn estimate(found: &ContrastEstimate) -> Estimate {
     ratio_of(found.ln, found.together.0, found.together.1)
 }
 

@@ -5,7 +5,7 @@ use landspeed_record::{
     GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramOf,
     Record, Side,
 };
-use landspeed_stats::grid::{Compared, Contrast, Layout};
+use landspeed_stats::grid::{ContrastEstimate, Contrast, GridLayout};
 use landspeed_stats::ratio_of;
 use landspeed_units::Nanos;
 
@@ -213,14 +213,14 @@ fn plain_mean(logs: impl Iterator<Item = f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (sum / logs.len() as f64).exp())
 }
 
-fn estimate(found: &Compared) -> Estimate {
+fn estimate(found: &ContrastEstimate) -> Estimate {
     ratio_of(found.ln, found.together.0, found.together.1)
 }
 
 fn neighbours(grid: &Grid, fitted: &Fitted) -> Vec<GridContrast> {
     let asked = fitted.neighbours();
     let found = fitted.compare(&asked.iter().map(Step::contrast).collect::<Vec<_>>());
-    let contrast = |(step, found): (&Step, &Option<Compared>)| {
+    let contrast = |(step, found): (&Step, &Option<ContrastEstimate>)| {
         Some(GridContrast {
             factor: grid.factors.get(step.factor)?.name.clone(),
             from: step.from,
@@ -277,7 +277,7 @@ fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
     }
     let contrasts: Vec<Contrast> = asked.iter().map(|(_, _, contrast)| contrast.clone()).collect();
     let found = fitted.compare(&contrasts);
-    let effect = |((factors, given, _), found): (Asked, &Option<Compared>)| {
+    let effect = |((factors, given, _), found): (Asked, &Option<ContrastEstimate>)| {
         Some(FactorialEffect { factors, given, ratio: estimate(found.as_ref()?) })
     };
     asked.into_iter().zip(&found).filter_map(effect).collect()
@@ -285,7 +285,7 @@ fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
 
 /// Returns the contrasts of a factor at each combination of the others' values; none where there are no others,
 /// because the mean is the same.
-fn simple(grid: &Grid, layout: &Layout, factor: usize) -> Vec<Asked> {
+fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<Asked> {
     if grid.factors.len() < 2 {
         return Vec::new();
     }

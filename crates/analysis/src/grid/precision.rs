@@ -1,7 +1,7 @@
 //! Decides when a grid is precise enough.
 
 use landspeed_record::{Grid, GridTrial};
-use landspeed_stats::grid::Trial;
+use landspeed_stats::grid::CellTrial;
 
 use super::fitted::{Fitted, points};
 
@@ -10,7 +10,7 @@ use super::fitted::{Fitted, points};
 #[derive(Debug)]
 pub struct Precision {
     grid: Grid,
-    trials: Vec<Trial>,
+    trials: Vec<CellTrial>,
     is_reached: bool,
 }
 

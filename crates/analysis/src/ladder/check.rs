@@ -7,7 +7,7 @@
 //! be lost without it, the pair of it and the step that it interacts with is measured as a 2x2.
 
 use landspeed_record::Cell;
-use landspeed_stats::Guard;
+use landspeed_stats::GuardVerdict;
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
@@ -211,7 +211,7 @@ impl Check {
         }
         let broken = run.rules.goal.guards().into_iter().find_map(|metric| {
             let (verdict, said) = guards::judge(series, metric, run);
-            (verdict == Guard::Broken).then_some((metric, said))
+            (verdict == GuardVerdict::Broken).then_some((metric, said))
         });
         let Some((metric, said)) = broken else { return false };
         let cost =

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use landspeed_record::{Answer, Candidate, Cell, StepLine, VerdictLine};
-use landspeed_stats::Ledger;
+use landspeed_stats::ErrorLedger;
 use landspeed_units::Nanos;
 
 use super::advice::hints;
@@ -35,7 +35,7 @@ pub(crate) struct Climb {
     pub(super) standing: Standing,
     left_out: LeftOut,
     totals: Totals,
-    ledger: Ledger,
+    ledger: ErrorLedger,
     size: Size,
     serial: u32,
 }
@@ -56,7 +56,7 @@ impl Climb {
             standing: Standing::new(start),
             left_out: LeftOut::default(),
             totals: Totals::default(),
-            ledger: Ledger::new(run.rules.alpha, size.planned),
+            ledger: ErrorLedger::new(run.rules.alpha, size.planned),
             size,
             serial: 0,
         };

@@ -2,7 +2,7 @@
 //! (docs/results/decisions.md lists them).
 
 use landspeed_record::Estimate;
-use landspeed_stats::Excess;
+use landspeed_stats::ExcessVariance;
 
 use super::comparison::Comparison;
 use super::guards;
@@ -39,7 +39,7 @@ impl Doubts {
     }
 
     /// Returns all doubts, with one more if the blocks vary more than their trials explain.
-    pub(crate) fn all(self, excess: Excess) -> Vec<String> {
+    pub(crate) fn all(self, excess: ExcessVariance) -> Vec<String> {
         let mut said = self.0;
         if excess.times() > TIMES && excess.chance() < CHANCE {
             said.push(format!(

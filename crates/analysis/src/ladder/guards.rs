@@ -5,7 +5,7 @@
 //! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
 
 use landspeed_record::Arm;
-use landspeed_stats::{Guard, guard, guard_sums};
+use landspeed_stats::{GuardVerdict, guard, guard_sums};
 use landspeed_units::Nanos;
 
 use super::kept::Totals;
@@ -44,16 +44,16 @@ pub(crate) enum Guarded {
 }
 
 /// Judges `metric` by the mean and by the totals. Returns the worse verdict, with the estimate in words.
-pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (Guard, String) {
+pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (GuardVerdict, String) {
     let (margin, toll) = (run.rules.guard, &run.toll);
     let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
     let totals = guard_sums(&series.sums(metric, toll), margin, CONFIDENCE);
     let (verdict, estimate, of) = match (mean, totals) {
-        ((Guard::Broken, estimate), _) => (Guard::Broken, estimate, ""),
-        (_, (Guard::Broken, estimate)) => (Guard::Broken, estimate, " in total"),
-        ((Guard::Unclear, estimate), _) => (Guard::Unclear, estimate, ""),
-        (_, (Guard::Unclear, estimate)) => (Guard::Unclear, estimate, " in total"),
-        ((_, estimate), _) => (Guard::Holds, estimate, ""),
+        ((GuardVerdict::Broken, estimate), _) => (GuardVerdict::Broken, estimate, ""),
+        (_, (GuardVerdict::Broken, estimate)) => (GuardVerdict::Broken, estimate, " in total"),
+        ((GuardVerdict::Unclear, estimate), _) => (GuardVerdict::Unclear, estimate, ""),
+        (_, (GuardVerdict::Unclear, estimate)) => (GuardVerdict::Unclear, estimate, " in total"),
+        ((_, estimate), _) => (GuardVerdict::Holds, estimate, ""),
     };
     (verdict, format!("{}{of} {} (above 1 is better)", metric.name(), words::interval(estimate)))
 }
@@ -72,13 +72,13 @@ pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> G
             continue;
         }
         match judge(series, metric, run) {
-            (Guard::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
+            (GuardVerdict::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
             // Several small losses may add up: the sum is judged once this one is known to be small.
-            (Guard::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
+            (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
                 return Guarded::Broken(format!("against the start: {said}"));
             }
-            (Guard::Holds, _) => {}
-            (Guard::Unclear, said) => unclear = Some(said),
+            (GuardVerdict::Holds, _) => {}
+            (GuardVerdict::Unclear, said) => unclear = Some(said),
         }
     }
     unclear.map_or(Guarded::Hold, Guarded::Unclear)

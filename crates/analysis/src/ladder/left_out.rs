@@ -7,7 +7,7 @@
 //! them together confirm a step; the last one says what the step is worth in the end.
 
 use landspeed_record::Estimate;
-use landspeed_stats::{Contrast, Opinions};
+use landspeed_stats::{BlockContrast, CountedAndAllMeans};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
@@ -171,7 +171,7 @@ impl LeftOut {
     /// Returns the worth of step `i` in the current setting, above one better.
     pub(crate) fn worth(&self, i: usize, standing: &Standing, run: &RunState) -> Option<Estimate> {
         let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal.primary(), &run.toll);
-        Some(Opinions::of(&blocks)?.estimate(CONFIDENCE))
+        Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))
     }
 
     /// Returns the confirmation of step `i`. It needs enough blocks, and holds both without the discarded ones and
@@ -184,8 +184,8 @@ impl LeftOut {
         // Bonferroni over the kept steps: with at least 97.5 % no useless one is confirmed.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / self.proofs.len() as f64;
         let of = |comparison: &Comparison| comparison.series.contrasts(primary, &run.toll);
-        let fresh: Vec<Contrast> = proof.comparisons.iter().flat_map(of).collect();
-        let worth = Opinions::of(&fresh).map(|both| both.estimate(confidence));
+        let fresh: Vec<BlockContrast> = proof.comparisons.iter().flat_map(of).collect();
+        let worth = CountedAndAllMeans::of(&fresh).map(|both| both.estimate(confidence));
         let blocks = proof.blocks();
         let above = |estimate: Estimate| estimate.low > 1.0 + run.rules.least_effect;
         Confirmation { worth, blocks, confirmed: blocks >= LEAST && worth.is_some_and(above) }

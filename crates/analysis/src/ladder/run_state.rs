@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use landspeed_record::StepLine;
-use landspeed_stats::{Excess, excess};
+use landspeed_stats::{ExcessVariance, excess};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,7 +27,7 @@ pub(crate) struct RunState {
     /// The reason why the run's result is not valid.
     pub(crate) void: Option<String>,
     /// How much more blocks vary than their trials explain.
-    pub(crate) excess: Excess,
+    pub(crate) excess: ExcessVariance,
     /// The effect of lost processor time on the figures.
     pub(crate) toll: Toll,
     steals: Steals,
@@ -46,7 +46,7 @@ impl RunState {
             outbox: VecDeque::new(),
             lines: Vec::new(),
             void: None,
-            excess: Excess::default(),
+            excess: ExcessVariance::default(),
             toll: Toll::default(),
             steals: Steals::default(),
             busy: false,

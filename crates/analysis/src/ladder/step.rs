@@ -1,7 +1,7 @@
 //! One step: the decision whether a change is kept.
 
 use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
-use landspeed_stats::{But, Contrast, Design, State, Verdict, judge, judge_last};
+use landspeed_stats::{Objection, BlockContrast, StepDesign, StepState, StepJudgement, judge, judge_last};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
@@ -27,7 +27,7 @@ pub(crate) struct Step {
     pub(crate) task: Task,
     pub(crate) comparison: Comparison,
     pub(crate) grant: f64,
-    design: Design,
+    design: StepDesign,
     /// True if there is no room for another block.
     out_of_time: bool,
 }
@@ -47,7 +47,7 @@ impl Step {
         (grant, max_blocks): (f64, u32),
         run: &RunState,
     ) -> Self {
-        let design = Design::new(grant, run.rules.least_ln(), max_blocks);
+        let design = StepDesign::new(grant, run.rules.least_ln(), max_blocks);
         let usual = USUAL_BLOCKS * SECOND_CHANCE;
         let design = if max_blocks > usual { design.thorough() } else { design };
         let what = words::change(&task.candidate);
@@ -62,12 +62,12 @@ impl Step {
         self.comparison.series.counted() >= self.design.first_look()
     }
 
-    fn contrasts(&self, run: &RunState) -> Vec<Contrast> {
+    fn contrasts(&self, run: &RunState) -> Vec<BlockContrast> {
         self.comparison.series.contrasts(run.rules.goal.primary(), &run.toll)
     }
 
     /// Returns the current verdict on the primary figure, above one better.
-    pub(crate) fn verdict(&self, run: &RunState) -> Verdict {
+    pub(crate) fn verdict(&self, run: &RunState) -> StepJudgement {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
@@ -85,12 +85,12 @@ impl Step {
             );
         }
         match verdict.state {
-            State::Helps => self.guarded(totals, run, ended),
-            State::Harms => Some(self.answer(Answer::Harms, "worse")),
-            State::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
-            State::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
-            State::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
-            State::Continue => None,
+            StepState::Helps => self.guarded(totals, run, ended),
+            StepState::Harms => Some(self.answer(Answer::Harms, "worse")),
+            StepState::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
+            StepState::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
+            StepState::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
+            StepState::Continue => None,
         }
     }
 
@@ -102,10 +102,10 @@ impl Step {
     }
 
     /// Returns the reason why the step is undecided.
-    fn obstacle(&self, verdict: Verdict, run: &RunState) -> &'static str {
-        match self.design.but(&self.contrasts(run)) {
-            Some(But::Discarded) => "helps only without the blocks that were discarded",
-            Some(But::Lost) => "helps, but the processor time that its trials lose may explain it",
+    fn obstacle(&self, verdict: StepJudgement, run: &RunState) -> &'static str {
+        match self.design.objection(&self.contrasts(run)) {
+            Some(Objection::Discarded) => "helps only without the blocks that were discarded",
+            Some(Objection::Lost) => "helps, but the processor time that its trials lose may explain it",
             None if verdict.given_up => "no prospect of a useful effect in the blocks left",
             None if self.out_of_time => OUT_OF_TIME,
             None => "all blocks used",

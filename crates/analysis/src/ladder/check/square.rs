@@ -6,7 +6,7 @@ use super::super::words::interval;
 use super::{Check, IN_THE_END, Role, SQUARE_BLOCKS, Slot};
 use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
-use landspeed_stats::Opinions;
+use landspeed_stats::CountedAndAllMeans;
 
 /// Adds the missing side of the 2x2 for the first step whose two figures have disjoint intervals: what it adds
 /// without its partner. (What it adds with its partner is its left-out figure.) A run measures one pair only: the
@@ -39,7 +39,7 @@ pub(super) fn report(check: &Check, run: &mut RunState) {
         let Role::Square(step, partner) = slot.role else { continue };
         let primary = run.rules.goal.primary();
         let blocks = slot.comparison.series.contrasts(primary, &run.toll);
-        let alone = Opinions::of(&blocks).map(|both| both.estimate(CONFIDENCE));
+        let alone = CountedAndAllMeans::of(&blocks).map(|both| both.estimate(CONFIDENCE));
         let with = check.left_out.worth(step, &check.standing, run);
         let (Some(alone), Some(with)) = (alone, with) else { continue };
         let [name, other] = [step, partner].map(|i| &check.standing.kept[i].id);
