@@ -1,6 +1,6 @@
 //! The verdict on what holds a path back: the first cause, then the next ones, each with its evidence.
 //!
-//! [`judge`] derives the shared quantities from the observations once ([`View`]) and calls every row of [`CAUSES`]. A
+//! [`judge`] derives the shared quantities from the observations once ([`VerdictView`]) and calls every row of [`CAUSES`]. A
 //! row is one cause; the judges of related causes share a file. Judges do not know of each other: where one cause
 //! brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared quantity
 //! in `view/` says which cause is responsible.
@@ -26,15 +26,15 @@ use view::EndView;
 use landspeed_record::{CannotTell, Verdict};
 
 pub use causes::{CAUSES, stalls};
-pub use glance::{Glance, glance};
-pub use judge::{Judge, Need};
-pub use scene::{HostView, Scene};
-pub use staircase::{HostLimit, staircase};
-pub use view::View;
+pub use glance::{FlowSummary, glance};
+pub use judge::{CauseJudge, EvidenceKind};
+pub use scene::{HostView, PathObservations};
+pub use staircase::{NamedHostLimits, staircase};
+pub use view::VerdictView;
 pub use words::{called, cannot_tell, cause};
 
-pub fn judge(scene: &Scene<'_>) -> Verdict {
-    let view = View::new(scene);
+pub fn judge(scene: &PathObservations<'_>) -> Verdict {
+    let view = VerdictView::new(scene);
     if let Some(why) = missing(scene, &view) {
         let unjudged = order::unjudged(scene, &[]);
         return Verdict { goodput_bps: view.goodput, cannot_tell: Some(why), unjudged, ..Verdict::default() };
@@ -62,7 +62,7 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
 }
 
 /// Returns what a verdict needs and the observations lack, if anything.
-fn missing(scene: &Scene<'_>, view: &View<'_>) -> Option<CannotTell> {
+fn missing(scene: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<CannotTell> {
     let moved = scene.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
     // Connections that a full backlog drops never become flows.

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use landspeed_analysis::verdict::{HostView, Scene, judge};
+use landspeed_analysis::verdict::{HostView, PathObservations, judge};
 use landspeed_record::{
     Cause, CoreClasses, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters,
     LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch, Settings, SnmpCounts, SocketState,
@@ -212,7 +212,7 @@ impl Watched {
 
     /// Returns the verdict with both ends, the sender first.
     pub(crate) fn verdict(&self) -> Verdict {
-        judge(&Scene {
+        judge(&PathObservations {
             a: self.host(0),
             b: Some(self.host(1)),
             rtt: Some(self.rtt),
@@ -224,7 +224,7 @@ impl Watched {
 
     /// Returns the verdict with the ends in the other order.
     pub(crate) fn turned(&self) -> Verdict {
-        judge(&Scene {
+        judge(&PathObservations {
             a: self.host(1),
             b: Some(self.host(0)),
             rtt: Some(self.rtt),
@@ -236,7 +236,7 @@ impl Watched {
 
     /// Returns the verdict from one end alone, without an idle round trip.
     pub(crate) fn from(&self, side: usize) -> Verdict {
-        judge(&Scene {
+        judge(&PathObservations {
             a: self.host(side),
             b: None,
             rtt: None,
@@ -249,7 +249,7 @@ impl Watched {
     /// Returns the verdict on the flow of another program, on hosts with these settings.
     pub(crate) fn of_a_program(&self, set: &Settings) -> Verdict {
         let host = |side| HostView { set, ..self.host(side) };
-        judge(&Scene {
+        judge(&PathObservations {
             a: host(0),
             b: Some(host(1)),
             rtt: Some(self.rtt),

@@ -12,22 +12,22 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-pub(super) use cpu::{Core, Cpu};
-pub(super) use end::{EndView, Role};
+pub(super) use cpu::{CoreLoad, CpuLoad};
+pub(super) use end::{EndView, EndRole};
 pub(super) use flow::{FlowView, TimeShares};
-use loss::Loss;
-pub(super) use loss::{Queue, Shaped, queues};
-pub(super) use window::{HeldBy, SCALED, WindowLimit};
+use loss::SenderLosses;
+pub(super) use loss::{QueueView, ShaperView, queues};
+pub(super) use window::{WindowCause, SCALED, WindowLimit};
 
-use super::judge::Need;
-use super::scene::{HostView, Scene};
+use super::judge::EvidenceKind;
+use super::scene::{HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
 use super::words::share;
 use end::roles;
 
 /// A path as judges see it. Nothing in it names a test or a lab.
-pub struct View<'a> {
+pub struct VerdictView<'a> {
     /// The end that data leaves, where its host was watched.
     pub(super) sender: Option<EndView<'a>>,
     /// The end that data reaches, where its host was watched.
@@ -39,9 +39,9 @@ pub struct View<'a> {
     /// The use of the sender's time, over all its flows.
     pub(super) time: Option<TimeShares>,
     /// Losses and reordering as the sender saw them.
-    pub(super) loss: Loss,
-    pub(super) cpu: Cpu,
-    pub(super) shaped: Option<Shaped<'a>>,
+    pub(super) loss: SenderLosses,
+    pub(super) cpu: CpuLoad,
+    pub(super) shaped: Option<ShaperView<'a>>,
     /// The reason why the receive window is closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
     /// True if both hosts are one machine, whose processor time is counted once.
@@ -50,18 +50,18 @@ pub struct View<'a> {
     pub(super) probe: Option<&'a PathProbe>,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(scene: &'a Scene<'a>) -> View<'a> {
+impl<'a> VerdictView<'a> {
+    pub(super) fn new(scene: &'a PathObservations<'a>) -> VerdictView<'a> {
         let (sender, receiver) = roles(scene);
         let one_machine = one_machine(scene);
         let window = window_of(scene);
         let goodput = goodput(scene, sender.as_ref(), receiver.as_ref());
         let main = sender.as_ref().and_then(EndView::main).or(receiver.as_ref().and_then(EndView::main));
         let rtt = scene.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
-        let mut view = View {
+        let mut view = VerdictView {
             time: sender.as_ref().and_then(|end| TimeShares::of(&end.flows)),
-            loss: Loss::of(sender.as_ref()),
-            cpu: Cpu::of(sender.as_ref(), receiver.as_ref(), one_machine),
+            loss: SenderLosses::of(sender.as_ref()),
+            cpu: CpuLoad::of(sender.as_ref(), receiver.as_ref(), one_machine),
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
             window_limit: None,
             sender,
@@ -146,32 +146,32 @@ impl<'a> View<'a> {
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
     }
 
-    pub(super) fn has(&self, need: Need) -> bool {
+    pub(super) fn has(&self, need: EvidenceKind) -> bool {
         let tcp = |end: &Option<EndView<'_>>| {
             end.as_ref().and_then(EndView::main).is_some_and(|f| f.last().is_some())
         };
         let any = |of: fn(&Observations) -> bool| self.ends().any(|end| of(end.host.seen));
         match need {
-            Need::SenderTcp => tcp(&self.sender),
-            Need::ReceiverTcp => tcp(&self.receiver),
-            Need::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
-            Need::Cores => any(|seen| !seen.get::<CpuUsage>().cores.is_empty()),
-            Need::Processes => any(|seen| !seen.get::<Vec<ProcessWatch>>().is_empty()),
-            Need::Qdiscs => any(|seen| !seen.get::<Vec<QdiscWatch>>().is_empty()),
-            Need::Settings => any(|seen| !seen.get::<Vec<LinkSettings>>().is_empty()),
-            Need::Counters => any(|seen| !seen.get::<SnmpCounts>().0.is_empty()),
-            Need::Limits => self.ends().any(|end| end.host.limits.is_some()),
+            EvidenceKind::SenderTcp => tcp(&self.sender),
+            EvidenceKind::ReceiverTcp => tcp(&self.receiver),
+            EvidenceKind::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
+            EvidenceKind::Cores => any(|seen| !seen.get::<CpuUsage>().cores.is_empty()),
+            EvidenceKind::Processes => any(|seen| !seen.get::<Vec<ProcessWatch>>().is_empty()),
+            EvidenceKind::Qdiscs => any(|seen| !seen.get::<Vec<QdiscWatch>>().is_empty()),
+            EvidenceKind::Settings => any(|seen| !seen.get::<Vec<LinkSettings>>().is_empty()),
+            EvidenceKind::Counters => any(|seen| !seen.get::<SnmpCounts>().0.is_empty()),
+            EvidenceKind::Limits => self.ends().any(|end| end.host.limits.is_some()),
         }
     }
 }
 
-fn one_machine(scene: &Scene<'_>) -> bool {
+fn one_machine(scene: &PathObservations<'_>) -> bool {
     let same = |a: &HostFacts, b: &HostFacts| !a.boot_id.is_empty() && a.boot_id == b.boot_id;
     scene.b.is_some_and(|b| same(scene.a.facts, b.facts))
 }
 
 /// Returns the window that counters cover: the observers', else the longest flow's.
-fn window_of(scene: &Scene<'_>) -> Nanos {
+fn window_of(scene: &PathObservations<'_>) -> Nanos {
     let hosts = || [Some(scene.a), scene.b].into_iter().flatten();
     let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();
     if observed.0 > 0 {
@@ -182,7 +182,7 @@ fn window_of(scene: &Scene<'_>) -> Nanos {
     spans.max().unwrap_or_default()
 }
 
-fn goodput(scene: &Scene<'_>, sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>) -> BitRate {
+fn goodput(scene: &PathObservations<'_>, sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>) -> BitRate {
     let sane = |rate: &BitRate| rate.0.is_finite() && rate.0 > 0.0;
     let of_flows =
         |end: &EndView<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
