@@ -12,7 +12,7 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::series::{Block, CONFIDENCE};
+use crate::series::{BlockFigures, CONFIDENCE};
 use crate::steal::Steals;
 use crate::{BlockResult, Goal, Metric, Pair, Rules};
 
@@ -80,7 +80,7 @@ impl Confirm {
     /// Adds the block that was due; it began at `at` on the run's clock.
     pub fn observe(&mut self, result: &BlockResult, at: Nanos) {
         self.due.pop_front();
-        self.judged.add(Block::new(&result.figures, result.candidate_first), at, self.goal);
+        self.judged.add(BlockFigures::new(&result.figures, result.candidate_first), at, self.goal);
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
@@ -93,14 +93,14 @@ impl Confirm {
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     /// Each block with the time at which it began, counted from the first, and whether it counts.
-    blocks: Vec<(Nanos, Block, bool)>,
+    blocks: Vec<(Nanos, BlockFigures, bool)>,
     steals: Steals,
     began: Option<Nanos>,
     last: Nanos,
 }
 
 impl Judged {
-    pub(crate) fn add(&mut self, block: Block, at: Nanos, goal: Goal) {
+    pub(crate) fn add(&mut self, block: BlockFigures, at: Nanos, goal: Goal) {
         let stolen = self.steals.stands_out(block.steal, Rules::default().steal_limit);
         self.last = at.saturating_sub(*self.began.get_or_insert(at));
         let counts = !stolen && block.ln_ratio(goal.primary()).is_some();

@@ -35,7 +35,7 @@ pub mod wan;
 pub mod window;
 
 pub use budget::{BUDGET, Budget, SizeBudget, Stage, budgets};
-pub use carrier::{Passed, PathEnd, carrier, remarks, strays};
+pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};

@@ -10,7 +10,7 @@ use landspeed_units::Nanos;
 
 use crate::expectations::expectations;
 use crate::ladder::{Findings, Rules, gain};
-use crate::series::{Block, Series, arms, block_trials};
+use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
 use crate::steal::Steals;
 use crate::{Goal, Metric, confirm};
 
@@ -145,7 +145,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
 }
 
 fn unmeasured() -> Gain {
-    gain(&Series::default())
+    gain(&BlockSeries::default())
 }
 
 pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
@@ -189,12 +189,12 @@ fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
 }
 
 /// Returns the last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
-fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell)> {
+fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries, Cell)> {
     let named =
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
     let step = trials(record).filter(named).last()?.step.clone();
     let cell = trials(record).find(|t| t.step == step && t.arm == Arm::Candidate)?.cell.clone();
-    let (mut series, mut steals) = (Series::default(), Steals::default());
+    let (mut series, mut steals) = (BlockSeries::default(), Steals::default());
     for trials in whole_blocks(record) {
         let Some(block) = block(&trials) else { continue };
         // Every block of the run counts towards the usual loss.
@@ -227,9 +227,9 @@ fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
 }
 
 /// Returns the block of trials in time order; `None` where their arms are not in a block's order.
-fn block(trials: &[&Trial]) -> Option<Block> {
+fn block(trials: &[&Trial]) -> Option<BlockFigures> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));
     let figures: Vec<Figures> = trials.iter().map(|t| t.figures).collect();
-    in_order.then(|| Block::new(&figures, candidate_first))
+    in_order.then(|| BlockFigures::new(&figures, candidate_first))
 }

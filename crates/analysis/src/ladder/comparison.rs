@@ -8,8 +8,8 @@ use landspeed_units::Nanos;
 use super::run_state::{Order, RunState};
 use super::{BlockResult, Pair};
 use crate::Metric;
-use crate::lost::Toll;
-use crate::series::{Block, Series};
+use crate::lost::LostTimeEffects;
+use crate::series::{BlockFigures, BlockSeries};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
@@ -19,7 +19,7 @@ pub(crate) struct Comparison {
     pub(crate) incumbent: Cell,
     pub(crate) candidate: Cell,
     pub(crate) toggle: Nanos,
-    pub(crate) series: Series,
+    pub(crate) series: BlockSeries,
     /// The block limit for `Pair::most`; 0 for none.
     pub(crate) most: u32,
     /// The distinct remarks of its blocks (`BlockResult::remarks`).
@@ -40,7 +40,7 @@ impl Comparison {
             incumbent,
             candidate,
             toggle,
-            series: Series::default(),
+            series: BlockSeries::default(),
             most: 0,
             remarks: BTreeSet::new(),
             order: Order::default(),
@@ -69,7 +69,7 @@ impl Comparison {
     /// Adds a block to the series, or discards it and notes why.
     pub(crate) fn observe(&mut self, result: &BlockResult, run: &mut RunState) {
         self.remarks.extend(result.remarks.iter().cloned());
-        let block = Block::new(&result.figures, result.candidate_first);
+        let block = BlockFigures::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
         let (steal, stolen) = (block.steal, run.stolen(&block));
         let primary = run.rules.goal.primary();
@@ -86,7 +86,7 @@ impl Comparison {
 
     /// Returns the mean log ratio of a figure, above zero better, after removing the effect of lost processor time;
     /// zero where it was not measured.
-    pub(crate) fn mean_better(&self, metric: Metric, toll: &Toll) -> f64 {
+    pub(crate) fn mean_better(&self, metric: Metric, toll: &LostTimeEffects) -> f64 {
         let blocks = self.series.contrasts(metric, toll);
         let freed: Vec<f64> = blocks.iter().filter(|block| block.counts).map(|block| block.freed).collect();
         landspeed_stats::mean_and_deviation(&freed).0

@@ -7,7 +7,7 @@ use landspeed_stats::ExcessVariance;
 use super::comparison::Comparison;
 use super::guards;
 use super::words::interval;
-use crate::lost::Toll;
+use crate::lost::LostTimeEffects;
 
 /// The doubts that a run's trials raise, in words.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ impl Doubts {
         &mut self,
         setting: &str,
         (added, worth): (Estimate, Option<Estimate>),
-        (proofs, toll): (&[Comparison], &Toll),
+        (proofs, toll): (&[Comparison], &LostTimeEffects),
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));

@@ -12,8 +12,8 @@ use super::kept::Totals;
 use super::run_state::RunState;
 use super::{comparison::Comparison, words};
 use crate::Metric;
-use crate::lost::{Toll, WAYS};
-use crate::series::Series;
+use crate::lost::{LostTimeEffects, LOST_TIME_KINDS};
+use crate::series::BlockSeries;
 
 /// The one-sided confidence of a guard.
 const CONFIDENCE: f64 = 0.95;
@@ -44,7 +44,7 @@ pub(crate) enum Guarded {
 }
 
 /// Judges `metric` by the mean and by the totals. Returns the worse verdict, with the estimate in words.
-pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (GuardVerdict, String) {
+pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (GuardVerdict, String) {
     let (margin, toll) = (run.rules.guard, &run.toll);
     let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
     let totals = guard_sums(&series.sums(metric, toll), margin, CONFIDENCE);
@@ -85,13 +85,13 @@ pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> G
 }
 
 /// Returns the reason why there are too few trials to show that mishaps are rare, if so.
-fn few(series: &Series) -> Option<String> {
+fn few(series: &BlockSeries) -> Option<String> {
     let trials = series.trials(Arm::Candidate).count();
     (trials < LEAST_TRIALS).then(|| format!("{trials} trials of it, {LEAST_TRIALS} are needed"))
 }
 
 /// Describes the first figure for which more of the candidate's trials are bad than of the incumbent's.
-pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
+pub(crate) fn bad(series: &BlockSeries, toll: &LostTimeEffects) -> Option<String> {
     Metric::ALL.into_iter().find_map(|metric| {
         let [usual, own] = series.bad_trials(metric, toll);
         let trials = series.trials(Arm::Candidate).count();
@@ -105,7 +105,7 @@ pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
 }
 
 /// Describes the round trip under load, if it is worse than its guard allows.
-fn loaded(series: &Series) -> Option<String> {
+fn loaded(series: &BlockSeries) -> Option<String> {
     let mean = |arm| {
         let seen: Vec<f64> =
             series.trials(arm).filter_map(|trial| trial.loaded_latency_ns).map(|ns| ns.0 as f64).collect();
@@ -122,7 +122,7 @@ pub fn too_long_under_load(usual: Nanos, own: Nanos) -> bool {
 }
 
 /// Describes differences in the processor time that the arms' trials lost to others.
-pub(crate) fn lost(series: &Series) -> Vec<String> {
+pub(crate) fn lost(series: &BlockSeries) -> Vec<String> {
     let said = |way| {
         let loss = series.loss(way)?;
         let shown = [loss.low(1.0 - CONFIDENCE), -loss.high(1.0 - CONFIDENCE)];
@@ -135,5 +135,5 @@ pub(crate) fn lost(series: &Series) -> Vec<String> {
             )
         })
     };
-    WAYS.iter().filter_map(said).collect()
+    LOST_TIME_KINDS.iter().filter_map(said).collect()
 }

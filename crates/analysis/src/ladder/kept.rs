@@ -7,7 +7,7 @@ use super::bound::Bound;
 use super::comparison::Comparison;
 use super::queue::interact;
 use crate::Metric;
-use crate::lost::Toll;
+use crate::lost::LostTimeEffects;
 use crate::series::CONFIDENCE;
 
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Totals {
         self.0[metric as usize] + more
     }
 
-    pub(crate) fn add(&mut self, comparison: &Comparison, toll: &Toll) {
+    pub(crate) fn add(&mut self, comparison: &Comparison, toll: &LostTimeEffects) {
         for metric in Metric::ALL {
             self.0[metric as usize] += comparison.mean_better(metric, toll);
         }

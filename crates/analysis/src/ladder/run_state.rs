@@ -9,8 +9,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Action, Pair, Rules};
-use crate::lost::Toll;
-use crate::series::{Block, Series};
+use crate::lost::LostTimeEffects;
+use crate::series::{BlockFigures, BlockSeries};
 use crate::steal::Steals;
 
 /// The share of processor time above which the loss to neighbours is reported.
@@ -29,7 +29,7 @@ pub(crate) struct RunState {
     /// How much more blocks vary than their trials explain.
     pub(crate) excess: ExcessVariance,
     /// The effect of lost processor time on the figures.
-    pub(crate) toll: Toll,
+    pub(crate) toll: LostTimeEffects,
     steals: Steals,
     /// True once it was reported that neighbours take much of the machine.
     busy: bool,
@@ -47,7 +47,7 @@ impl RunState {
             lines: Vec::new(),
             void: None,
             excess: ExcessVariance::default(),
-            toll: Toll::default(),
+            toll: LostTimeEffects::default(),
             steals: Steals::default(),
             busy: false,
             dice,
@@ -68,7 +68,7 @@ impl RunState {
     }
 
     /// Learns what the run's next block lost to others. Returns true if the block is discarded for that.
-    pub(crate) fn stolen(&mut self, block: &Block) -> bool {
+    pub(crate) fn stolen(&mut self, block: &BlockFigures) -> bool {
         self.toll.learn(block);
         let stolen = self.steals.stands_out(block.steal, self.rules.steal_limit);
         self.say_busy();
@@ -96,7 +96,7 @@ impl RunState {
     }
 
     /// Adds the blocks of a comparison to the estimate of how much blocks vary.
-    pub(crate) fn learn(&mut self, series: &Series) {
+    pub(crate) fn learn(&mut self, series: &BlockSeries) {
         let contrasts = series.contrasts(self.rules.goal.primary(), &self.toll);
         self.excess = self.excess.and(excess(&contrasts));
     }

@@ -7,7 +7,7 @@ use super::super::doubts::Doubts;
 use super::super::run_state::RunState;
 use super::{Check, Role, square};
 use crate::Metric;
-use crate::series::Series;
+use crate::series::BlockSeries;
 
 /// Closes the run: kept steps get what they are worth, and dropped and overwritten ones are marked.
 pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
@@ -15,7 +15,7 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     revise_steps(&check, run);
     let doubts = doubts(&check, run);
     let of = |role: Role| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
-    let (start, final_) = of(Role::Final).map(Series::centers).unwrap_or_default();
+    let (start, final_) = of(Role::Final).map(BlockSeries::centers).unwrap_or_default();
     if let Some(bound) = &check.standing.bound {
         bound.revise(final_.lost, run);
     }
@@ -27,7 +27,7 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
         steps: run.lines.iter().map(|line| line.summary.clone()).collect(),
         start,
         final_,
-        gain: gain(of(Role::Final).unwrap_or(&Series::default())),
+        gain: gain(of(Role::Final).unwrap_or(&BlockSeries::default())),
         against: of(Role::Against).map(gain),
         start_cell: check.standing.start.clone(),
         final_cell: check.standing.cell(&[]),
@@ -37,7 +37,7 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
 }
 
 /// Returns the ratios of all figures of a comparison.
-pub(crate) fn gain(series: &Series) -> Gain {
+pub(crate) fn gain(series: &BlockSeries) -> Gain {
     let [rate, cost, latency] = Metric::ALL.map(|metric| series.estimate(metric));
     Gain { rate, cost, latency, loaded_latency: series.loaded_estimate() }
 }
