@@ -41,9 +41,9 @@ pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::{figures, together};
 pub use ladder::{
-    Action, BlockResult, Bound, Findings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, Pair, Rules, STOPPED,
+    LadderAction, BlockResult, RateBound, LadderFindings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, LadderBlock, LadderRules, STOPPED,
     too_long_under_load,
 };
-pub use metric::{Goal, Metric, UnknownGoal};
+pub use metric::{TuningGoal, Metric, UnknownGoal};
 pub use series::{arms, block_trials};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The goal of a tuning run, which decides its primary statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Goal {
+pub enum TuningGoal {
     #[default]
     Rate,
     /// The idle round trip.
@@ -24,40 +24,40 @@ pub enum Goal {
 #[error("{0:?} is no goal: choose rate, latency or cpu")]
 pub struct UnknownGoal(String);
 
-impl Goal {
+impl TuningGoal {
     pub fn primary(self) -> Metric {
         match self {
-            Goal::Rate => Metric::Rate,
-            Goal::Latency => Metric::Latency,
-            Goal::Cpu => Metric::Cost,
+            TuningGoal::Rate => Metric::Rate,
+            TuningGoal::Latency => Metric::Latency,
+            TuningGoal::Cpu => Metric::Cost,
         }
     }
 
     /// Returns the statistics that must not get worse.
     pub fn guards(self) -> [Metric; 2] {
         match self {
-            Goal::Rate => [Metric::Cost, Metric::Latency],
-            Goal::Latency => [Metric::Cost, Metric::Rate],
-            Goal::Cpu => [Metric::Rate, Metric::Latency],
+            TuningGoal::Rate => [Metric::Cost, Metric::Latency],
+            TuningGoal::Latency => [Metric::Cost, Metric::Rate],
+            TuningGoal::Cpu => [Metric::Rate, Metric::Latency],
         }
     }
 }
 
-impl fmt::Display for Goal {
+impl fmt::Display for TuningGoal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Goal::Rate => "rate",
-            Goal::Latency => "latency",
-            Goal::Cpu => "cpu",
+            TuningGoal::Rate => "rate",
+            TuningGoal::Latency => "latency",
+            TuningGoal::Cpu => "cpu",
         })
     }
 }
 
-impl FromStr for Goal {
+impl FromStr for TuningGoal {
     type Err = UnknownGoal;
 
     fn from_str(s: &str) -> Result<Self, UnknownGoal> {
-        [Goal::Rate, Goal::Latency, Goal::Cpu]
+        [TuningGoal::Rate, TuningGoal::Latency, TuningGoal::Cpu]
             .into_iter()
             .find(|goal| goal.to_string() == s)
             .ok_or_else(|| UnknownGoal(s.to_owned()))

@@ -11,7 +11,7 @@ use crate::steal::steal;
 /// The confidence of every interval that no stopping rule shaped.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// Returns the number of trials in a block: see `Rules::fine`.
+/// Returns the number of trials in a block: see `LadderRules::fine`.
 pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }

@@ -9,10 +9,10 @@ use landspeed_record::{
 use landspeed_units::Nanos;
 
 use crate::expectations::expectations;
-use crate::ladder::{Findings, Rules, gain};
+use crate::ladder::{LadderFindings, LadderRules, gain};
 use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
 use crate::steal::Steals;
-use crate::{Goal, Metric, confirm};
+use crate::{TuningGoal, Metric, confirm};
 
 /// The contents of a summary beside the findings.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct RunFacts<'a> {
     pub record: &'a str,
 }
 
-pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
+pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     let header = run.header.clone();
     TuneSummary {
         format: SUMMARY_FORMAT,
@@ -106,7 +106,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
 
 /// Returns the result of the blocks after the ladder; `None` where there are none.
 fn confirmation(record: &Record) -> Option<Confirmation> {
-    let goal: Goal = record.header.goal.parse().unwrap_or_default();
+    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
     let mut judged = confirm::Judged::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
         if let Some(block) = block(trials) {
@@ -116,9 +116,9 @@ fn confirmation(record: &Record) -> Option<Confirmation> {
     judged.found(goal)
 }
 
-fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> Findings {
+fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> LadderFindings {
     let steps = steps(record);
-    let goal: Goal = record.header.goal.parse().unwrap_or_default();
+    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
     let final_ = series(record, "final", goal.primary());
     let against = series(record, "against", goal.primary());
     let (start, end) = final_.as_ref().map(|(series, _)| series.centers()).unwrap_or_default();
@@ -129,7 +129,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
         None if placebo => Some("a placebo was kept: this run cannot tell an effect from noise".into()),
         None => Some("unfinished: the record ends before the run did".into()),
     };
-    Findings {
+    LadderFindings {
         final_cell: final_
             .as_ref()
             .map_or_else(|| last_kept_cell(record, &start_cell), |(_, cell)| cell.clone()),
@@ -198,7 +198,7 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries,
     for trials in whole_blocks(record) {
         let Some(block) = block(&trials) else { continue };
         // Every block of the run counts towards the usual loss.
-        let stolen = steals.stands_out(block.steal, Rules::default().steal_limit);
+        let stolen = steals.stands_out(block.steal, LadderRules::default().steal_limit);
         if trials[0].step == step {
             series.add(block, stolen, primary);
         }

@@ -5,36 +5,36 @@ use std::collections::BTreeSet;
 use landspeed_record::Cell;
 use landspeed_units::Nanos;
 
-use super::run_state::{Order, RunState};
-use super::{BlockResult, Pair};
+use super::run_state::{ArmOrder, RunState};
+use super::{BlockResult, LadderBlock};
 use crate::Metric;
 use crate::lost::LostTimeEffects;
 use crate::series::{BlockFigures, BlockSeries};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Comparison {
-    /// The label for `Pair::step`.
+pub(crate) struct CellComparison {
+    /// The label for `LadderBlock::step`.
     pub(crate) label: String,
     pub(crate) what: String,
     pub(crate) incumbent: Cell,
     pub(crate) candidate: Cell,
     pub(crate) toggle: Nanos,
     pub(crate) series: BlockSeries,
-    /// The block limit for `Pair::most`; 0 for none.
+    /// The block limit for `LadderBlock::most`; 0 for none.
     pub(crate) most: u32,
     /// The distinct remarks of its blocks (`BlockResult::remarks`).
     pub(crate) remarks: BTreeSet<String>,
-    order: Order,
+    order: ArmOrder,
 }
 
-impl Comparison {
+impl CellComparison {
     pub(crate) fn new(
         label: String,
         what: String,
         (incumbent, candidate): (Cell, Cell),
         toggle: Nanos,
     ) -> Self {
-        Comparison {
+        CellComparison {
             label,
             what,
             incumbent,
@@ -43,17 +43,17 @@ impl Comparison {
             series: BlockSeries::default(),
             most: 0,
             remarks: BTreeSet::new(),
-            order: Order::default(),
+            order: ArmOrder::default(),
         }
     }
 
     /// Limits the comparison to `most` blocks.
     pub(crate) fn of_at_most(self, most: u32) -> Self {
-        Comparison { most, ..self }
+        CellComparison { most, ..self }
     }
 
-    pub(crate) fn pair(&mut self, run: &mut RunState) -> Box<Pair> {
-        Box::new(Pair {
+    pub(crate) fn pair(&mut self, run: &mut RunState) -> Box<LadderBlock> {
+        Box::new(LadderBlock {
             step: self.label.clone(),
             what: self.what.clone(),
             incumbent: self.incumbent.clone(),

@@ -4,7 +4,7 @@
 use landspeed_record::Estimate;
 use landspeed_stats::ExcessVariance;
 
-use super::comparison::Comparison;
+use super::comparison::CellComparison;
 use super::guards;
 use super::words::interval;
 use crate::lost::LostTimeEffects;
@@ -25,7 +25,7 @@ impl Doubts {
         &mut self,
         setting: &str,
         (added, worth): (Estimate, Option<Estimate>),
-        (proofs, toll): (&[Comparison], &LostTimeEffects),
+        (proofs, toll): (&[CellComparison], &LostTimeEffects),
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));

@@ -8,9 +8,9 @@ use landspeed_record::Arm;
 use landspeed_stats::{GuardVerdict, guard, guard_sums};
 use landspeed_units::Nanos;
 
-use super::kept::Totals;
+use super::kept::KeptTotals;
 use super::run_state::RunState;
-use super::{comparison::Comparison, words};
+use super::{comparison::CellComparison, words};
 use crate::Metric;
 use crate::lost::{LostTimeEffects, LOST_TIME_KINDS};
 use crate::series::BlockSeries;
@@ -34,7 +34,7 @@ pub(crate) fn least_blocks(trials: usize) -> u32 {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Guarded {
+pub(crate) enum GuardReport {
     /// No guarded figure suffers.
     Hold,
     /// A guarded figure suffers. Holds its description.
@@ -59,11 +59,11 @@ pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (Gu
 }
 
 /// Judges all guards of a step; `totals` are those of the steps kept so far.
-pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> Guarded {
+pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunState) -> GuardReport {
     let rules = &run.rules;
     let series = &comparison.series;
     if let Some(said) = loaded(series) {
-        return Guarded::Broken(format!("in this step: {said}"));
+        return GuardReport::Broken(format!("in this step: {said}"));
     }
     let mut unclear = few(series).or_else(|| bad(series, &run.toll));
     for metric in rules.goal.guards() {
@@ -72,16 +72,16 @@ pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> G
             continue;
         }
         match judge(series, metric, run) {
-            (GuardVerdict::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
+            (GuardVerdict::Broken, said) => return GuardReport::Broken(format!("in this step: {said}")),
             // Several small losses may add up: the sum is judged once this one is known to be small.
             (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
-                return Guarded::Broken(format!("against the start: {said}"));
+                return GuardReport::Broken(format!("against the start: {said}"));
             }
             (GuardVerdict::Holds, _) => {}
             (GuardVerdict::Unclear, said) => unclear = Some(said),
         }
     }
-    unclear.map_or(Guarded::Hold, Guarded::Unclear)
+    unclear.map_or(GuardReport::Hold, GuardReport::Unclear)
 }
 
 /// Returns the reason why there are too few trials to show that mishaps are rare, if so.

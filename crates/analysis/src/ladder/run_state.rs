@@ -8,7 +8,7 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, Pair, Rules};
+use super::{LadderAction, LadderBlock, LadderRules};
 use crate::lost::LostTimeEffects;
 use crate::series::{BlockFigures, BlockSeries};
 use crate::steal::Steals;
@@ -18,10 +18,10 @@ const BUSY: f64 = 0.02;
 
 #[derive(Debug)]
 pub(crate) struct RunState {
-    pub(crate) rules: Rules,
-    pub(crate) clock: Clock,
+    pub(crate) rules: LadderRules,
+    pub(crate) clock: BudgetClock,
     /// The actions that are not yet handed out.
-    pub(crate) outbox: VecDeque<Action>,
+    pub(crate) outbox: VecDeque<LadderAction>,
     /// The decisions, the latest version of each.
     pub(crate) lines: Vec<StepLine>,
     /// The reason why the run's result is not valid.
@@ -37,8 +37,8 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    pub(crate) fn new(rules: Rules) -> Self {
-        let clock = Clock::new(&rules);
+    pub(crate) fn new(rules: LadderRules) -> Self {
+        let clock = BudgetClock::new(&rules);
         let dice = ChaCha8Rng::seed_from_u64(rules.seed);
         RunState {
             rules,
@@ -55,7 +55,7 @@ impl RunState {
     }
 
     pub(crate) fn note(&mut self, text: String) {
-        self.outbox.push_back(Action::Note(text));
+        self.outbox.push_back(LadderAction::Note(text));
     }
 
     /// Returns the time of `blocks` blocks whose knobs take `toggle` each time.
@@ -63,7 +63,7 @@ impl RunState {
         Nanos(u64::from(blocks) * (self.clock.block + self.rules.toggles(toggle)).0)
     }
 
-    pub(crate) fn took(&mut self, pair: &Pair, took: Nanos) {
+    pub(crate) fn took(&mut self, pair: &LadderBlock, took: Nanos) {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
 
@@ -107,7 +107,7 @@ impl RunState {
             Some(old) => *old = line.clone(),
             None => self.lines.push(line.clone()),
         }
-        self.outbox.push_back(Action::Decided(Box::new(line)));
+        self.outbox.push_back(LadderAction::Decided(Box::new(line)));
     }
 
     /// Returns true if there is time for a verdict and for a step after it, before `reserve`; then the clock counts
@@ -146,11 +146,11 @@ impl RunState {
 /// The random orders of a comparison's blocks, each order once in every two blocks. So a position effect (the first
 /// trial of a block is colder) cancels instead of favouring an arm.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Order {
+pub(crate) struct ArmOrder {
     second: Option<bool>,
 }
 
-impl Order {
+impl ArmOrder {
     /// Returns true if the candidate comes first in the next block.
     pub(crate) fn next(&mut self, run: &mut RunState) -> bool {
         if let Some(second) = self.second.take() {
@@ -164,7 +164,7 @@ impl Order {
 
 /// The time used, and the time that a block takes.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct BudgetClock {
     pub(crate) used: Nanos,
     budget: Nanos,
     block: Nanos,
@@ -177,9 +177,9 @@ pub(crate) struct Clock {
     watching: Option<Nanos>,
 }
 
-impl Clock {
-    fn new(rules: &Rules) -> Self {
-        Clock {
+impl BudgetClock {
+    fn new(rules: &LadderRules) -> Self {
+        BudgetClock {
             used: Nanos(0),
             budget: rules.budget,
             block: rules.block_time,

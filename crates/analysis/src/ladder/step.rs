@@ -4,10 +4,10 @@ use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSu
 use landspeed_stats::{Objection, BlockContrast, StepDesign, StepState, StepJudgement, judge, judge_last};
 use landspeed_units::Nanos;
 
-use super::comparison::Comparison;
-use super::guards::{self, Guarded};
-use super::kept::Totals;
-use super::queue::Task;
+use super::comparison::CellComparison;
+use super::guards::{self, GuardReport};
+use super::kept::KeptTotals;
+use super::queue::CandidateTask;
 use super::rules::{SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::words;
@@ -23,9 +23,9 @@ pub const STOPPED: &str = "stopped";
 const GUARD_PATIENCE: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) task: Task,
-    pub(crate) comparison: Comparison,
+pub(crate) struct LadderStep {
+    pub(crate) task: CandidateTask,
+    pub(crate) comparison: CellComparison,
     pub(crate) grant: f64,
     design: StepDesign,
     /// True if there is no room for another block.
@@ -33,16 +33,16 @@ pub(crate) struct Step {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Decision {
+pub(crate) struct StepDecision {
     pub(crate) answer: Answer,
     pub(crate) reason: String,
 }
 
-impl Step {
+impl LadderStep {
     /// Returns a step from `incumbent` that may err with probability `grant`, in at most `max_blocks` blocks.
     pub(crate) fn new(
         id: String,
-        task: Task,
+        task: CandidateTask,
         incumbent: &Cell,
         (grant, max_blocks): (f64, u32),
         run: &RunState,
@@ -53,8 +53,8 @@ impl Step {
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
-        let comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
-        Step { task, comparison, grant, design, out_of_time: false }
+        let comparison = CellComparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
+        LadderStep { task, comparison, grant, design, out_of_time: false }
     }
 
     /// Returns true if any look has been taken; then the step has used its grant.
@@ -74,7 +74,7 @@ impl Step {
 
     /// Returns the decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
     /// `out_of_time` means that there is no room for another block.
-    pub(crate) fn decide(&mut self, totals: &Totals, run: &RunState, out_of_time: bool) -> Option<Decision> {
+    pub(crate) fn decide(&mut self, totals: &KeptTotals, run: &RunState, out_of_time: bool) -> Option<StepDecision> {
         self.out_of_time = out_of_time;
         let verdict = self.verdict(run);
         let series = &self.comparison.series;
@@ -113,28 +113,28 @@ impl Step {
     }
 
     /// Decides a step that helps, by whether it harms any guarded figure.
-    fn guarded(&self, totals: &Totals, run: &RunState, ended: bool) -> Option<Decision> {
+    fn guarded(&self, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
         match guards::all(&self.comparison, totals, run) {
-            Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
-            Guarded::Broken(said) => {
+            GuardReport::Hold => Some(self.answer(Answer::Helps, "helps")),
+            GuardReport::Broken(said) => {
                 Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
             }
-            Guarded::Unclear(said) if ended => {
+            GuardReport::Unclear(said) if ended => {
                 Some(self.undecided(&format!("helps, but not shown to leave the rest alone: {said}")))
             }
-            Guarded::Unclear(_) => None,
+            GuardReport::Unclear(_) => None,
         }
     }
 
-    fn undecided(&self, why: &str) -> Decision {
+    fn undecided(&self, why: &str) -> StepDecision {
         self.answer(Answer::Undecided, why)
     }
 
-    fn answer(&self, answer: Answer, why: &str) -> Decision {
-        Decision { answer, reason: why.to_owned() }
+    fn answer(&self, answer: Answer, why: &str) -> StepDecision {
+        StepDecision { answer, reason: why.to_owned() }
     }
 
-    pub(crate) fn line(&self, decision: &Decision, run: &RunState) -> StepLine {
+    pub(crate) fn line(&self, decision: &StepDecision, run: &RunState) -> StepLine {
         let series = &self.comparison.series;
         let estimate = |metric| self.reported(metric, run);
         let reason = self.reason(decision, run);
@@ -163,7 +163,7 @@ impl Step {
         Some(metric.as_measured(self.verdict(run).estimate))
     }
 
-    fn reason(&self, decision: &Decision, run: &RunState) -> String {
+    fn reason(&self, decision: &StepDecision, run: &RunState) -> String {
         let series = &self.comparison.series;
         let primary = run.rules.goal.primary();
         let Some(estimate) = self.reported(primary, run) else { return decision.reason.clone() };
@@ -181,7 +181,7 @@ impl Step {
     }
 }
 
-pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
+pub(crate) fn blank(id: &str, task: &CandidateTask, incumbent: &Cell) -> StepSummary {
     let (knob, change) = (&task.candidate.knob, &task.candidate.change);
     let stood = |side| change.host(side).get(knob).and_then(|_| incumbent.host(side).get(knob)).cloned();
     StepSummary {

@@ -1,7 +1,7 @@
 //! Tests of a ladder that gets verdicts on what holds the path back: when it requests one, which candidates it tries
 //! first, and what a verdict does not change.
 
-use landspeed_analysis::{Action, Ladder, Rules};
+use landspeed_analysis::{LadderAction, Ladder, LadderRules};
 use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
 use landspeed_units::Nanos;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ type Said = (&'static str, f64, Vec<Named>);
 /// Returns the findings for a cell.
 type Judge = fn(&Cell) -> Vec<Said>;
 
-fn drive(candidates: Vec<Candidate>, rules: Rules, world: World, judge: Judge) -> Run {
+fn drive(candidates: Vec<Candidate>, rules: LadderRules, world: World, judge: Judge) -> Run {
     drive_advised(candidates, rules, worth(world), |cell| verdict(&judge(cell)))
 }
 
@@ -38,8 +38,8 @@ fn four() -> Vec<Candidate> {
         .into()
 }
 
-fn rules() -> Rules {
-    Rules { watch_time: Some(LOOK), ..Rules::default() }
+fn rules() -> LadderRules {
+    LadderRules { watch_time: Some(LOOK), ..LadderRules::default() }
 }
 
 /// TSO is worth 2, and GRO 1.3 once TSO is on.
@@ -76,7 +76,7 @@ fn a_wrong_verdict_costs_time_and_keeps_nothing() {
     let run = drive(four(), rules(), world, judge);
     assert_eq!(run.order()[0], "window");
     assert!(!run.step("window").kept && run.step("tso").kept && run.step("gro").kept);
-    let plain = drive(four(), Rules::default(), world, judge);
+    let plain = drive(four(), LadderRules::default(), world, judge);
     assert_eq!(
         plain.order(),
         ["mtu", "window", "tso", "gro"],
@@ -97,14 +97,14 @@ fn what_stands_already_passes_its_expectation_on() {
         four(),
         rules(),
     );
-    let Action::Watch(cell) = ladder.next(Nanos(0)) else { panic!("it looks first") };
+    let LadderAction::Watch(cell) = ladder.next(Nanos(0)) else { panic!("it looks first") };
     let line = VerdictLine { verdict: verdict(&judge(&cell)), ..VerdictLine::default() };
     ladder.advise(&line);
-    let Action::Measure(pair) = ladder.next(LOOK) else { panic!("a block") };
+    let LadderAction::Measure(pair) = ladder.next(LOOK) else { panic!("a block") };
     assert!(pair.step.contains("window=on"), "{}", pair.step);
     ladder.stop();
     let findings = loop {
-        if let Action::Finished(findings) = ladder.next(LOOK) {
+        if let LadderAction::Finished(findings) = ladder.next(LOOK) {
             break findings;
         }
     };
@@ -120,7 +120,7 @@ fn looking_keeps_to_its_share_of_the_budget() {
     // There is room for two verdicts; three steps are worth keeping.
     let all_help: World = |cell| 1.5_f64.powi(cell.flow.len() as i32);
     let judge: Judge = |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
-    let rules = Rules { watch_share: 0.02, ..rules() };
+    let rules = LadderRules { watch_share: 0.02, ..rules() };
     let run = drive(four(), rules, all_help, judge);
     assert_eq!(run.watched.len(), 2, "{:?}", run.notes);
     assert!(run.notes.iter().any(|note| note.contains("2 % of the budget")), "{:?}", run.notes);
@@ -134,6 +134,6 @@ fn there_is_no_look_without_a_step_to_follow() {
     assert!(drive(Vec::new(), rules(), world, judge).watched.is_empty());
     let one = drive(vec![candidate("tso", "on", 1)], rules(), world, judge);
     assert_eq!(one.watched.len(), 1, "nothing waits once it was kept");
-    let short = Rules { budget: Nanos::secs(12), ..rules() };
+    let short = LadderRules { budget: Nanos::secs(12), ..rules() };
     assert!(drive(four(), short, world, judge).watched.is_empty());
 }

@@ -1,6 +1,6 @@
 //! Tests of a ladder whose settings are bounded by the result of a search.
 
-use landspeed_analysis::{Bound, Ladder, Rules};
+use landspeed_analysis::{RateBound, Ladder, LadderRules};
 use landspeed_record::{Answer, Cell, Figures, Line, StepSummary, Verdict};
 
 use crate::drive::{Run, candidate, drive_on, noisy, on};
@@ -16,9 +16,9 @@ fn paced(cell: &Cell) -> bool {
 fn run(within: f64) -> Run {
     let candidates = vec![candidate("tso", "on", 10), candidate("gro", "on", 20)];
     let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };
-    let mut ladder = Ladder::new(Cell::default(), candidates, Rules::default());
+    let mut ladder = Ladder::new(Cell::default(), candidates, LadderRules::default());
     let flow = [("pacing-rate", "970000000"), ("rcvbuf", "4194304")];
-    ladder.bound(Bound {
+    ladder.bound(RateBound {
         knob: "pacing-rate".into(),
         value: "970000000".into(),
         change: Cell {

@@ -1,6 +1,6 @@
 //! Drives a ladder in a simulated world, and records what it did.
 
-use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
+use landspeed_analysis::{LadderAction, LadderFindings, Ladder, LadderBlock, LadderRules};
 use landspeed_record::{
     Arm, Candidate, Cell, Figures, Header, Line, Record, Settings, StepSummary, Trial, Verdict, VerdictLine,
 };
@@ -25,9 +25,9 @@ pub(crate) struct Asked<'a> {
 }
 
 pub(crate) struct Run {
-    pub(crate) findings: Findings,
+    pub(crate) findings: LadderFindings,
     pub(crate) notes: Vec<String>,
-    pub(crate) pairs: Vec<Pair>,
+    pub(crate) pairs: Vec<LadderBlock>,
     /// The cells for which the ladder requested a verdict.
     pub(crate) watched: Vec<Cell>,
     pub(crate) used: Nanos,
@@ -52,7 +52,7 @@ impl Run {
 
 pub(crate) fn drive(
     candidates: Vec<Candidate>,
-    rules: Rules,
+    rules: LadderRules,
     world: impl FnMut(&Asked<'_>) -> Figures,
 ) -> Run {
     drive_advised(candidates, rules, world, |_| Verdict::default())
@@ -61,7 +61,7 @@ pub(crate) fn drive(
 /// Drives a ladder whose verdicts come from `judge`.
 pub(crate) fn drive_advised(
     candidates: Vec<Candidate>,
-    rules: Rules,
+    rules: LadderRules,
     world: impl FnMut(&Asked<'_>) -> Figures,
     judge: impl Fn(&Cell) -> Verdict,
 ) -> Run {
@@ -80,10 +80,10 @@ pub(crate) fn drive_on(
     let (mut used, mut numbers) = (Nanos(0), [0; 2]);
     for _ in 0..5_000 {
         match ladder.next(used) {
-            Action::Measure(pair) if pair.step.contains(BROKEN) => {
+            LadderAction::Measure(pair) if pair.step.contains(BROKEN) => {
                 ladder.failed(&pair.step, "does not read back");
             }
-            Action::Measure(pair) => {
+            LadderAction::Measure(pair) => {
                 used += BLOCK;
                 let at = pairs.len() as u32;
                 let figures: Vec<Figures> = pair
@@ -102,15 +102,15 @@ pub(crate) fn drive_on(
                 ladder.observe(pair.result(figures, BLOCK));
                 pairs.push(*pair);
             }
-            Action::Watch(cell) => {
+            LadderAction::Watch(cell) => {
                 used += LOOK;
                 let number = watched.len() as u32;
                 ladder.advise(&VerdictLine { number, verdict: judge(&cell), ..VerdictLine::default() });
                 watched.push(*cell);
             }
-            Action::Decided(line) => lines.push(Line::Step(line)),
-            Action::Note(text) => notes.push(text),
-            Action::Finished(findings) => {
+            LadderAction::Decided(line) => lines.push(Line::Step(line)),
+            LadderAction::Note(text) => notes.push(text),
+            LadderAction::Finished(findings) => {
                 let header = Header { goal: "rate".into(), kind: "tune".into(), ..Header::default() };
                 let record = Record { header, lines, cut_off: false };
                 return Run { findings: *findings, notes, pairs, watched, used, record };
@@ -120,7 +120,7 @@ pub(crate) fn drive_on(
     panic!("the ladder does not end");
 }
 
-fn trial_line(pair: &Pair, asked: &Asked<'_>, figures: Figures) -> Line {
+fn trial_line(pair: &LadderBlock, asked: &Asked<'_>, figures: Figures) -> Line {
     Line::Trial(Box::new(Trial {
         step: pair.step.clone(),
         block: pair.block,

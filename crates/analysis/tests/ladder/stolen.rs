@@ -1,6 +1,6 @@
 //! Tests of runs on a machine whose neighbours take processor time: this costs power, but does not change the answer.
 
-use landspeed_analysis::Rules;
+use landspeed_analysis::LadderRules;
 use landspeed_record::{Answer, Arm, Figures};
 use landspeed_units::BitRate;
 use rand::{Rng, SeedableRng};
@@ -25,7 +25,7 @@ fn drive(mut world: impl FnMut(&Asked<'_>, &mut ChaCha8Rng) -> Figures) -> Run {
     let knobs = ["other-1", "k", "other-2", "other-3"];
     let candidates = (0..).zip(knobs).map(|(rank, knob)| candidate(knob, "on", rank)).collect();
     let mut dice = ChaCha8Rng::seed_from_u64(7);
-    let rules = Rules { max_blocks: 11, ..Rules::default() };
+    let rules = LadderRules { max_blocks: 11, ..LadderRules::default() };
     crate::drive::drive(candidates, rules, |trial| world(trial, &mut dice))
 }
 
