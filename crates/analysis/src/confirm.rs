@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::series::{BlockFigures, CONFIDENCE};
-use crate::steal::Steals;
+use crate::steal::StealHistory;
 use crate::{BlockResult, TuningGoal, Metric, LadderBlock, LadderRules};
 
 /// The step name of the blocks in a record.
@@ -23,16 +23,16 @@ const GROWTH: f64 = 1.25;
 
 /// The blocks of a confirmation, as the driver measures them.
 #[derive(Debug)]
-pub struct Confirm {
+pub struct GainConfirmation {
     pair: LadderBlock,
     /// The times at which the remaining blocks are due, counted from the first block.
     due: VecDeque<Nanos>,
     goal: TuningGoal,
-    judged: Judged,
+    judged: ConfirmationBlocks,
     orders: Vec<bool>,
 }
 
-impl Confirm {
+impl GainConfirmation {
     /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
     pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
@@ -53,12 +53,12 @@ impl Confirm {
             most: 0,
             block: 0,
         };
-        Confirm {
+        GainConfirmation {
             orders: orders.collect(),
             pair,
             due: due.into(),
             goal: rules.goal,
-            judged: Judged::default(),
+            judged: ConfirmationBlocks::default(),
         }
     }
 
@@ -91,15 +91,15 @@ impl Confirm {
 
 /// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct ConfirmationBlocks {
     /// Each block with the time at which it began, counted from the first, and whether it counts.
     blocks: Vec<(Nanos, BlockFigures, bool)>,
-    steals: Steals,
+    steals: StealHistory,
     began: Option<Nanos>,
     last: Nanos,
 }
 
-impl Judged {
+impl ConfirmationBlocks {
     pub(crate) fn add(&mut self, block: BlockFigures, at: Nanos, goal: TuningGoal) {
         let stolen = self.steals.stands_out(block.steal, LadderRules::default().steal_limit);
         self.last = at.saturating_sub(*self.began.get_or_insert(at));
@@ -186,7 +186,7 @@ mod tests {
 
     /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
     fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<Confirmation> {
-        let mut confirm = Confirm::new(
+        let mut confirm = GainConfirmation::new(
             (&Cell::default(), &Cell::default()),
             Nanos::secs(1_800),
             Nanos(0),

@@ -34,11 +34,11 @@ pub mod verdict;
 pub mod wan;
 pub mod window;
 
-pub use budget::{BUDGET, Budget, SizeBudget, Stage, budgets};
+pub use budget::{BUDGET, TimeBudget, SizeBudget, PathStage, budgets};
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
-pub use confirm::Confirm;
-pub use diff::{Diff, FiguresDiff, StepDiff, diff};
+pub use confirm::GainConfirmation;
+pub use diff::{RunDiff, FiguresDiff, StepDiff, diff};
 pub use figures::{figures, together};
 pub use ladder::{
     LadderAction, BlockResult, RateBound, LadderFindings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, LadderBlock, LadderRules, STOPPED,

@@ -11,7 +11,7 @@ use landspeed_units::Nanos;
 use crate::expectations::expectations;
 use crate::ladder::{LadderFindings, LadderRules, gain};
 use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
-use crate::steal::Steals;
+use crate::steal::StealHistory;
 use crate::{TuningGoal, Metric, confirm};
 
 /// The contents of a summary beside the findings.
@@ -107,7 +107,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
 /// Returns the result of the blocks after the ladder; `None` where there are none.
 fn confirmation(record: &Record) -> Option<Confirmation> {
     let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
-    let mut judged = confirm::Judged::default();
+    let mut judged = confirm::ConfirmationBlocks::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
         if let Some(block) = block(trials) {
             judged.add(block, trials[0].at_ns, goal);
@@ -194,7 +194,7 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries,
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
     let step = trials(record).filter(named).last()?.step.clone();
     let cell = trials(record).find(|t| t.step == step && t.arm == Arm::Candidate)?.cell.clone();
-    let (mut series, mut steals) = (BlockSeries::default(), Steals::default());
+    let (mut series, mut steals) = (BlockSeries::default(), StealHistory::default());
     for trials in whole_blocks(record) {
         let Some(block) = block(&trials) else { continue };
         // Every block of the run counts towards the usual loss.

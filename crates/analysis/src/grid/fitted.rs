@@ -7,14 +7,14 @@ use landspeed_stats::grid::{self, ContrastEstimate, Contrast, GridLayout, GridEr
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// The step from one cell to another that differs in one factor.
-pub(super) struct Step {
+pub(super) struct CellStep {
     /// The index of the factor.
     pub(super) factor: usize,
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-impl Step {
+impl CellStep {
     pub(super) fn contrast(&self) -> Contrast {
         from_to(self.from, self.to)
     }
@@ -26,14 +26,14 @@ pub(super) fn from_to(from: u32, to: u32) -> Contrast {
 }
 
 /// The model of one figure of a grid.
-pub(super) struct Fitted {
+pub(super) struct FigureModel {
     model: grid::FittedGrid,
     layout: GridLayout,
 }
 
-impl Fitted {
-    pub(super) fn of(grid: &Grid, trials: &[CellTrial]) -> Result<Fitted, GridError> {
-        Ok(Fitted { model: grid::FittedGrid::of(trials, 0)?, layout: layout(grid) })
+impl FigureModel {
+    pub(super) fn of(grid: &Grid, trials: &[CellTrial]) -> Result<FigureModel, GridError> {
+        Ok(FigureModel { model: grid::FittedGrid::of(trials, 0)?, layout: layout(grid) })
     }
 
     /// Estimates each contrast of a family; `None` where one of its cells has no trial.
@@ -58,22 +58,22 @@ impl Fitted {
     }
 
     /// Returns the steps from each value of each factor to the next, all else equal.
-    pub(super) fn neighbours(&self) -> Vec<Step> {
+    pub(super) fn neighbours(&self) -> Vec<CellStep> {
         self.steps(|level| level - 1)
     }
 
     /// Returns the steps from the first value of each factor to each other one, all else equal.
-    pub(super) fn to_first(&self) -> Vec<Step> {
+    pub(super) fn to_first(&self) -> Vec<CellStep> {
         self.steps(|_| 0)
     }
 
-    fn steps(&self, before: fn(u32) -> u32) -> Vec<Step> {
+    fn steps(&self, before: fn(u32) -> u32) -> Vec<CellStep> {
         let factors = 0..self.layout.levels.len();
         let pairs = factors.flat_map(|factor| (0..self.layout.cells()).map(move |to| (factor, to)));
         let step = |(factor, to): (usize, u32)| {
             let level = self.layout.levels_of(to)[factor];
             let from = (level > 0).then(|| self.layout.with(to, factor, before(level)))?;
-            Some(Step { factor, from, to })
+            Some(CellStep { factor, from, to })
         };
         pairs.filter_map(step).collect()
     }

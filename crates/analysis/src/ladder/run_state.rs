@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{LadderAction, LadderBlock, LadderRules};
 use crate::lost::LostTimeEffects;
 use crate::series::{BlockFigures, BlockSeries};
-use crate::steal::Steals;
+use crate::steal::StealHistory;
 
 /// The share of processor time above which the loss to neighbours is reported.
 const BUSY: f64 = 0.02;
@@ -30,7 +30,7 @@ pub(crate) struct RunState {
     pub(crate) excess: ExcessVariance,
     /// The effect of lost processor time on the figures.
     pub(crate) toll: LostTimeEffects,
-    steals: Steals,
+    steals: StealHistory,
     /// True once it was reported that neighbours take much of the machine.
     busy: bool,
     dice: ChaCha8Rng,
@@ -48,7 +48,7 @@ impl RunState {
             void: None,
             excess: ExcessVariance::default(),
             toll: LostTimeEffects::default(),
-            steals: Steals::default(),
+            steals: StealHistory::default(),
             busy: false,
             dice,
         }

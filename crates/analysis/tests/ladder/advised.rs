@@ -6,25 +6,25 @@ use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
 use landspeed_units::Nanos;
 use serde_json::{Value, json};
 
-use crate::drive::{LOOK, Run, candidate, drive_advised, on, worth};
+use crate::drive::{LOOK, SimulatedRun, candidate, drive_advised, on, worth};
 
 /// Returns the worth of a cell.
-type World = fn(&Cell) -> f64;
+type CellWorth = fn(&Cell) -> f64;
 /// A knob, a value and the expected ratio.
-type Named = (&'static str, &'static str, Option<f64>);
+type NamedRemedy = (&'static str, &'static str, Option<f64>);
 /// A cause, its share of time and its remedies.
-type Said = (&'static str, f64, Vec<Named>);
+type NamedFinding = (&'static str, f64, Vec<NamedRemedy>);
 /// Returns the findings for a cell.
-type Judge = fn(&Cell) -> Vec<Said>;
+type FindingsJudge = fn(&Cell) -> Vec<NamedFinding>;
 
-fn drive(candidates: Vec<Candidate>, rules: LadderRules, world: World, judge: Judge) -> Run {
+fn drive(candidates: Vec<Candidate>, rules: LadderRules, world: CellWorth, judge: FindingsJudge) -> SimulatedRun {
     drive_advised(candidates, rules, worth(world), |cell| verdict(&judge(cell)))
 }
 
-fn verdict(findings: &[Said]) -> Verdict {
+fn verdict(findings: &[NamedFinding]) -> Verdict {
     let remedy =
-        |(knob, value, ratio): &Named| json!({ "knob": knob, "value": value, "expected_ratio": ratio });
-    let finding = |(cause, weight, remedies): &Said| {
+        |(knob, value, ratio): &NamedRemedy| json!({ "knob": knob, "value": value, "expected_ratio": ratio });
+    let finding = |(cause, weight, remedies): &NamedFinding| {
         let remedies: Vec<Value> = remedies.iter().map(remedy).collect();
         json!({ "cause": cause, "summary": "", "confidence": 0.9, "weight": weight, "evidence": [], "try": remedies })
     };
@@ -53,7 +53,7 @@ fn world(cell: &Cell) -> f64 {
 
 #[test]
 fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step() {
-    let judge: Judge = |cell| match cell.flow.contains_key("tso") {
+    let judge: FindingsJudge = |cell| match cell.flow.contains_key("tso") {
         false => vec![("offloads-off", 0.5, vec![("tso", "on", Some(2.2)), ("gro", "on", None)])],
         true => vec![("softirq-core", 0.3, vec![("gro", "on", Some(1.4))])],
     };
@@ -72,7 +72,7 @@ fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step(
 
 #[test]
 fn a_wrong_verdict_costs_time_and_keeps_nothing() {
-    let judge: Judge = |_| vec![("receive-buffer", 0.9, vec![("window", "on", Some(9.0))])];
+    let judge: FindingsJudge = |_| vec![("receive-buffer", 0.9, vec![("window", "on", Some(9.0))])];
     let run = drive(four(), rules(), world, judge);
     assert_eq!(run.order()[0], "window");
     assert!(!run.step("window").kept && run.step("tso").kept && run.step("gro").kept);
@@ -88,7 +88,7 @@ fn a_wrong_verdict_costs_time_and_keeps_nothing() {
 
 #[test]
 fn what_stands_already_passes_its_expectation_on() {
-    let judge: Judge = |_| {
+    let judge: FindingsJudge = |_| {
         let fixed = ("rcvbuf", "0", Some(3.0));
         vec![("receive-buffer", 0.6, vec![("", "", None), fixed, ("window", "", None), ("tso", "on", None)])]
     };
@@ -118,8 +118,8 @@ fn what_stands_already_passes_its_expectation_on() {
 #[test]
 fn looking_keeps_to_its_share_of_the_budget() {
     // There is room for two verdicts; three steps are worth keeping.
-    let all_help: World = |cell| 1.5_f64.powi(cell.flow.len() as i32);
-    let judge: Judge = |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
+    let all_help: CellWorth = |cell| 1.5_f64.powi(cell.flow.len() as i32);
+    let judge: FindingsJudge = |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
     let rules = LadderRules { watch_share: 0.02, ..rules() };
     let run = drive(four(), rules, all_help, judge);
     assert_eq!(run.watched.len(), 2, "{:?}", run.notes);
@@ -130,7 +130,7 @@ fn looking_keeps_to_its_share_of_the_budget() {
 
 #[test]
 fn there_is_no_look_without_a_step_to_follow() {
-    let judge: Judge = |_| Vec::new();
+    let judge: FindingsJudge = |_| Vec::new();
     assert!(drive(Vec::new(), rules(), world, judge).watched.is_empty());
     let one = drive(vec![candidate("tso", "on", 1)], rules(), world, judge);
     assert_eq!(one.watched.len(), 1, "nothing waits once it was kept");

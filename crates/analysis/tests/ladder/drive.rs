@@ -14,7 +14,7 @@ pub(crate) const LOOK: Nanos = Nanos::millis(2_500);
 pub(crate) const BROKEN: &str = "broken";
 
 /// One trial for which a world returns the figures.
-pub(crate) struct Asked<'a> {
+pub(crate) struct SimulatedTrial<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) arm: Arm,
     /// The number of blocks of the run before this one.
@@ -24,7 +24,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) place: usize,
 }
 
-pub(crate) struct Run {
+pub(crate) struct SimulatedRun {
     pub(crate) findings: LadderFindings,
     pub(crate) notes: Vec<String>,
     pub(crate) pairs: Vec<LadderBlock>,
@@ -35,7 +35,7 @@ pub(crate) struct Run {
     pub(crate) record: Record,
 }
 
-impl Run {
+impl SimulatedRun {
     pub(crate) fn step(&self, knob: &str) -> &StepSummary {
         self.findings.steps.iter().rev().find(|step| step.knob == knob).expect("the step is reported")
     }
@@ -53,8 +53,8 @@ impl Run {
 pub(crate) fn drive(
     candidates: Vec<Candidate>,
     rules: LadderRules,
-    world: impl FnMut(&Asked<'_>) -> Figures,
-) -> Run {
+    world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
+) -> SimulatedRun {
     drive_advised(candidates, rules, world, |_| Verdict::default())
 }
 
@@ -62,9 +62,9 @@ pub(crate) fn drive(
 pub(crate) fn drive_advised(
     candidates: Vec<Candidate>,
     rules: LadderRules,
-    world: impl FnMut(&Asked<'_>) -> Figures,
+    world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
     judge: impl Fn(&Cell) -> Verdict,
-) -> Run {
+) -> SimulatedRun {
     let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };
     drive_on((Ladder::new(Cell::default(), candidates, rules), plan), world, judge)
 }
@@ -72,9 +72,9 @@ pub(crate) fn drive_advised(
 /// Drives a ladder; `plan` is the first line of its record.
 pub(crate) fn drive_on(
     (mut ladder, plan): (Ladder, Line),
-    mut world: impl FnMut(&Asked<'_>) -> Figures,
+    mut world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
     judge: impl Fn(&Cell) -> Verdict,
-) -> Run {
+) -> SimulatedRun {
     let mut lines = vec![plan];
     let (mut notes, mut pairs, mut watched) = (Vec::new(), Vec::new(), Vec::new());
     let (mut used, mut numbers) = (Nanos(0), [0; 2]);
@@ -93,7 +93,7 @@ pub(crate) fn drive_on(
                     .map(|(place, arm)| {
                         let number = &mut numbers[usize::from(arm == Arm::Candidate)];
                         *number += 1;
-                        let asked = Asked { cell: pair.cell(arm), arm, at, number: *number, place };
+                        let asked = SimulatedTrial { cell: pair.cell(arm), arm, at, number: *number, place };
                         let figures = world(&asked);
                         lines.push(trial_line(&pair, &asked, figures));
                         figures
@@ -113,14 +113,14 @@ pub(crate) fn drive_on(
             LadderAction::Finished(findings) => {
                 let header = Header { goal: "rate".into(), kind: "tune".into(), ..Header::default() };
                 let record = Record { header, lines, cut_off: false };
-                return Run { findings: *findings, notes, pairs, watched, used, record };
+                return SimulatedRun { findings: *findings, notes, pairs, watched, used, record };
             }
         }
     }
     panic!("the ladder does not end");
 }
 
-fn trial_line(pair: &LadderBlock, asked: &Asked<'_>, figures: Figures) -> Line {
+fn trial_line(pair: &LadderBlock, asked: &SimulatedTrial<'_>, figures: Figures) -> Line {
     Line::Trial(Box::new(Trial {
         step: pair.step.clone(),
         block: pair.block,
@@ -144,7 +144,7 @@ pub(crate) fn usual() -> Figures {
 
 /// Returns a world with 2 % noise a trial, from the factors of a cell on rate, cost and round trip, and the steal of
 /// its trials.
-pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>) -> Figures {
+pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&SimulatedTrial<'_>) -> Figures {
     let mut dice = ChaCha8Rng::seed_from_u64(11);
     move |asked| {
         let [rate, cost, latency, steal] = world(asked.cell);
@@ -161,7 +161,7 @@ pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>)
 }
 
 /// Returns a world with 2 % noise a trial, from one factor of a cell on rate and cost.
-pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&Asked<'_>) -> Figures {
+pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&SimulatedTrial<'_>) -> Figures {
     noisy(move |cell| [world(cell), world(cell), 1.0, 0.0])
 }
 

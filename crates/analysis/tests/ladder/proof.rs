@@ -4,7 +4,7 @@ use landspeed_analysis::LadderRules;
 use landspeed_record::{Answer, Arm, Figures};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-use crate::drive::{Asked, Run, candidate, usual};
+use crate::drive::{SimulatedTrial, SimulatedRun, candidate, usual};
 
 /// Returns rules with eleven blocks a step, however few candidates there are.
 fn usual_rules() -> LadderRules {
@@ -15,12 +15,12 @@ fn scaled(rate: f64) -> Figures {
     Figures { rate_bps: BitRate(4e9 * rate), ..usual() }
 }
 
-fn on(trial: &Asked<'_>) -> bool {
+fn on(trial: &SimulatedTrial<'_>) -> bool {
     trial.cell.flow.contains_key("k")
 }
 
 /// Runs a ladder over the knob "k" and `others` candidates that do nothing.
-fn drive(others: u32, rules: LadderRules, world: impl FnMut(&Asked<'_>) -> Figures) -> Run {
+fn drive(others: u32, rules: LadderRules, world: impl FnMut(&SimulatedTrial<'_>) -> Figures) -> SimulatedRun {
     let others = (1..=others).map(|i| candidate(&format!("other-{i}"), "on", 0));
     crate::drive::drive([candidate("k", "on", 0)].into_iter().chain(others).collect(), rules, world)
 }
@@ -159,7 +159,7 @@ fn a_run_whose_blocks_vary_more_than_their_trials_says_so() {
             scaled(own * whole)
         })
     };
-    let doubts = |run: Run| run.findings.doubts;
+    let doubts = |run: SimulatedRun| run.findings.doubts;
     assert_eq!(doubts(run(1.0)), [""; 0]);
     assert!(doubts(run(1.3)).iter().any(|doubt| doubt.contains("one arm")));
 }

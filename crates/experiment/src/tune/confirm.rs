@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landspeed_analysis::{Confirm, LadderFindings};
+use landspeed_analysis::{GainConfirmation, LadderFindings};
 use landspeed_record::Confirmation;
 use landspeed_units::Nanos;
 
@@ -22,7 +22,7 @@ impl Run<'_> {
             self.note("nothing was kept, so there is nothing to confirm".into())?;
             return Ok(None);
         }
-        let mut confirm = Confirm::new(cells, time, self.toggle(findings), &self.rules());
+        let mut confirm = GainConfirmation::new(cells, time, self.toggle(findings), &self.rules());
         self.note(format!(
             "{} blocks of final against start over {time}: Ctrl-C ends them early",
             confirm.left()
