@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use landspeed_analysis::{LadderAction, TuningGoal, Ladder, LadderRules};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules, TuningGoal};
 use landspeed_experiment::{
     Baseline, BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, TuneOptions, Wishes, placebos, plan,
 };

@@ -25,8 +25,13 @@ pub enum PathStage {
 }
 
 impl PathStage {
-    pub const ALL: [PathStage; 5] =
-        [PathStage::Sender, PathStage::SenderDriver, PathStage::Link, PathStage::ReceiverDriver, PathStage::Receiver];
+    pub const ALL: [PathStage; 5] = [
+        PathStage::Sender,
+        PathStage::SenderDriver,
+        PathStage::Link,
+        PathStage::ReceiverDriver,
+        PathStage::Receiver,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {

@@ -64,7 +64,11 @@ impl PassedTraffic {
 
 /// Returns the interfaces of a host that carried `passed`, and the others that could have.
 pub fn carrier(end: &PathEnd<'_>, passed: &PassedTraffic) -> Carrier {
-    let [data, acks] = if end.sends { [TrafficDirection::Out, TrafficDirection::In] } else { [TrafficDirection::In, TrafficDirection::Out] };
+    let [data, acks] = if end.sends {
+        [TrafficDirection::Out, TrafficDirection::In]
+    } else {
+        [TrafficDirection::In, TrafficDirection::Out]
+    };
     let (by_data, by_acks) = (passed.carriers(data), passed.carriers(acks));
     let (data, acks) = (end.chosen(&by_data), end.chosen(&by_acks));
     let around = end.around(data);

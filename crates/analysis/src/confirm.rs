@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::series::{BlockFigures, CONFIDENCE};
 use crate::steal::StealHistory;
-use crate::{BlockResult, TuningGoal, Metric, LadderBlock, LadderRules};
+use crate::{BlockResult, LadderBlock, LadderRules, Metric, TuningGoal};
 
 /// The step name of the blocks in a record.
 pub(crate) const STEP: &str = "confirm";

@@ -34,16 +34,16 @@ pub mod verdict;
 pub mod wan;
 pub mod window;
 
-pub use budget::{BUDGET, TimeBudget, SizeBudget, PathStage, budgets};
+pub use budget::{BUDGET, PathStage, SizeBudget, TimeBudget, budgets};
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;
-pub use diff::{RunDiff, FiguresDiff, StepDiff, diff};
+pub use diff::{FiguresDiff, RunDiff, StepDiff, diff};
 pub use figures::{figures, together};
 pub use ladder::{
-    LadderAction, BlockResult, RateBound, LadderFindings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, LadderBlock, LadderRules, STOPPED,
-    too_long_under_load,
+    BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
+    OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
 };
-pub use metric::{TuningGoal, Metric, UnknownGoal};
+pub use metric::{Metric, TuningGoal, UnknownGoal};
 pub use series::{arms, block_trials};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

@@ -1,7 +1,7 @@
 //! The blocks of one comparison, and their statistics.
 
 use landspeed_record::{Arm, Estimate, Figures, ProgramWork};
-use landspeed_stats::{BlockContrast, MeanLogRatio, ArmTotals, estimate, median};
+use landspeed_stats::{ArmTotals, BlockContrast, MeanLogRatio, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
@@ -313,7 +313,11 @@ mod tests {
         let expected = [0.5_f64, 0.5, 2.0, 2.0].map(f64::ln);
         assert!(block.within.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{block:?}");
         assert_eq!(
-            BlockFigures::new(&[rate(1.0); 4], false).contrast(Metric::Cost, &LostTimeEffects::default(), true),
+            BlockFigures::new(&[rate(1.0); 4], false).contrast(
+                Metric::Cost,
+                &LostTimeEffects::default(),
+                true
+            ),
             None,
             "not measured"
         );

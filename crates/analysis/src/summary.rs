@@ -12,7 +12,7 @@ use crate::expectations::expectations;
 use crate::ladder::{LadderFindings, LadderRules, gain};
 use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
 use crate::steal::StealHistory;
-use crate::{TuningGoal, Metric, confirm};
+use crate::{Metric, TuningGoal, confirm};
 
 /// The contents of a summary beside the findings.
 #[derive(Debug, Clone, Copy)]

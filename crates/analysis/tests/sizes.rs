@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{
-    AnswerInputs, BOTH, HOST_A, HOST_B, IpVersion, LINK, MessageCost, OffloadBlock, OffloadStudy, SizeSweep, answers, largest,
+    AnswerInputs, BOTH, HOST_A, HOST_B, IpVersion, LINK, MessageCost, OffloadBlock, OffloadStudy, SizeSweep,
+    answers, largest,
 };
 use landspeed_record::{HostLimits, Pass, PerPacket, SizeAnswer};
 use landspeed_units::{BitRate, Bytes};

@@ -1,6 +1,6 @@
 //! The comparison of two runs.
 
-use landspeed_analysis::{RunDiff, FiguresDiff, StepDiff};
+use landspeed_analysis::{FiguresDiff, RunDiff, StepDiff};
 use landspeed_record::{Estimate, StepSummary};
 use serde::Serialize;
 

@@ -39,7 +39,15 @@ pub struct BlockContrast {
 impl BlockContrast {
     /// Returns a block that counts and lost no processor time.
     pub fn new(ln_ratio: f64, candidate_first: bool, within: Vec<f64>) -> Self {
-        BlockContrast { ln_ratio, freed: ln_ratio, explained_at_most: 0.0, sway: 0.0, candidate_first, within, counts: true }
+        BlockContrast {
+            ln_ratio,
+            freed: ln_ratio,
+            explained_at_most: 0.0,
+            sway: 0.0,
+            candidate_first,
+            within,
+            counts: true,
+        }
     }
 }
 
@@ -105,8 +113,9 @@ impl MeanLogRatio {
     /// Fits the mean of `blocks`; `None` for fewer than three blocks, or two of the same order.
     pub fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<MeanLogRatio> {
         let VarianceEstimates { equal, variance, freedom, implied, .. } = VarianceEstimates::of(blocks)?;
-        let mean =
-            |groups: Vec<OrderGroup>| groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64;
+        let mean = |groups: Vec<OrderGroup>| {
+            groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64
+        };
         let measured = groups(blocks, |block| block.ln_ratio);
         let squares: f64 = measured.iter().map(|group| group.squares).sum();
         let error = (variance / equal).sqrt().max(FLOOR * (implied / equal).sqrt());
@@ -269,7 +278,11 @@ mod tests {
         // Squares 8 * 0.04, freedom 3 * 2: the deviation of a trial, and of a block, is sqrt(0.0533); over four
         // blocks half of it.
         let expected = 0.7 * (0.32_f64 / 6.0).sqrt() / 2.0;
-        assert!((MeanLogRatio::of(&equal).unwrap().error - expected).abs() < 1e-12, "{:?}", MeanLogRatio::of(&equal));
+        assert!(
+            (MeanLogRatio::of(&equal).unwrap().error - expected).abs() < 1e-12,
+            "{:?}",
+            MeanLogRatio::of(&equal)
+        );
     }
 
     #[test]
@@ -304,7 +317,8 @@ mod tests {
         assert_eq!((hit.error, hit.freed), (plain.error, plain.freed));
         // The measured error decides the low end: it reaches further than the slack plus the remaining error.
         assert!(
-            (hit.low(0.05) - (hit.value - 1.9432 * hit.measured_error)).abs() < 1e-4 && hit.measured_error > 3.0 * hit.error
+            (hit.low(0.05) - (hit.value - 1.9432 * hit.measured_error)).abs() < 1e-4
+                && hit.measured_error > 3.0 * hit.error
         );
         let steady = BlockContrast { explained_at_most: 0.3, ..BlockContrast::new(0.5, false, Vec::new()) };
         let steady = MeanLogRatio::of(&vec![steady; 8]).unwrap();
@@ -314,7 +328,8 @@ mod tests {
     #[test]
     fn bursts_that_these_blocks_were_spared_are_expected_all_the_same() {
         let spared = blocks(&[0.1, 0.12, 0.11, 0.09]);
-        let swayed: Vec<BlockContrast> = spared.iter().map(|b| BlockContrast { sway: 0.04, ..b.clone() }).collect();
+        let swayed: Vec<BlockContrast> =
+            spared.iter().map(|b| BlockContrast { sway: 0.04, ..b.clone() }).collect();
         let (spared, swayed) = (MeanLogRatio::of(&spared).unwrap(), MeanLogRatio::of(&swayed).unwrap());
         assert!(
             (swayed.measured_error.powi(2) - spared.measured_error.powi(2) - 0.01).abs() < 1e-12

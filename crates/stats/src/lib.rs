@@ -20,15 +20,15 @@ mod share;
 mod slope;
 mod welch;
 
-pub use contrast::{BlockContrast, MeanLogRatio, CountedAndAllMeans};
+pub use contrast::{BlockContrast, CountedAndAllMeans, MeanLogRatio};
 pub use estimate::{estimate, mean_and_deviation, median, quantile, ratio_of, weighted_estimate};
 pub use excess::{ExcessVariance, excess};
 pub use family::ErrorLedger;
-pub use noninferiority::{GuardVerdict, ArmTotals, guard, guard_sums};
+pub use noninferiority::{ArmTotals, GuardVerdict, guard, guard_sums};
 pub use paired::{holm, mean_interval, paired_test};
 pub use proportion::proportion_interval;
 pub use random::Random;
-pub use sequential::{Objection, StepDesign, StepState, StepJudgement, judge, judge_last};
+pub use sequential::{Objection, StepDesign, StepJudgement, StepState, judge, judge_last};
 pub use share::jain;
 pub use slope::Slope;
 pub use welch::{MeanDistance, apart, unpaired};

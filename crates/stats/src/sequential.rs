@@ -17,7 +17,7 @@
 use landspeed_record::Estimate;
 use statrs::distribution::ContinuousCDF;
 
-use crate::contrast::{BlockContrast, MeanLogRatio, CountedAndAllMeans, known_quantile};
+use crate::contrast::{BlockContrast, CountedAndAllMeans, MeanLogRatio, known_quantile};
 use crate::estimate::student;
 use crate::ratio_of;
 
@@ -253,7 +253,10 @@ mod tests {
             let blocks: Vec<BlockContrast> = (0..16).map(block).collect();
             let ten = judge(&design, &blocks[..15]).state;
             assert!(matches!(ten, StepState::Continue | StepState::Undecided), "{ten:?}: ten of them count");
-            assert_eq!(design.objection(&blocks), Some(if discarded > 0.0 { Objection::Lost } else { Objection::Discarded }));
+            assert_eq!(
+                design.objection(&blocks),
+                Some(if discarded > 0.0 { Objection::Lost } else { Objection::Discarded })
+            );
             judge(&design, &blocks)
         };
         assert_eq!(judged(0.3).state, StepState::Helps);

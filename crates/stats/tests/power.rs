@@ -22,7 +22,12 @@ fn run(design: &StepDesign, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: Nois
 type NoiseDraw = fn(&mut ChaCha8Rng, candidate_first: bool) -> [f64; 8];
 
 /// Returns block `number` of a comparison of this mean and deviation. Orders alternate.
-fn block(rng: &mut ChaCha8Rng, number: usize, (mean, deviation): (f64, f64), noise: NoiseDraw) -> BlockContrast {
+fn block(
+    rng: &mut ChaCha8Rng,
+    number: usize,
+    (mean, deviation): (f64, f64),
+    noise: NoiseDraw,
+) -> BlockContrast {
     let candidate_first = number % 2 == 1;
     // A block's log ratio is the difference of two means of four trials each.
     let trials = noise(rng, candidate_first).map(|value| deviation * value * 2.0_f64.sqrt());
@@ -68,7 +73,13 @@ fn share(design: &StepDesign, wanted: StepState, shape: (f64, f64), runs: u32) -
 }
 
 /// Returns the share of `runs` that end in `wanted`, and the mean number of blocks, with the given noise.
-fn share_of(design: &StepDesign, wanted: StepState, shape: (f64, f64), runs: u32, noise: NoiseDraw) -> (f64, f64) {
+fn share_of(
+    design: &StepDesign,
+    wanted: StepState,
+    shape: (f64, f64),
+    runs: u32,
+    noise: NoiseDraw,
+) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(20_031_115);
     let (mut hits, mut blocks) = (0, 0);
     for _ in 0..runs {
@@ -127,7 +138,8 @@ fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
 /// of the floor of the standard error.
 #[test]
 fn the_error_is_what_was_asked_for() {
-    let few = share(&StepDesign::new(0.02, least(), 7).thorough(), StepState::Helps, (least(), 0.05), 40_000).0;
+    let few =
+        share(&StepDesign::new(0.02, least(), 7).thorough(), StepState::Helps, (least(), 0.05), 40_000).0;
     assert!(few < 0.02 + 0.0021 && few > 0.0, "{few}");
     for (alpha, blocks) in [(0.05, 11), (0.05, 40)] {
         let design = StepDesign::new(alpha, least(), blocks).thorough();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_analysis::{LadderAction, LadderFindings, Ladder, LadderBlock, LadderRules};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSummary};
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
@@ -207,7 +207,11 @@ fn placebos() -> Vec<Candidate> {
 }
 
 /// Sums `count` over runs with seeds from 0, on all processors.
-fn tally<const N: usize>(scene: &Scene, runs: u32, count: impl Fn(&LadderFindings) -> [u32; N] + Sync) -> [u32; N] {
+fn tally<const N: usize>(
+    scene: &Scene,
+    runs: u32,
+    count: impl Fn(&LadderFindings) -> [u32; N] + Sync,
+) -> [u32; N] {
     let next = AtomicU32::new(0);
     let add = |sum: [u32; N], part: [u32; N]| std::array::from_fn(|i| sum[i] + part[i]);
     let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < runs);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_stats::Random;
-use landspeed_stats::grid::{Contrast, GridLayout, CellTrial};
+use landspeed_stats::grid::{CellTrial, Contrast, GridLayout};
 
 /// The trials of a block that are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]

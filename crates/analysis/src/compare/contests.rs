@@ -119,7 +119,11 @@ impl RunNotes {
 type RunsByRepeat<'a> = BTreeMap<u32, &'a StudyRun>;
 
 /// Returns the runs by contest and repeat. Where one was made again, the later one counts.
-fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut RunNotes) -> HashMap<&'a str, RunsByRepeat<'a>> {
+fn by_contest<'a>(
+    study: &'a Study,
+    record: &'a Record,
+    notes: &mut RunNotes,
+) -> HashMap<&'a str, RunsByRepeat<'a>> {
     let mut all: HashMap<&str, RunsByRepeat<'_>> =
         study.contests.iter().map(|contest| (contest.name.as_str(), RunsByRepeat::new())).collect();
     for run in lines_of!(record, Line::Run(run) => run) {
@@ -131,7 +135,12 @@ fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut RunNotes) ->
     all
 }
 
-fn entry<'a>(study: &Study, contest: &'a Contest, runs: RunsByRepeat<'a>, notes: &mut RunNotes) -> ContestRuns<'a> {
+fn entry<'a>(
+    study: &Study,
+    contest: &'a Contest,
+    runs: RunsByRepeat<'a>,
+    notes: &mut RunNotes,
+) -> ContestRuns<'a> {
     let is_one_repeat = study.independent_repeats() < study.repeats;
     let mut entry = ContestRuns { contest, runs: Vec::new(), invalid: 0, is_one_repeat };
     for (repeat, run) in runs {

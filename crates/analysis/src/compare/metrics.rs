@@ -14,8 +14,12 @@ pub(super) struct ProtocolMetric {
     pub(super) say: fn(f64) -> String,
 }
 
-pub(super) const THROUGHPUT: ProtocolMetric =
-    ProtocolMetric { name: "throughput", more_is_better: true, of: |figures| Some(figures.mean_bps.0), say: rate };
+pub(super) const THROUGHPUT: ProtocolMetric = ProtocolMetric {
+    name: "throughput",
+    more_is_better: true,
+    of: |figures| Some(figures.mean_bps.0),
+    say: rate,
+};
 
 pub(super) const STABILITY: ProtocolMetric =
     ProtocolMetric { name: "stability", more_is_better: false, of: |figures| figures.stability, say: plain };

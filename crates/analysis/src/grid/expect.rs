@@ -6,7 +6,7 @@
 use landspeed_record::{
     Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
 };
-use landspeed_stats::grid::{ContrastEstimate, Contrast};
+use landspeed_stats::grid::{Contrast, ContrastEstimate};
 use landspeed_stats::ratio_of;
 
 use super::fitted::{FigureModel, points};
@@ -72,7 +72,13 @@ impl ExpectationJudge<'_> {
         }
     }
 
-    fn ratio(&self, [from, to]: [&Settings; 2], published: f64, within: f64, peaks: bool) -> ExpectationResult {
+    fn ratio(
+        &self,
+        [from, to]: [&Settings; 2],
+        published: f64,
+        within: f64,
+        peaks: bool,
+    ) -> ExpectationResult {
         let (from, to) = (self.some(from, peaks)?, self.some(to, peaks)?);
         let found = self.compared(&[self.difference(&from, &to)])?[0];
         let (low, high) = (published.ln() - within.ln_1p(), published.ln() + within.ln_1p());
@@ -120,8 +126,9 @@ impl ExpectationJudge<'_> {
             _ => return Err((Agreement::Undecided, "the curve has one point".to_owned())),
         };
         let found = self.compared(&[vec![whole], steps].concat())?;
-        let turned =
-            |one: &ContrastEstimate| if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) };
+        let turned = |one: &ContrastEstimate| {
+            if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) }
+        };
         let against = found.iter().enumerate().find(|(_, one)| turned(one).1 < 0.0);
         let agreement = match against {
             Some(_) => Agreement::Differs,
@@ -150,7 +157,11 @@ impl ExpectationJudge<'_> {
         };
         let farthest = found.iter().enumerate().max_by(|a, b| a.1.ln.abs().total_cmp(&b.1.ln.abs()));
         let told = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
-        Ok(ExpectationOutcome { agreement, ours: farthest.map(|(_, one)| estimate(one)), told: told.unwrap_or_default() })
+        Ok(ExpectationOutcome {
+            agreement,
+            ours: farthest.map(|(_, one)| estimate(one)),
+            told: told.unwrap_or_default(),
+        })
     }
 
     /// Judges whether the curve is lower on average between two values than right before the first and right after

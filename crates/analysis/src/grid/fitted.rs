@@ -1,7 +1,7 @@
 //! A grid's trials as a statistical model, and the contrasts between its cells.
 
 use landspeed_record::{Grid, GridTrial};
-use landspeed_stats::grid::{self, ContrastEstimate, Contrast, GridLayout, GridError, CellTrial};
+use landspeed_stats::grid::{self, CellTrial, Contrast, ContrastEstimate, GridError, GridLayout};
 
 /// The confidence of every interval.
 pub(super) const CONFIDENCE: f64 = 0.95;

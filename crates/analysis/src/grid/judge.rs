@@ -5,12 +5,12 @@ use landspeed_record::{
     GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramOf,
     Record, Side,
 };
-use landspeed_stats::grid::{ContrastEstimate, Contrast, GridLayout};
+use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
 use landspeed_units::Nanos;
 
 use super::called;
-use super::fitted::{FigureModel, CellStep, from_to, layout, points};
+use super::fitted::{CellStep, FigureModel, from_to, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// The error that a record is of another kind.

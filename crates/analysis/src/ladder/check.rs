@@ -15,7 +15,7 @@ use super::guards;
 use super::kept::KeptSetting;
 use super::left_out::{IN_THE_END, LeftOutTests};
 use super::run_state::RunState;
-use super::{BlockResult, LadderFindings, LadderBlock, LadderProgress, LadderRules};
+use super::{BlockResult, LadderBlock, LadderFindings, LadderProgress, LadderRules};
 
 pub(crate) use conclude::gain;
 
@@ -133,7 +133,11 @@ impl FinalCheck {
                 cell,
             );
         }
-        self.add_final(CheckRole::Final, ("final", "final against start: final setting over the start"), start);
+        self.add_final(
+            CheckRole::Final,
+            ("final", "final against start: final setting over the start"),
+            start,
+        );
     }
 
     /// Adds a comparison of the final setting with `other`. Its label has a number from the second of its kind on, so
@@ -163,7 +167,8 @@ impl FinalCheck {
         }
         let waits = self.left_out.waits(&self.standing, &run.rules);
         let turn = |slot: &&mut CheckSlot| slot.comparison.series.attempts();
-        let open = |slot: &&mut CheckSlot| slot.cap > 0 && (slot.open(slot.cap) || (waits && slot.is_final()));
+        let open =
+            |slot: &&mut CheckSlot| slot.cap > 0 && (slot.open(slot.cap) || (waits && slot.is_final()));
         self.slots.iter_mut().filter(open).min_by_key(turn).map(|slot| slot.comparison.pair(run))
     }
 

@@ -8,12 +8,12 @@ use landspeed_units::Nanos;
 
 use super::advice::hints;
 use super::check::{FinalCheck, blocks_needed};
-use super::kept::{KeptStep, KeptSetting, KeptTotals};
+use super::kept::{KeptSetting, KeptStep, KeptTotals};
 use super::left_out::LeftOutTests;
 use super::queue::{CandidateQueue, CandidateTask};
-use super::rules::{SECOND_CHANCE, RunSize, USUAL_BLOCKS};
+use super::rules::{RunSize, SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
-use super::step::{StepDecision, STOPPED, LadderStep, blank, least_time};
+use super::step::{LadderStep, STOPPED, StepDecision, blank, least_time};
 use super::{BlockResult, LadderProgress};
 
 /// The reason that is reported for a candidate that was not tried for want of time.

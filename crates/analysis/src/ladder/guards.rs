@@ -12,7 +12,7 @@ use super::kept::KeptTotals;
 use super::run_state::RunState;
 use super::{comparison::CellComparison, words};
 use crate::Metric;
-use crate::lost::{LostTimeEffects, LOST_TIME_KINDS};
+use crate::lost::{LOST_TIME_KINDS, LostTimeEffects};
 use crate::series::BlockSeries;
 
 /// The one-sided confidence of a guard.

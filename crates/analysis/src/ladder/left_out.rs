@@ -65,7 +65,12 @@ impl LeftOutTests {
     }
 
     /// Returns the next block that is due. The blocks of each step are spread evenly over the time until `until`.
-    pub(crate) fn due(&mut self, standing: &KeptSetting, until: Nanos, run: &mut RunState) -> Option<Box<LadderBlock>> {
+    pub(crate) fn due(
+        &mut self,
+        standing: &KeptSetting,
+        until: Nanos,
+        run: &mut RunState,
+    ) -> Option<Box<LadderBlock>> {
         let now = run.clock.used;
         let open = standing.steps().into_iter().filter_map(|i| Some((self.when(i, until, run)?, i)));
         let (when, step) = open.min()?;

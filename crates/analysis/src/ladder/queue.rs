@@ -77,7 +77,9 @@ impl CandidateQueue {
             let known = self.waiting.iter_mut().find(|task| name(&task.candidate) == name(&candidate));
             match known {
                 Some(task) => task.candidate = candidate,
-                None if self.seen.insert(name(&candidate)) => self.waiting.push(CandidateTask::new(candidate, false)),
+                None if self.seen.insert(name(&candidate)) => {
+                    self.waiting.push(CandidateTask::new(candidate, false))
+                }
                 None => {}
             }
         }

@@ -31,7 +31,8 @@ fn order(queue: &mut CandidateQueue) -> Vec<String> {
 
 #[test]
 fn lowest_rank_first_and_ties_in_the_order_given() {
-    let mut queue = CandidateQueue::new(vec![candidate("c", 5, &[]), candidate("a", 1, &[]), candidate("b", 1, &[])]);
+    let mut queue =
+        CandidateQueue::new(vec![candidate("c", 5, &[]), candidate("a", 1, &[]), candidate("b", 1, &[])]);
     assert_eq!(order(&mut queue), ["a=", "b=", "c="]);
 }
 
@@ -171,7 +172,8 @@ fn a_change_that_brings_the_first_remedy_along_goes_before_it_with_the_figure() 
 
 #[test]
 fn a_value_that_a_kept_step_replaced_is_not_brought_back() {
-    let mut queue = CandidateQueue::new(vec![valued("mtu", "9000", 15), valued("placement", "neighbours", 105)]);
+    let mut queue =
+        CandidateQueue::new(vec![valued("mtu", "9000", 15), valued("placement", "neighbours", 105)]);
     queue.replace("placement", "neighbours");
     queue.advise(&each([hint("placement", "neighbours", None)]));
     assert_eq!(

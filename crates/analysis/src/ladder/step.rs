@@ -1,7 +1,7 @@
 //! One step: the decision whether a change is kept.
 
 use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
-use landspeed_stats::{Objection, BlockContrast, StepDesign, StepState, StepJudgement, judge, judge_last};
+use landspeed_stats::{BlockContrast, Objection, StepDesign, StepJudgement, StepState, judge, judge_last};
 use landspeed_units::Nanos;
 
 use super::comparison::CellComparison;
@@ -53,7 +53,8 @@ impl LadderStep {
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
-        let comparison = CellComparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
+        let comparison =
+            CellComparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
         LadderStep { task, comparison, grant, design, out_of_time: false }
     }
 
@@ -74,7 +75,12 @@ impl LadderStep {
 
     /// Returns the decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
     /// `out_of_time` means that there is no room for another block.
-    pub(crate) fn decide(&mut self, totals: &KeptTotals, run: &RunState, out_of_time: bool) -> Option<StepDecision> {
+    pub(crate) fn decide(
+        &mut self,
+        totals: &KeptTotals,
+        run: &RunState,
+        out_of_time: bool,
+    ) -> Option<StepDecision> {
         self.out_of_time = out_of_time;
         let verdict = self.verdict(run);
         let series = &self.comparison.series;

@@ -3,7 +3,7 @@
 use landspeed_record::FlowWatch;
 use landspeed_units::BitRate;
 
-use super::view::{FlowView, EndRole};
+use super::view::{EndRole, FlowView};
 
 /// The share of the time, or of the samples, from which a limit is named.
 const MOSTLY: f64 = 0.5;

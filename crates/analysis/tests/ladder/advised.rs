@@ -1,7 +1,7 @@
 //! Tests of a ladder that gets verdicts on what holds the path back: when it requests one, which candidates it tries
 //! first, and what a verdict does not change.
 
-use landspeed_analysis::{LadderAction, Ladder, LadderRules};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules};
 use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
 use landspeed_units::Nanos;
 use serde_json::{Value, json};
@@ -17,7 +17,12 @@ type NamedFinding = (&'static str, f64, Vec<NamedRemedy>);
 /// Returns the findings for a cell.
 type FindingsJudge = fn(&Cell) -> Vec<NamedFinding>;
 
-fn drive(candidates: Vec<Candidate>, rules: LadderRules, world: CellWorth, judge: FindingsJudge) -> SimulatedRun {
+fn drive(
+    candidates: Vec<Candidate>,
+    rules: LadderRules,
+    world: CellWorth,
+    judge: FindingsJudge,
+) -> SimulatedRun {
     drive_advised(candidates, rules, worth(world), |cell| verdict(&judge(cell)))
 }
 
@@ -119,7 +124,8 @@ fn what_stands_already_passes_its_expectation_on() {
 fn looking_keeps_to_its_share_of_the_budget() {
     // There is room for two verdicts; three steps are worth keeping.
     let all_help: CellWorth = |cell| 1.5_f64.powi(cell.flow.len() as i32);
-    let judge: FindingsJudge = |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
+    let judge: FindingsJudge =
+        |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
     let rules = LadderRules { watch_share: 0.02, ..rules() };
     let run = drive(four(), rules, all_help, judge);
     assert_eq!(run.watched.len(), 2, "{:?}", run.notes);

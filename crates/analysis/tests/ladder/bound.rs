@@ -1,6 +1,6 @@
 //! Tests of a ladder whose settings are bounded by the result of a search.
 
-use landspeed_analysis::{RateBound, Ladder, LadderRules};
+use landspeed_analysis::{Ladder, LadderRules, RateBound};
 use landspeed_record::{Answer, Cell, Figures, Line, StepSummary, Verdict};
 
 use crate::drive::{SimulatedRun, candidate, drive_on, noisy, on};

@@ -1,6 +1,6 @@
 //! Drives a ladder in a simulated world, and records what it did.
 
-use landspeed_analysis::{LadderAction, LadderFindings, Ladder, LadderBlock, LadderRules};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::{
     Arm, Candidate, Cell, Figures, Header, Line, Record, Settings, StepSummary, Trial, Verdict, VerdictLine,
 };

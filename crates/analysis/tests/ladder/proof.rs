@@ -4,7 +4,7 @@ use landspeed_analysis::LadderRules;
 use landspeed_record::{Answer, Arm, Figures};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-use crate::drive::{SimulatedTrial, SimulatedRun, candidate, usual};
+use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 
 /// Returns rules with eleven blocks a step, however few candidates there are.
 fn usual_rules() -> LadderRules {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_analysis::{LadderAction, Ladder, LadderRules};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules};
 use landspeed_record::{Answer, Candidate, Cell, Figures, StepSummary};
 use landspeed_units::Nanos;
 
@@ -211,7 +211,8 @@ fn orders_are_balanced_and_asking_twice_changes_nothing() {
         }
     }
     let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], LadderRules::default());
-    let (LadderAction::Measure(x), LadderAction::Measure(y)) = (ladder.next(Nanos(0)), ladder.next(Nanos(5))) else {
+    let (LadderAction::Measure(x), LadderAction::Measure(y)) = (ladder.next(Nanos(0)), ladder.next(Nanos(5)))
+    else {
         panic!("a block is wanted")
     };
     assert_eq!(x, y);

@@ -6,7 +6,7 @@ use landspeed_units::BitRate;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::drive::{SimulatedTrial, SimulatedRun, candidate, usual};
+use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 
 /// Returns the figures of a trial that lost `share` of its processor time and `times` as much of its rate, with 4 %
 /// noise.

@@ -143,7 +143,8 @@ pub(crate) fn congestion_window(strength: f64) -> WatchedPath {
 /// SO_MAX_PACING_RATE below what the window would carry.
 pub(crate) fn paced(strength: f64) -> WatchedPath {
     let rate = between(100e6, 10e6, strength);
-    let mut path = WatchedPath::busy(BitRate(rate), Nanos::millis(20), [0.03, 0.03], [[0.1, 0.02], [0.1, 0.02]]);
+    let mut path =
+        WatchedPath::busy(BitRate(rate), Nanos::millis(20), [0.03, 0.03], [[0.1, 0.02], [0.1, 0.02]]);
     path.sender(|_, _, t| {
         t.pacing_rate_bps = Some(BitRate(rate));
         t.delivery_rate_bps = BitRate(rate * 0.98);
@@ -426,7 +427,8 @@ pub(crate) fn reordering(strength: f64) -> WatchedPath {
 
 /// The first window of full segments vanishes; time-outs double, and each sends one of them again.
 pub(crate) fn mtu_black_hole(strength: f64) -> WatchedPath {
-    let mut path = WatchedPath::busy(BitRate(0.0), Nanos::millis(20), [0.0, 0.0], [[0.05, 0.01], [0.05, 0.01]]);
+    let mut path =
+        WatchedPath::busy(BitRate(0.0), Nanos::millis(20), [0.0, 0.0], [[0.05, 0.01], [0.05, 0.01]]);
     let timeouts = between(2.0, 6.0, strength) as u8;
     path.sender(move |at, _, t| {
         t.sent_bytes = Bytes(10 * MSS + (at * f64::from(timeouts)) as u64 * MSS);

@@ -213,7 +213,9 @@ fn one_host_alone_is_enough_for_most() {
     let expected: Vec<Cause> = at_sender.iter().map(|fault| fault(0.5).verdict().findings[0].cause).collect();
     let alone: Vec<Cause> = at_sender.iter().map(|fault| fault(0.5).from(0).findings[0].cause).collect();
     assert_eq!(alone, expected);
-    for fault in [faults::slow_reader as fn(f64) -> WatchedPath, faults::receive_buffer, faults::competing_load] {
+    for fault in
+        [faults::slow_reader as fn(f64) -> WatchedPath, faults::receive_buffer, faults::competing_load]
+    {
         let path = fault(0.5);
         let (alone, both) = (path.from(1), path.verdict());
         assert_eq!(alone.findings[0].cause, both.findings[0].cause, "{alone:#?}");
@@ -285,7 +287,9 @@ fn a_gap_that_nobody_could_see_is_said() {
 fn remedies_are_factors_of_the_table() {
     let table = landspeed_experiment::all_factors();
     let all = faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]);
-    for finding in all.chain([WatchedPath::lan(), WatchedPath::wan()]).flat_map(|path| path.verdict().findings) {
+    for finding in
+        all.chain([WatchedPath::lan(), WatchedPath::wan()]).flat_map(|path| path.verdict().findings)
+    {
         assert!(!finding.evidence.is_empty(), "{finding:?}");
         for remedy in finding.remedies {
             assert!(!remedy.what.is_empty());

@@ -1,7 +1,7 @@
 //! From observations to the report.
 
 use landspeed_analysis::fit::cost_figures;
-use landspeed_analysis::verdict::{NamedHostLimits, HostView, PathObservations, judge, staircase};
+use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,

@@ -1,7 +1,7 @@
 //! The search for the rate that the path carries, over a transport that sends whatever it is given. It runs before the
 //! first step and after each kept one, and sets the pace of the flow.
 
-use landspeed_analysis::{RateBound, Ladder};
+use landspeed_analysis::{Ladder, RateBound};
 use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;

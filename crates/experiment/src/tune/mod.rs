@@ -10,7 +10,7 @@ mod run;
 
 use std::time::Instant;
 
-use landspeed_analysis::{TuningGoal, RunFacts, assemble};
+use landspeed_analysis::{RunFacts, TuningGoal, assemble};
 use landspeed_record::{Header, Line, ProgramOf, RECORD_FORMAT, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 use landspeed_units::Nanos;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use landspeed_analysis::{LadderAction, LadderFindings, Ladder, LadderBlock, LadderRules, figures};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, figures};
 use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 use landspeed_units::Nanos;
 

@@ -1,7 +1,7 @@
 //! The overheads of datagrams: where their time goes after each kept step, and the gain from removing each, beside
 //! the paper that removed them one by one (jin-yoo-2007).
 
-use landspeed_analysis::{TimeBudget, SizeBudget, PathStage, budgets};
+use landspeed_analysis::{PathStage, SizeBudget, TimeBudget, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
 use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ContrastEstimate, Contrast, VarianceMethod, CellTrial};
+use super::{CellTrial, Contrast, ContrastEstimate, VarianceMethod};
 use crate::contrast::known_quantile;
 
 /// The number of blocks with all cells of a contrast that is needed to estimate its variance.
@@ -30,7 +30,12 @@ impl BlockMeans {
 
     /// Estimates a contrast that belongs to a family of `family` contrasts; `None` where too few blocks have all of
     /// its cells.
-    pub(super) fn compare(&self, contrast: &Contrast, family: usize, confidence: f64) -> Option<ContrastEstimate> {
+    pub(super) fn compare(
+        &self,
+        contrast: &Contrast,
+        family: usize,
+        confidence: f64,
+    ) -> Option<ContrastEstimate> {
         let of_block = |cells: &BTreeMap<u32, f64>| {
             let parts = contrast.weights.iter().map(|(cell, weight)| Some(weight * cells.get(cell)?));
             parts.sum::<Option<f64>>()
@@ -47,6 +52,13 @@ impl BlockMeans {
             (ln - half, ln + half)
         };
         let (alone, together) = (ends(1.0), ends(1.0 / family.max(1) as f64));
-        Some(ContrastEstimate { ln, error, freedom: n - 1.0, alone, together, method: VarianceMethod::Paired })
+        Some(ContrastEstimate {
+            ln,
+            error,
+            freedom: n - 1.0,
+            alone,
+            together,
+            method: VarianceMethod::Paired,
+        })
     }
 }

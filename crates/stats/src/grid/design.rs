@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::{DMatrix, DVector};
 
-use super::{GridError, CellTrial};
+use super::{CellTrial, GridError};
 
 /// Blocks of several plots that are needed to estimate the plots' variance: with two plots a block, five degrees of
 /// freedom.

@@ -10,21 +10,21 @@
 //! Journal 50, 2008). Where cells differ in noise, each contrast has the error of its own differences within blocks.
 //! docs/decisions/0032 gives the reasons; `make grid-coverage` shows how often the intervals hold the truth.
 
+mod block_means;
 mod design;
 mod layout;
 mod maximum;
 mod model;
 mod noise;
-mod block_means;
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use statrs::distribution::ContinuousCDF;
 
 use crate::estimate::{student, student_quantile};
+use block_means::BlockMeans;
 use design::GridDesign;
 use model::{EstimateVariance, MixedModel};
 use noise::{CellNoise, Variance};
-use block_means::BlockMeans;
 
 pub use layout::GridLayout;
 
@@ -82,7 +82,9 @@ impl std::fmt::Display for VarianceMethod {
         f.write_str(match self {
             VarianceMethod::Common => "mixed model, one variance for all cells",
             VarianceMethod::Own => "mixed model, loud cells with a variance of their own",
-            VarianceMethod::Paired => "cells differ in noise: differences within blocks, Bonferroni's correction",
+            VarianceMethod::Paired => {
+                "cells differ in noise: differences within blocks, Bonferroni's correction"
+            }
         })
     }
 }
@@ -163,7 +165,11 @@ impl FittedGrid {
     /// # Errors
     /// Returns an error if a contrast has a cell without a trial, or weights that do not sum to 0
     /// or are all 0.
-    pub fn compare(&self, contrasts: &[Contrast], confidence: f64) -> Result<Vec<ContrastEstimate>, GridError> {
+    pub fn compare(
+        &self,
+        contrasts: &[Contrast],
+        confidence: f64,
+    ) -> Result<Vec<ContrastEstimate>, GridError> {
         let rows = contrasts.iter().map(|contrast| self.row(contrast)).collect::<Result<Vec<_>, _>>()?;
         let estimates: Vec<PointEstimate> = rows.iter().map(|row| self.estimate(row)).collect();
         let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {

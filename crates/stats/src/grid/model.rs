@@ -60,7 +60,16 @@ impl MixedModel {
         let of_ratio = spread[(0, 0)] - 2.0 * ratio * spread[(0, 1)] + ratio * ratio * spread[(1, 1)];
         let excess = (twice * &inverse - &once * &by_plots) * (2.0 * of_ratio / strata.variance);
         let effects = weights.transpose() * &design.y;
-        Ok(MixedModel { variance: strata.variance, effects, inverse, excess, by_plots, ratio, spread, weights })
+        Ok(MixedModel {
+            variance: strata.variance,
+            effects,
+            inverse,
+            excess,
+            by_plots,
+            ratio,
+            spread,
+            weights,
+        })
     }
 
     /// Returns the covariance of the effects if the estimated variances were the true ones.

@@ -307,8 +307,10 @@ fn trials_that_agree_leave_no_doubt() {
     let trials: Vec<CellTrial> = (0..24_u32)
         .map(|i| CellTrial { block: i / 4, plot: 0, cell: i % 4, ln: f64::from(i / 4 + i % 4) })
         .collect();
-    let compared =
-        FittedGrid::of(&trials, 0).unwrap().compare(&GridLayout { levels: vec![4] }.to_reference(0), 0.95).unwrap();
+    let compared = FittedGrid::of(&trials, 0)
+        .unwrap()
+        .compare(&GridLayout { levels: vec![4] }.to_reference(0), 0.95)
+        .unwrap();
     for (cell, one) in (1..).zip(compared) {
         assert!((one.ln - f64::from(cell)).abs() < 1e-9 && one.error < 1e-9, "{one:?}");
     }

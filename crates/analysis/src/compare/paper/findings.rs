@@ -7,7 +7,7 @@ use super::super::metrics::{COST, FAIRNESS, ProtocolMetric, ROUND_TRIP, STABILIT
 use super::super::repeats::mean;
 use super::super::run::RunFigures;
 use super::judge::ClaimTest::{Above, Ascending, Below, Best, Cannot, CostAlike, Ratio, Value, Worst};
-use super::judge::{PaperClaim, ProtocolFigure, PeerProtocols, PaperStudy, ClaimTest};
+use super::judge::{ClaimTest, PaperClaim, PaperStudy, PeerProtocols, ProtocolFigure};
 use super::tables::UDT;
 
 const TEXT: &str = "section IV.A";

@@ -188,7 +188,11 @@ fn group<'a>(scene: &PaperStudy<'_>, protocols: &[&'a str], metric: &ProtocolMet
 }
 
 /// Judges whether the figures of `named` are above (or below) those of all others of the paper's TCPs.
-fn set_apart(scene: &PaperStudy<'_>, named: ProtocolNames, (metric, above): (&ProtocolMetric, bool)) -> ClaimJudgement {
+fn set_apart(
+    scene: &PaperStudy<'_>,
+    named: ProtocolNames,
+    (metric, above): (&ProtocolMetric, bool),
+) -> ClaimJudgement {
     let others: Vec<&str> = scene.papers_own().filter(|name| !named.contains(name)).collect();
     let sign = if above { 1.0 } else { -1.0 };
     let groups = [group(scene, named, metric), group(scene, &others, metric)];

@@ -5,7 +5,7 @@ use landspeed_record::{Estimate, Gain};
 use super::super::LadderFindings;
 use super::super::doubts::Doubts;
 use super::super::run_state::RunState;
-use super::{FinalCheck, CheckRole, square};
+use super::{CheckRole, FinalCheck, square};
 use crate::Metric;
 use crate::series::BlockSeries;
 

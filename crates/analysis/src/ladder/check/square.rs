@@ -3,7 +3,7 @@
 use super::super::comparison::CellComparison;
 use super::super::run_state::RunState;
 use super::super::words::interval;
-use super::{FinalCheck, IN_THE_END, CheckRole, SQUARE_BLOCKS, CheckSlot};
+use super::{CheckRole, CheckSlot, FinalCheck, IN_THE_END, SQUARE_BLOCKS};
 use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
 use landspeed_stats::CountedAndAllMeans;

@@ -5,7 +5,7 @@ use landspeed_units::BitRate;
 
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::AT_LINK;
-use crate::verdict::view::{EndView, WindowCause, VerdictView, settings};
+use crate::verdict::view::{EndView, VerdictView, WindowCause, settings};
 use crate::verdict::words::percent;
 
 /// The number of times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
@@ -55,7 +55,9 @@ fn above(room: f64) -> String {
 }
 
 /// Returns the slower of the ends' links, where their speeds are known.
-pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v VerdictView<'a>) -> Option<(&'v EndView<'a>, BitRate)> {
+pub(in crate::verdict) fn slowest_link<'v, 'a>(
+    view: &'v VerdictView<'a>,
+) -> Option<(&'v EndView<'a>, BitRate)> {
     let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
     speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
 }

@@ -91,7 +91,12 @@ pub const CAUSES: [CauseJudge; 32] = [
     row(Cause::BusLimit, &[Limits], limits::bus, unseen),
 ];
 
-const fn row(cause: Cause, needs: &'static [EvidenceKind], judge: JudgeFunction, next: JudgeFunction) -> CauseJudge {
+const fn row(
+    cause: Cause,
+    needs: &'static [EvidenceKind],
+    judge: JudgeFunction,
+    next: JudgeFunction,
+) -> CauseJudge {
     CauseJudge { cause, needs, judge, next }
 }
 

@@ -232,7 +232,12 @@ fn of_flow(view: &VerdictView<'_>) -> Option<Finding> {
     Some(mtu_evidence(view, flow, found(Cause::MtuBlackHole, weight, confidence, summary), probes))
 }
 
-fn mtu_evidence(view: &VerdictView<'_>, flow: Option<&FlowView<'_>>, finding: Finding, probes: u64) -> Finding {
+fn mtu_evidence(
+    view: &VerdictView<'_>,
+    flow: Option<&FlowView<'_>>,
+    finding: Finding,
+    probes: u64,
+) -> Finding {
     let last = flow.and_then(FlowView::last);
     let small = last.map_or(0, |t| t.segments_received);
     let finding = finding

@@ -7,7 +7,7 @@ use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{
     FULL_CORE, IDLE_CORE, LOW_CLOCK, NOTABLE, PACKETS_ALONE, PACKETS_WITH_THREADS, STOLEN,
 };
-use crate::verdict::view::{CoreLoad, EndView, EndRole, VerdictView, settings};
+use crate::verdict::view::{CoreLoad, EndRole, EndView, VerdictView, settings};
 use crate::verdict::words::{percent, share, shown};
 
 /// The classes of cost that grow with packets and not with bytes.

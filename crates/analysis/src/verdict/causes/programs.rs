@@ -7,7 +7,7 @@ use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::{
     CALLS, COPYING, DEAR_BYTE_NS, DELAYED_ACK_NS, NOTABLE, SATURATED, SMALL_SEGMENT, SYN_RETRY_NS, UNHURRIED,
 };
-use crate::verdict::view::{EndView, FlowView, WindowCause, VerdictView, counter};
+use crate::verdict::view::{EndView, FlowView, VerdictView, WindowCause, counter};
 use crate::verdict::words::{percent, share, shown};
 
 pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {

@@ -5,7 +5,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
-use crate::verdict::view::{EndView, FlowView, WindowCause, SCALED, VerdictView, WindowLimit};
+use crate::verdict::view::{EndView, FlowView, SCALED, VerdictView, WindowCause, WindowLimit};
 use crate::verdict::words::percent;
 use crate::window::lost_to_rounding;
 

@@ -52,7 +52,11 @@ pub(crate) struct CpuLoad {
 }
 
 impl CpuLoad {
-    pub(super) fn of(sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>, one_machine: bool) -> CpuLoad {
+    pub(super) fn of(
+        sender: Option<&EndView<'_>>,
+        receiver: Option<&EndView<'_>>,
+        one_machine: bool,
+    ) -> CpuLoad {
         let ends: Vec<&EndView<'_>> = sender.into_iter().chain(receiver).collect();
         let mut cores = Vec::new();
         for (nth, end) in ends.iter().enumerate() {

@@ -120,11 +120,19 @@ pub(crate) struct ShaperView<'a> {
 
 /// Returns the queues of an end that can hold data back; "noqueue" cannot.
 pub(crate) fn queues<'a>(end: &EndView<'a>) -> impl Iterator<Item = QueueView<'a>> {
-    end.host.seen.get::<Vec<QdiscWatch>>().iter().filter(|q| q.kind != "noqueue").map(|watch| QueueView { watch })
+    end.host
+        .seen
+        .get::<Vec<QdiscWatch>>()
+        .iter()
+        .filter(|q| q.kind != "noqueue")
+        .map(|watch| QueueView { watch })
 }
 
 /// Returns the shaper of either end that is nearest to its rate, if one is at it.
-pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView<'a>>) -> Option<ShaperView<'a>> {
+pub(super) fn shaped<'a>(
+    sender: Option<&EndView<'a>>,
+    receiver: Option<&EndView<'a>>,
+) -> Option<ShaperView<'a>> {
     let ends = sender.into_iter().chain(receiver);
     let all = ends.flat_map(|end| {
         let window = end.host.cpu().window_ns;

@@ -13,11 +13,11 @@ use landspeed_record::{
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
-pub(super) use end::{EndView, EndRole};
+pub(super) use end::{EndRole, EndView};
 pub(super) use flow::{FlowView, TimeShares};
 use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
-pub(super) use window::{WindowCause, SCALED, WindowLimit};
+pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
 use super::judge::EvidenceKind;
 use super::scene::{HostView, PathObservations};
@@ -182,7 +182,11 @@ fn window_of(scene: &PathObservations<'_>) -> Nanos {
     spans.max().unwrap_or_default()
 }
 
-fn goodput(scene: &PathObservations<'_>, sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>) -> BitRate {
+fn goodput(
+    scene: &PathObservations<'_>,
+    sender: Option<&EndView<'_>>,
+    receiver: Option<&EndView<'_>>,
+) -> BitRate {
     let sane = |rate: &BitRate| rate.0.is_finite() && rate.0 > 0.0;
     let of_flows =
         |end: &EndView<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
