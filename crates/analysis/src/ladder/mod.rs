@@ -39,14 +39,14 @@ use crate::series::{arms, block_trials};
 
 #[derive(Debug, Clone)]
 pub enum LadderAction {
-    /// Measure one block of this pair, then [`Ladder::observe`] or [`Ladder::failed`].
+    /// Measure this block, then [`Ladder::observe`] or [`Ladder::failed`].
     Measure(Box<LadderBlock>),
     /// Write a decision to the record. A later line with the same id replaces an earlier one: the final trials add
     /// what a kept step is worth, or drop it.
     Decided(Box<StepLine>),
     /// Get a verdict at this cell, the current setting, because the bottleneck may have moved; then call
-    /// [`Ladder::advise`]. Returned once, and only where [`LadderRules::watch_time`] is set; the ladder continues without
-    /// an answer too.
+    /// [`Ladder::advise`]. Returned once, and only where [`LadderRules::watch_time`] is set; the ladder continues
+    /// without an answer too.
     Watch(Box<Cell>),
     /// Show a note to the reader.
     Note(String),
@@ -99,11 +99,11 @@ impl LadderBlock {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {
-    /// The name of the step, as in the pair.
+    /// The name of the step, as in the block.
     pub step: String,
     /// The figures of the trials, in time order.
     pub figures: Vec<Figures>,
-    /// The order of the arms, as in the pair.
+    /// The order of the arms, as in the block.
     pub candidate_first: bool,
     /// The time that the block took, toggles included.
     pub took: Nanos,
@@ -193,7 +193,7 @@ impl Ladder {
         }
     }
 
-    /// Reports that the pair of `step` cannot be measured: a value did not read back, or a trial failed. A step is
+    /// Reports that the block of `step` cannot be measured: a value did not read back, or a trial failed. A step is
     /// answered "skipped" with the reason; a comparison of the final check is left out with a note.
     pub fn failed(&mut self, step: &str, why: &str) {
         if self.asked.take_if(|pair| pair.step == step).is_none() {

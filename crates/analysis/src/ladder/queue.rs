@@ -78,7 +78,7 @@ impl CandidateQueue {
             match known {
                 Some(task) => task.candidate = candidate,
                 None if self.seen.insert(name(&candidate)) => {
-                    self.waiting.push(CandidateTask::new(candidate, false))
+                    self.waiting.push(CandidateTask::new(candidate, false));
                 }
                 None => {}
             }

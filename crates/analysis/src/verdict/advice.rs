@@ -5,15 +5,19 @@
 
 use landspeed_record::{Finding, Remedy, Settings};
 
-use super::scene::PathObservations;
+use super::observations::PathObservations;
 use super::view::{EndView, VerdictView};
 use super::words::shown;
 
 /// Returns the finding with those of its remedies that can be applied.
-pub(super) fn fitting(scene: &PathObservations<'_>, view: &VerdictView<'_>, mut finding: Finding) -> Finding {
+pub(super) fn fitting(
+    observations: &PathObservations<'_>,
+    view: &VerdictView<'_>,
+    mut finding: Finding,
+) -> Finding {
     let remedies = std::mem::take(&mut finding.remedies);
-    let open = remedies.into_iter().filter(|remedy| !is_so(scene, view, remedy));
-    finding.remedies = match scene.own {
+    let open = remedies.into_iter().filter(|remedy| !is_so(observations, view, remedy));
+    finding.remedies = match observations.own {
         Some(_) => open.collect(),
         None => open.filter_map(|remedy| of_program(view, &finding.at, remedy)).collect(),
     };
@@ -21,7 +25,7 @@ pub(super) fn fitting(scene: &PathObservations<'_>, view: &VerdictView<'_>, mut 
 }
 
 /// Returns true if the flow, or every watched host, already has the value.
-fn is_so(scene: &PathObservations<'_>, view: &VerdictView<'_>, remedy: &Remedy) -> bool {
+fn is_so(observations: &PathObservations<'_>, view: &VerdictView<'_>, remedy: &Remedy) -> bool {
     if remedy.knob.is_empty() || remedy.value.is_empty() {
         return false;
     }
@@ -29,7 +33,8 @@ fn is_so(scene: &PathObservations<'_>, view: &VerdictView<'_>, remedy: &Remedy) 
         return view.main().is_some_and(|flow| flow.watch.congestion == remedy.value);
     }
     let has = |set: &Settings| set.get(&remedy.knob) == Some(&remedy.value);
-    scene.own.is_some_and(has) || [Some(scene.a), scene.b].into_iter().flatten().all(|host| has(host.set))
+    observations.own.is_some_and(has)
+        || [Some(observations.a), observations.b].into_iter().flatten().all(|host| has(host.set))
 }
 
 /// Returns the remedy as the program's owner can apply it; `None` where there is nothing to apply.

@@ -8,7 +8,7 @@
 use landspeed_record::Finding;
 
 use super::causes::limits;
-use super::scene::PathObservations;
+use super::observations::PathObservations;
 use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
 use super::view::VerdictView;
 use super::words::called;
@@ -65,7 +65,7 @@ fn told(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
 
 /// Returns a line for each observation that was missing, with the causes that cannot be judged without it, and the
 /// lines of the observers on what they could not watch.
-pub(super) fn unjudged(scene: &PathObservations<'_>, missing: &[(&'static str, &str)]) -> Vec<String> {
+pub(super) fn unjudged(observations: &PathObservations<'_>, missing: &[(&'static str, &str)]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (nth, (reason, _)) in missing.iter().enumerate() {
         if missing[..nth].iter().any(|(earlier, _)| earlier == reason) {
@@ -74,7 +74,7 @@ pub(super) fn unjudged(scene: &PathObservations<'_>, missing: &[(&'static str, &
         let causes = missing.iter().filter(|(r, _)| r == reason).map(|(_, cause)| *cause);
         lines.push(format!("{reason}: {} not judged", causes.collect::<Vec<_>>().join(", ")));
     }
-    for host in [Some(scene.a), scene.b].into_iter().flatten() {
+    for host in [Some(observations.a), observations.b].into_iter().flatten() {
         let name = called(host.name);
         lines.extend(host.seen.unseen.iter().map(|line| format!("{name}: {}", shown_line(line))));
     }

@@ -5,7 +5,7 @@ use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatc
 use landspeed_units::{Bytes, Nanos};
 
 use super::{FlowView, counter};
-use crate::verdict::scene::{HostView, PathObservations};
+use crate::verdict::observations::{HostView, PathObservations};
 use crate::verdict::words::{called, share};
 
 /// Functions in which a thread waits for data to arrive (/proc/TID/wchan).
@@ -88,14 +88,17 @@ fn link_bytes(host: &HostView<'_>, role: EndRole) -> Bytes {
     }
 }
 
-pub(super) fn roles<'a>(scene: &'a PathObservations<'a>) -> (Option<EndView<'a>>, Option<EndView<'a>>) {
-    let a_sends = sends(&scene.a).or_else(|| scene.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
+pub(super) fn roles<'a>(
+    observations: &'a PathObservations<'a>,
+) -> (Option<EndView<'a>>, Option<EndView<'a>>) {
+    let a_sends =
+        sends(&observations.a).or_else(|| observations.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
     let end = |role, host| Some(EndView::new(role, host));
-    let other = |role| scene.b.as_ref().map(|host| EndView::new(role, host));
+    let other = |role| observations.b.as_ref().map(|host| EndView::new(role, host));
     // Where nothing moved, the hosts' order decides.
     match a_sends.unwrap_or(true) {
-        true => (end(EndRole::Sender, &scene.a), other(EndRole::Receiver)),
-        false => (other(EndRole::Sender), end(EndRole::Receiver, &scene.a)),
+        true => (end(EndRole::Sender, &observations.a), other(EndRole::Receiver)),
+        false => (other(EndRole::Sender), end(EndRole::Receiver, &observations.a)),
     }
 }
 

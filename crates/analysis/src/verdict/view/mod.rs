@@ -20,7 +20,7 @@ pub(super) use loss::{QueueView, ShaperView, queues};
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
 use super::judge::EvidenceKind;
-use super::scene::{HostView, PathObservations};
+use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
 use super::words::share;
@@ -51,13 +51,13 @@ pub struct VerdictView<'a> {
 }
 
 impl<'a> VerdictView<'a> {
-    pub(super) fn new(scene: &'a PathObservations<'a>) -> VerdictView<'a> {
-        let (sender, receiver) = roles(scene);
-        let one_machine = one_machine(scene);
-        let window = window_of(scene);
-        let goodput = goodput(scene, sender.as_ref(), receiver.as_ref());
+    pub(super) fn new(observations: &'a PathObservations<'a>) -> VerdictView<'a> {
+        let (sender, receiver) = roles(observations);
+        let one_machine = one_machine(observations);
+        let window = window_of(observations);
+        let goodput = goodput(observations, sender.as_ref(), receiver.as_ref());
         let main = sender.as_ref().and_then(EndView::main).or(receiver.as_ref().and_then(EndView::main));
-        let rtt = scene.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
+        let rtt = observations.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
         let mut view = VerdictView {
             time: sender.as_ref().and_then(|end| TimeShares::of(&end.flows)),
             loss: SenderLosses::of(sender.as_ref()),
@@ -70,7 +70,7 @@ impl<'a> VerdictView<'a> {
             rtt,
             window,
             one_machine,
-            probe: scene.probe,
+            probe: observations.probe,
         };
         view.window_limit = window::limit(&view);
         view
@@ -165,14 +165,14 @@ impl<'a> VerdictView<'a> {
     }
 }
 
-fn one_machine(scene: &PathObservations<'_>) -> bool {
+fn one_machine(observations: &PathObservations<'_>) -> bool {
     let same = |a: &HostFacts, b: &HostFacts| !a.boot_id.is_empty() && a.boot_id == b.boot_id;
-    scene.b.is_some_and(|b| same(scene.a.facts, b.facts))
+    observations.b.is_some_and(|b| same(observations.a.facts, b.facts))
 }
 
 /// Returns the window that counters cover: the observers', else the longest flow's.
-fn window_of(scene: &PathObservations<'_>) -> Nanos {
-    let hosts = || [Some(scene.a), scene.b].into_iter().flatten();
+fn window_of(observations: &PathObservations<'_>) -> Nanos {
+    let hosts = || [Some(observations.a), observations.b].into_iter().flatten();
     let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();
     if observed.0 > 0 {
         return observed;
@@ -183,7 +183,7 @@ fn window_of(scene: &PathObservations<'_>) -> Nanos {
 }
 
 fn goodput(
-    scene: &PathObservations<'_>,
+    observations: &PathObservations<'_>,
     sender: Option<&EndView<'_>>,
     receiver: Option<&EndView<'_>>,
 ) -> BitRate {
@@ -192,7 +192,7 @@ fn goodput(
         |end: &EndView<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
     let of_link = |end: &EndView<'_>| end.link_bytes().per(end.host.cpu().window_ns);
     let ends = || receiver.into_iter().chain(sender);
-    let rates = scene.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
+    let rates = observations.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
     rates.into_iter().find(sane).unwrap_or_default()
 }
 
