@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use landspeed_analysis::{Action, Goal, Ladder, Rules};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules, TuningGoal};
 use landspeed_experiment::{
     Baseline, BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, TuneOptions, Wishes, placebos, plan,
 };
@@ -81,20 +81,20 @@ fn decide(
     watch: &mut Watch<'_>,
 ) -> Result<Option<StepSummary>> {
     // The ladder of `tune`, with only one placebo.
-    let rules = Rules {
+    let rules = LadderRules {
         planned: PLANNED,
         block_time: bench.timing.block(),
         fine: bench.timing.fine,
         seed: u64::from(number),
         placebos: vec![bench.placebo(number)?],
-        ..Rules::default()
+        ..LadderRules::default()
     };
     let mut ladder = Ladder::new(bench.cell(number).clone(), Vec::new(), rules);
     let mut used = Nanos(0);
     loop {
         match ladder.next(used) {
-            Action::Measure(_) if watch.stop() => return Ok(None),
-            Action::Measure(pair) => {
+            LadderAction::Measure(_) if watch.stop() => return Ok(None),
+            LadderAction::Measure(pair) => {
                 let mut blocks =
                     Blocks { program: None, timing: bench.timing, pair: &mut bench.pair, began, sink: watch };
                 let result = match blocks.measure(&pair)? {
@@ -105,15 +105,15 @@ fn decide(
                 used += result.took;
                 ladder.observe(result);
             }
-            Action::Decided(line) => {
+            LadderAction::Decided(line) => {
                 let summary = line.summary;
                 if matches!(summary.answer, Answer::Skipped | Answer::NotTried) {
                     bail!("{}: {}", summary.id, summary.reason);
                 }
                 return Ok(Some(summary));
             }
-            Action::Note(_) | Action::Watch(_) => {}
-            Action::Finished(_) => bail!("the ladder ended without a decision"),
+            LadderAction::Note(_) | LadderAction::Watch(_) => {}
+            LadderAction::Finished(_) => bail!("the ladder ended without a decision"),
         }
     }
 }
@@ -183,7 +183,7 @@ fn options(tuned: Settings, seed: u64) -> TuneOptions {
         program: None,
         held: Settings::new(),
         transport: landspeed_transport::TRANSPORTS[0],
-        goal: Goal::Rate,
+        goal: TuningGoal::Rate,
         baseline: Baseline::Sc03,
         budget: Nanos::secs(300),
         only: Vec::new(),

@@ -12,7 +12,7 @@ pub const BUDGET: &str = "budget";
 
 /// A part of the path that a datagram passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum PathStage {
     /// The sender's program and stack, down to the device layer.
     Sender,
     /// The sender's device layer, driver and interrupts.
@@ -24,24 +24,29 @@ pub enum Stage {
     Receiver,
 }
 
-impl Stage {
-    pub const ALL: [Stage; 5] =
-        [Stage::Sender, Stage::SenderDriver, Stage::Link, Stage::ReceiverDriver, Stage::Receiver];
+impl PathStage {
+    pub const ALL: [PathStage; 5] = [
+        PathStage::Sender,
+        PathStage::SenderDriver,
+        PathStage::Link,
+        PathStage::ReceiverDriver,
+        PathStage::Receiver,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Stage::Sender => "host A",
-            Stage::SenderDriver => "driver A",
-            Stage::Link => "link",
-            Stage::ReceiverDriver => "driver B",
-            Stage::Receiver => "host B",
+            PathStage::Sender => "host A",
+            PathStage::SenderDriver => "driver A",
+            PathStage::Link => "link",
+            PathStage::ReceiverDriver => "driver B",
+            PathStage::Receiver => "host B",
         }
     }
 }
 
 /// The costs of datagrams of several sizes at one setting.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Budget {
+pub struct TimeBudget {
     /// The id of the kept step after which it was measured; empty at the start.
     pub after: String,
     /// The budgets of the sizes, in ascending order of size.
@@ -54,37 +59,37 @@ pub struct SizeBudget {
     pub size: Bytes,
     /// The share of the datagrams that did not arrive, 0 to 1.
     pub lost: f64,
-    /// Nanoseconds that each of [`Stage::ALL`] takes for a datagram; `None` where they are not known.
+    /// Nanoseconds that each of [`PathStage::ALL`] takes for a datagram; `None` where they are not known.
     stages: [Option<f64>; 5],
 }
 
 impl SizeBudget {
     /// Returns the nanoseconds that a stage takes for a datagram; `None` where they are not known.
-    pub fn of(&self, stage: Stage) -> Option<f64> {
+    pub fn of(&self, stage: PathStage) -> Option<f64> {
         self.stages[stage as usize]
     }
 
     /// Returns the stage that takes longest, for which the others wait.
-    pub fn largest(&self) -> Option<Stage> {
-        let known = Stage::ALL.into_iter().filter_map(|stage| Some((stage, self.of(stage)?)));
+    pub fn largest(&self) -> Option<PathStage> {
+        let known = PathStage::ALL.into_iter().filter_map(|stage| Some((stage, self.of(stage)?)));
         known.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(stage, _)| stage)
     }
 }
 
 /// Returns the budgets of a run, in time order; none where it measured none.
-pub fn budgets(record: &Record) -> Vec<Budget> {
+pub fn budgets(record: &Record) -> Vec<TimeBudget> {
     let hosts = Side::BOTH.map(|wanted| {
         let mut of = lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone());
         of.next_back().unwrap_or_default()
     });
     let link = link_rate(record, &hosts);
-    let mut budgets: Vec<Budget> = Vec::new();
+    let mut budgets: Vec<TimeBudget> = Vec::new();
     for trial in trials(record) {
         let Some(after) = trial.step.strip_prefix(BUDGET).map(str::trim_start) else { continue };
         let Some(size) = size_budget(trial, &hosts, link) else { continue };
         match budgets.last_mut().filter(|budget| budget.after == after) {
             Some(budget) => budget.sizes.push(size),
-            None => budgets.push(Budget { after: after.to_owned(), sizes: vec![size] }),
+            None => budgets.push(TimeBudget { after: after.to_owned(), sizes: vec![size] }),
         }
     }
     budgets
@@ -176,13 +181,13 @@ mod tests {
     fn time_is_split_by_host_driver_and_link() {
         let found = budgets(&record(vec![trial("budget", "0"), trial("budget 03-gso", "100000000")]));
         assert_eq!(found.iter().map(|budget| budget.after.as_str()).collect::<Vec<_>>(), ["", "03-gso"]);
-        let of = |budget: &Budget, stage| budget.sizes[0].of(stage).map(f64::round);
-        assert_eq!(of(&found[0], Stage::Sender), Some(30_000.0));
-        assert_eq!(of(&found[0], Stage::ReceiverDriver), Some(10_000.0));
-        assert_eq!(of(&found[0], Stage::Link), None, "no link states a speed");
-        assert_eq!(found[0].sizes[0].largest(), Some(Stage::Receiver));
-        assert_eq!(of(&found[1], Stage::Link), Some(80_000.0));
-        assert_eq!(found[1].sizes[0].largest(), Some(Stage::Link));
+        let of = |budget: &TimeBudget, stage| budget.sizes[0].of(stage).map(f64::round);
+        assert_eq!(of(&found[0], PathStage::Sender), Some(30_000.0));
+        assert_eq!(of(&found[0], PathStage::ReceiverDriver), Some(10_000.0));
+        assert_eq!(of(&found[0], PathStage::Link), None, "no link states a speed");
+        assert_eq!(found[0].sizes[0].largest(), Some(PathStage::Receiver));
+        assert_eq!(of(&found[1], PathStage::Link), Some(80_000.0));
+        assert_eq!(found[1].sizes[0].largest(), Some(PathStage::Link));
     }
 
     #[test]

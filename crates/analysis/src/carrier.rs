@@ -21,23 +21,23 @@ pub struct PathEnd<'a> {
     pub sends: bool,
 }
 
-/// The traffic through a host's interfaces while at least `least` was sent each way.
+/// The traffic through a host's interfaces while at least `least` was sent each direction.
 #[derive(Debug, Clone)]
-pub struct Passed {
+pub struct PassedTraffic {
     pub traffic: Vec<LinkTraffic>,
     pub least: Bytes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum TrafficDirection {
     Out,
     In,
 }
 
-impl Passed {
+impl PassedTraffic {
     /// Subtracts the traffic of other programs, estimated as `share` of what passed in the window of `before`.
     #[must_use]
-    pub fn beyond(mut self, before: &[LinkTraffic], share: f64) -> Passed {
+    pub fn beyond(mut self, before: &[LinkTraffic], share: f64) -> PassedTraffic {
         for link in &mut self.traffic {
             let Some(usual) = before.iter().find(|usual| usual.link == link.link) else { continue };
             let left =
@@ -50,10 +50,10 @@ impl Passed {
 
     /// Returns the interfaces that can have carried the traffic in that direction. Half of `least` is enough, to
     /// allow for what passed before and after the window.
-    fn carriers(&self, way: Way) -> Vec<&str> {
-        let passed = |link: &LinkTraffic| match way {
-            Way::Out => link.tx_bytes,
-            Way::In => link.rx_bytes,
+    fn carriers(&self, direction: TrafficDirection) -> Vec<&str> {
+        let passed = |link: &LinkTraffic| match direction {
+            TrafficDirection::Out => link.tx_bytes,
+            TrafficDirection::In => link.rx_bytes,
         };
         let enough =
             |link: &&LinkTraffic| link.link != "lo" && passed(link).0.saturating_mul(2) >= self.least.0;
@@ -63,8 +63,12 @@ impl Passed {
 }
 
 /// Returns the interfaces of a host that carried `passed`, and the others that could have.
-pub fn carrier(end: &PathEnd<'_>, passed: &Passed) -> Carrier {
-    let [data, acks] = if end.sends { [Way::Out, Way::In] } else { [Way::In, Way::Out] };
+pub fn carrier(end: &PathEnd<'_>, passed: &PassedTraffic) -> Carrier {
+    let [data, acks] = if end.sends {
+        [TrafficDirection::Out, TrafficDirection::In]
+    } else {
+        [TrafficDirection::In, TrafficDirection::Out]
+    };
     let (by_data, by_acks) = (passed.carriers(data), passed.carriers(acks));
     let (data, acks) = (end.chosen(&by_data), end.chosen(&by_acks));
     let around = end.around(data);
@@ -157,7 +161,7 @@ impl<'a> PathEnd<'a> {
             return self.routed;
         }
         let known: Vec<&LinkFacts> = carriers.iter().filter_map(|name| self.link(name)).collect();
-        let is_under = |link: &LinkFacts| known.iter().any(|other| stands_on(other, link));
+        let is_under = |link: &LinkFacts| known.iter().any(|other| passes_through(other, link));
         let rank = |link: &&LinkFacts| {
             (link.addresses.contains(&self.address), !link.addresses.is_empty(), !is_under(link))
         };
@@ -176,7 +180,7 @@ impl<'a> PathEnd<'a> {
         let mut next = 0;
         while let Some(link) = found.get(next).copied() {
             next += 1;
-            let near = |other: &&LinkFacts| stands_on(other, link) || stands_on(link, other);
+            let near = |other: &&LinkFacts| passes_through(other, link) || passes_through(link, other);
             let new: Vec<_> = self.links.iter().filter(near).filter(|other| !found.contains(other)).collect();
             found.extend(new);
         }
@@ -185,7 +189,7 @@ impl<'a> PathEnd<'a> {
 }
 
 /// Returns true if traffic through `upper` also passes through `lower`.
-fn stands_on(upper: &LinkFacts, lower: &LinkFacts) -> bool {
+fn passes_through(upper: &LinkFacts, lower: &LinkFacts) -> bool {
     upper.lower == Some(lower.index) || lower.upper == Some(upper.index)
 }
 
@@ -204,13 +208,13 @@ mod tests {
     }
 
     /// Returns the traffic of rows (name, received, sent), where 1,000 bytes were sent each way.
-    fn passed(rows: &[(&str, u64, u64)]) -> Passed {
+    fn passed(rows: &[(&str, u64, u64)]) -> PassedTraffic {
         let row = |(link, rx, tx): &(&str, u64, u64)| LinkTraffic {
             link: (*link).to_owned(),
             rx_bytes: Bytes(*rx),
             tx_bytes: Bytes(*tx),
         };
-        Passed { traffic: rows.iter().map(row).collect(), least: Bytes(1_000) }
+        PassedTraffic { traffic: rows.iter().map(row).collect(), least: Bytes(1_000) }
     }
 
     /// Returns the carrier at the receiving host, whose address is 192.0.2.2.

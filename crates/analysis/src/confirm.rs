@@ -12,9 +12,9 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::series::{Block, CONFIDENCE};
-use crate::steal::Steals;
-use crate::{BlockResult, Goal, Metric, Pair, Rules};
+use crate::series::{BlockFigures, CONFIDENCE};
+use crate::steal::StealHistory;
+use crate::{BlockResult, LadderBlock, LadderRules, Metric, TuningGoal};
 
 /// The step name of the blocks in a record.
 pub(crate) const STEP: &str = "confirm";
@@ -23,18 +23,18 @@ const GROWTH: f64 = 1.25;
 
 /// The blocks of a confirmation, as the driver measures them.
 #[derive(Debug)]
-pub struct Confirm {
-    pair: Pair,
+pub struct GainConfirmation {
+    pair: LadderBlock,
     /// The times at which the remaining blocks are due, counted from the first block.
     due: VecDeque<Nanos>,
-    goal: Goal,
-    judged: Judged,
+    goal: TuningGoal,
+    judged: ConfirmationBlocks,
     orders: Vec<bool>,
 }
 
-impl Confirm {
+impl GainConfirmation {
     /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
-    pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &Rules) -> Self {
+    pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
         // Each order comes once in every two blocks, so that an effect of the order cancels.
         let mut dice = ChaCha8Rng::seed_from_u64(rules.seed);
@@ -42,7 +42,7 @@ impl Confirm {
             let first = dice.random::<bool>();
             [!first, first]
         });
-        let pair = Pair {
+        let pair = LadderBlock {
             step: STEP.to_owned(),
             what: "confirming the gain: final setting over the start, at growing distances".to_owned(),
             incumbent: start.clone(),
@@ -53,12 +53,12 @@ impl Confirm {
             most: 0,
             block: 0,
         };
-        Confirm {
+        GainConfirmation {
             orders: orders.collect(),
             pair,
             due: due.into(),
             goal: rules.goal,
-            judged: Judged::default(),
+            judged: ConfirmationBlocks::default(),
         }
     }
 
@@ -71,16 +71,16 @@ impl Confirm {
         self.due.front().copied()
     }
 
-    pub fn pair(&self) -> Pair {
+    pub fn pair(&self) -> LadderBlock {
         let block = self.judged.blocks.len() as u32;
         let candidate_first = self.orders.get(block as usize).copied().unwrap_or_default();
-        Pair { candidate_first, block, ..self.pair.clone() }
+        LadderBlock { candidate_first, block, ..self.pair.clone() }
     }
 
     /// Adds the block that was due; it began at `at` on the run's clock.
     pub fn observe(&mut self, result: &BlockResult, at: Nanos) {
         self.due.pop_front();
-        self.judged.add(Block::new(&result.figures, result.candidate_first), at, self.goal);
+        self.judged.add(BlockFigures::new(&result.figures, result.candidate_first), at, self.goal);
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
@@ -91,24 +91,24 @@ impl Confirm {
 
 /// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct ConfirmationBlocks {
     /// Each block with the time at which it began, counted from the first, and whether it counts.
-    blocks: Vec<(Nanos, Block, bool)>,
-    steals: Steals,
+    blocks: Vec<(Nanos, BlockFigures, bool)>,
+    steals: StealHistory,
     began: Option<Nanos>,
     last: Nanos,
 }
 
-impl Judged {
-    pub(crate) fn add(&mut self, block: Block, at: Nanos, goal: Goal) {
-        let stolen = self.steals.stands_out(block.steal, Rules::default().steal_limit);
+impl ConfirmationBlocks {
+    pub(crate) fn add(&mut self, block: BlockFigures, at: Nanos, goal: TuningGoal) {
+        let stolen = self.steals.stands_out(block.steal, LadderRules::default().steal_limit);
         self.last = at.saturating_sub(*self.began.get_or_insert(at));
         let counts = !stolen && block.ln_ratio(goal.primary()).is_some();
         self.blocks.push((self.last, block, counts));
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
-    pub(crate) fn found(&self, goal: Goal) -> Option<Confirmation> {
+    pub(crate) fn found(&self, goal: TuningGoal) -> Option<Confirmation> {
         self.began?;
         let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
         let primary = goal.primary();
@@ -124,7 +124,7 @@ impl Judged {
             },
             holds: self
                 .estimate(primary, primary.sign())
-                .is_some_and(|found| found.low > 1.0 + Rules::default().least_effect),
+                .is_some_and(|found| found.low > 1.0 + LadderRules::default().least_effect),
         })
     }
 
@@ -186,11 +186,11 @@ mod tests {
 
     /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
     fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<Confirmation> {
-        let mut confirm = Confirm::new(
+        let mut confirm = GainConfirmation::new(
             (&Cell::default(), &Cell::default()),
             Nanos::secs(1_800),
             Nanos(0),
-            &Rules::default(),
+            &LadderRules::default(),
         );
         let (mut orders, mut blocks) = (0, 0..blocks);
         while let (Some(at), Some(_)) = (confirm.due(), blocks.next()) {

@@ -10,7 +10,7 @@ use crate::summary::{steps, trials};
 
 /// The second record compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Diff {
+pub struct RunDiff {
     /// The figures of the start cells, from the trials of the final check (from all trials of a record that has
     /// none).
     pub start: FiguresDiff,
@@ -53,12 +53,12 @@ pub struct StepDiff {
     pub differs: bool,
 }
 
-pub fn diff(a: &Record, b: &Record) -> Diff {
+pub fn diff(a: &Record, b: &Record) -> RunDiff {
     let arms = |record| (cell_trials(record, Arm::Incumbent), cell_trials(record, Arm::Candidate));
     let ((start_a, final_a), (start_b, final_b)) = (arms(a), arms(b));
     let (steps, steps_of_one) = steps_diff(&steps(a), &steps(b));
     let (settings, settings_of_one) = settings_diff(final_cell(a), final_cell(b));
-    Diff {
+    RunDiff {
         start: figures_diff(&start_a, &start_b),
         final_: figures_diff(&final_a, &final_b),
         steps,

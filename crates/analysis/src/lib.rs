@@ -34,16 +34,16 @@ pub mod verdict;
 pub mod wan;
 pub mod window;
 
-pub use budget::{BUDGET, Budget, SizeBudget, Stage, budgets};
-pub use carrier::{Passed, PathEnd, carrier, remarks, strays};
+pub use budget::{BUDGET, PathStage, SizeBudget, TimeBudget, budgets};
+pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
-pub use confirm::Confirm;
-pub use diff::{Diff, FiguresDiff, StepDiff, diff};
+pub use confirm::GainConfirmation;
+pub use diff::{FiguresDiff, RunDiff, StepDiff, diff};
 pub use figures::{figures, together};
 pub use ladder::{
-    Action, BlockResult, Bound, Findings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, Pair, Rules, STOPPED,
-    too_long_under_load,
+    BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
+    OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
 };
-pub use metric::{Goal, Metric, UnknownGoal};
+pub use metric::{Metric, TuningGoal, UnknownGoal};
 pub use series::{arms, block_trials};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

@@ -9,19 +9,19 @@ use landspeed_record::Figures;
 use landspeed_stats::Slope;
 
 use crate::Metric;
-use crate::series::Block;
+use crate::series::BlockFigures;
 
 /// A way to lose processor time.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct LostTimeKind {
     /// The words after "of the processor time".
     pub(crate) whom: &'static str,
     pub(crate) share: fn(&Figures) -> f64,
 }
 
-pub(crate) const WAYS: [Way; 2] = [
-    Way { whom: "to the hypervisor", share: |trial| trial.steal },
-    Way { whom: "to a quota or to heat", share: |trial| trial.throttled },
+pub(crate) const LOST_TIME_KINDS: [LostTimeKind; 2] = [
+    LostTimeKind { whom: "to the hypervisor", share: |trial| trial.steal },
+    LostTimeKind { whom: "to a quota or to heat", share: |trial| trial.throttled },
 ];
 
 /// The probability that the true sensitivity lies above the bound.
@@ -34,7 +34,7 @@ const MOST: f64 = 10.0;
 /// The largest share that is used: larger ones count as this one, because a full loss has no logarithm.
 const FULL: f64 = 0.95;
 
-impl Way {
+impl LostTimeKind {
     /// Returns ln of the work that a trial would have done with all of its time, over the work that it did, if the
     /// loss had no other effect.
     pub(crate) fn loss(&self, trial: &Figures) -> f64 {
@@ -44,11 +44,11 @@ impl Way {
 
 /// The effect of lost time on each figure, as far as a run's trials show it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Toll([[Price; WAYS.len()]; Metric::ALL.len()]);
+pub(crate) struct LostTimeEffects([[LostTimeEffect; LOST_TIME_KINDS.len()]; Metric::ALL.len()]);
 
 /// The effect of time lost in one way on one figure.
 #[derive(Debug, Clone)]
-struct Price {
+struct LostTimeEffect {
     slope: Slope,
     /// The likeliest sensitivity: ln of the figure per ln of the time.
     likely: f64,
@@ -58,13 +58,13 @@ struct Price {
     blocks: f64,
 }
 
-impl Default for Price {
+impl Default for LostTimeEffect {
     fn default() -> Self {
-        Price { slope: Slope::default(), likely: 0.0, most: MOST, squares: 0.0, blocks: 0.0 }
+        LostTimeEffect { slope: Slope::default(), likely: 0.0, most: MOST, squares: 0.0, blocks: 0.0 }
     }
 }
 
-impl Price {
+impl LostTimeEffect {
     /// Learns from one block. In `figures` above zero is better, so lost time has a slope below zero.
     fn learn(&mut self, losses: &[f64], figures: &[f64], difference: f64) {
         self.slope.add(losses, figures);
@@ -81,31 +81,31 @@ impl Price {
     }
 }
 
-impl Toll {
+impl LostTimeEffects {
     /// Learns from a block of any comparison.
-    pub(crate) fn learn(&mut self, block: &Block) {
+    pub(crate) fn learn(&mut self, block: &BlockFigures) {
         for metric in Metric::ALL {
             let Some(figures) = block.within(|trial| metric.better_ln(trial)) else { continue };
-            for (price, way) in self.0[metric as usize].iter_mut().zip(&WAYS) {
-                let losses = block.within(|trial| Some(way.loss(trial))).unwrap_or_default();
-                price.learn(&losses, &figures, block.more(|trial| way.loss(trial)));
+            for (effect, kind) in self.0[metric as usize].iter_mut().zip(&LOST_TIME_KINDS) {
+                let losses = block.within(|trial| Some(kind.loss(trial))).unwrap_or_default();
+                effect.learn(&losses, &figures, block.difference(|trial| kind.loss(trial)));
             }
         }
     }
 
     /// Returns ln of the likely loss in a trial's figure, above zero.
     pub(crate) fn likely(&self, metric: Metric, trial: &Figures) -> f64 {
-        self.prices(metric).map(|(price, way)| price.likely * way.loss(trial)).sum()
+        self.effects(metric).map(|(effect, kind)| effect.likely * kind.loss(trial)).sum()
     }
 
     /// Returns ln of the largest plausible loss in a trial's figure, above zero.
     pub(crate) fn most(&self, metric: Metric, trial: &Figures) -> f64 {
-        self.prices(metric).map(|(price, way)| price.most * way.loss(trial)).sum()
+        self.effects(metric).map(|(effect, kind)| effect.most * kind.loss(trial)).sum()
     }
 
     /// Returns the variance that lost time adds to a block's log ratio.
     pub(crate) fn sway(&self, metric: Metric) -> f64 {
-        self.prices(metric).map(|(price, _)| price.sway()).sum()
+        self.effects(metric).map(|(effect, _)| effect.sway()).sum()
     }
 
     /// Returns the factor by which the time lost to the hypervisor raises the number of blocks that a comparison
@@ -113,12 +113,12 @@ impl Toll {
     pub(crate) fn times(&self, metric: Metric) -> f64 {
         /// The difference in lost time that chance leaves between the arms, relative to the spread by chance.
         const PART: f64 = 0.25;
-        let [price, _] = &self.0[metric as usize];
-        (1.0 + PART * price.most * price.slope.sway().unwrap_or_default()).powi(2)
+        let [effect, _] = &self.0[metric as usize];
+        (1.0 + PART * effect.most * effect.slope.sway().unwrap_or_default()).powi(2)
     }
 
-    fn prices(&self, metric: Metric) -> impl Iterator<Item = (&Price, &Way)> {
-        self.0[metric as usize].iter().zip(&WAYS)
+    fn effects(&self, metric: Metric) -> impl Iterator<Item = (&LostTimeEffect, &LostTimeKind)> {
+        self.0[metric as usize].iter().zip(&LOST_TIME_KINDS)
     }
 }
 
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
 
     /// Learns from blocks whose trials lose up to three tenths of their time, and `times` as much of their rate.
-    fn toll(times: f64, share: impl Fn(u32) -> f64) -> Toll {
-        let mut toll = Toll::default();
+    fn toll(times: f64, share: impl Fn(u32) -> f64) -> LostTimeEffects {
+        let mut toll = LostTimeEffects::default();
         for block in 0..6 {
             let trial = |place: u32| {
                 let steal = share(block * 8 + place);
@@ -142,12 +142,12 @@ mod tests {
                 }
             };
             let trials: Vec<Figures> = (0..8).map(trial).collect();
-            toll.learn(&Block::new(&trials, block % 2 == 0));
+            toll.learn(&BlockFigures::new(&trials, block % 2 == 0));
         }
         toll
     }
 
-    fn of(toll: &Toll, steal: f64) -> [f64; 2] {
+    fn of(toll: &LostTimeEffects, steal: f64) -> [f64; 2] {
         let trial = Figures { steal, ..Figures::default() };
         [toll.likely(Metric::Rate, &trial), toll.most(Metric::Rate, &trial)]
     }
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn where_nothing_tells_the_toll_may_be_ten_times_the_time() {
-        for steady in [toll(1.0, |_| 0.0), toll(1.0, |_| 0.2), Toll::default()] {
+        for steady in [toll(1.0, |_| 0.0), toll(1.0, |_| 0.2), LostTimeEffects::default()] {
             let [likely, most] = of(&steady, 0.1);
             assert_eq!(likely, 0.0);
             assert!((most + 10.0 * 0.9_f64.ln()).abs() < 1e-12, "{most}");
         }
-        assert_eq!(of(&Toll::default(), 0.0), [0.0, 0.0]);
+        assert_eq!(of(&LostTimeEffects::default(), 0.0), [0.0, 0.0]);
     }
 }

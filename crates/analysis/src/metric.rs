@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use landspeed_record::{Estimate, Figures};
-use landspeed_stats::Sums;
+use landspeed_stats::ArmTotals;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// The goal of a tuning run, which decides its primary statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Goal {
+pub enum TuningGoal {
     #[default]
     Rate,
     /// The idle round trip.
@@ -24,40 +24,40 @@ pub enum Goal {
 #[error("{0:?} is no goal: choose rate, latency or cpu")]
 pub struct UnknownGoal(String);
 
-impl Goal {
+impl TuningGoal {
     pub fn primary(self) -> Metric {
         match self {
-            Goal::Rate => Metric::Rate,
-            Goal::Latency => Metric::Latency,
-            Goal::Cpu => Metric::Cost,
+            TuningGoal::Rate => Metric::Rate,
+            TuningGoal::Latency => Metric::Latency,
+            TuningGoal::Cpu => Metric::Cost,
         }
     }
 
     /// Returns the statistics that must not get worse.
     pub fn guards(self) -> [Metric; 2] {
         match self {
-            Goal::Rate => [Metric::Cost, Metric::Latency],
-            Goal::Latency => [Metric::Cost, Metric::Rate],
-            Goal::Cpu => [Metric::Rate, Metric::Latency],
+            TuningGoal::Rate => [Metric::Cost, Metric::Latency],
+            TuningGoal::Latency => [Metric::Cost, Metric::Rate],
+            TuningGoal::Cpu => [Metric::Rate, Metric::Latency],
         }
     }
 }
 
-impl fmt::Display for Goal {
+impl fmt::Display for TuningGoal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Goal::Rate => "rate",
-            Goal::Latency => "latency",
-            Goal::Cpu => "cpu",
+            TuningGoal::Rate => "rate",
+            TuningGoal::Latency => "latency",
+            TuningGoal::Cpu => "cpu",
         })
     }
 }
 
-impl FromStr for Goal {
+impl FromStr for TuningGoal {
     type Err = UnknownGoal;
 
     fn from_str(s: &str) -> Result<Self, UnknownGoal> {
-        [Goal::Rate, Goal::Latency, Goal::Cpu]
+        [TuningGoal::Rate, TuningGoal::Latency, TuningGoal::Cpu]
             .into_iter()
             .find(|goal| goal.to_string() == s)
             .ok_or_else(|| UnknownGoal(s.to_owned()))
@@ -136,18 +136,18 @@ impl Metric {
 
     /// Returns what an arm's trials gained and what they spent for it; `None` where that was not measured. For bytes
     /// per CPU-second these are the bytes and the seconds, for the others the trials' sum and their number.
-    pub(crate) fn sums(self, arm: &[Figures]) -> Option<Sums> {
+    pub(crate) fn sums(self, arm: &[Figures]) -> Option<ArmTotals> {
         let count = arm.len() as f64;
         let sum = |of: fn(&Figures) -> f64| arm.iter().map(of).sum::<f64>();
         let all: f64 = arm.iter().map(|trial| self.of(trial)).sum::<Option<f64>>()?;
         let sums = match self {
-            Metric::Rate => Sums { gained: all, spent: count },
+            Metric::Rate => ArmTotals { gained: all, spent: count },
             // Trials of a block are equally long, so the rate can replace the bytes.
-            Metric::Cost => Sums {
+            Metric::Cost => ArmTotals {
                 gained: sum(work),
                 spent: arm.iter().map(|trial| Some(work(trial) / self.of(trial)?)).sum::<Option<f64>>()?,
             },
-            Metric::Latency => Sums { gained: count, spent: all },
+            Metric::Latency => ArmTotals { gained: count, spent: all },
         };
         Some(sums)
     }

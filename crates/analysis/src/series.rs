@@ -1,17 +1,17 @@
 //! The blocks of one comparison, and their statistics.
 
 use landspeed_record::{Arm, Estimate, Figures, ProgramWork};
-use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
+use landspeed_stats::{ArmTotals, BlockContrast, MeanLogRatio, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
-use crate::lost::{Toll, Way};
+use crate::lost::{LostTimeEffects, LostTimeKind};
 use crate::steal::steal;
 
 /// The confidence of every interval that no stopping rule shaped.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// Returns the number of trials in a block: see `Rules::fine`.
+/// Returns the number of trials in a block: see `LadderRules::fine`.
 pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }
@@ -29,7 +29,7 @@ pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
 
 /// One block, with equally many trials of each cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Block {
+pub(crate) struct BlockFigures {
     incumbent: Vec<Figures>,
     candidate: Vec<Figures>,
     candidate_first: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Block {
     pub(crate) steal: f64,
 }
 
-impl Block {
+impl BlockFigures {
     /// Sorts trials, given in time order, into the two arms ([`arms`]).
     pub(crate) fn new(figures: &[Figures], candidate_first: bool) -> Self {
         let of = |arm: Arm| {
@@ -45,7 +45,7 @@ impl Block {
             arms.iter().zip(figures).filter(|(own, _)| **own == arm).map(|(_, figures)| *figures).collect()
         };
         let (incumbent, candidate) = (of(Arm::Incumbent), of(Arm::Candidate));
-        Block { incumbent, candidate, candidate_first, steal: steal(figures) }
+        BlockFigures { incumbent, candidate, candidate_first, steal: steal(figures) }
     }
 
     fn arm(&self, arm: Arm) -> &[Figures] {
@@ -59,17 +59,17 @@ impl Block {
 
     /// Returns the block's contrast: the log ratio with above zero better, with and without the effect of lost time
     /// (`toll`), and the trials' deviations.
-    fn contrast(&self, metric: Metric, toll: &Toll, counts: bool) -> Option<Contrast> {
+    fn contrast(&self, metric: Metric, toll: &LostTimeEffects, counts: bool) -> Option<BlockContrast> {
         let ln_ratio = self.ln_ratio(metric)? * metric.sign();
         let likely = |trial: &Figures| toll.likely(metric, trial);
         let around = |trial: &Figures, arm| {
             let measured = metric.ln_ratio(std::slice::from_ref(trial), self.arm(arm))? * metric.sign();
             Some(measured + likely(trial) - mean(self.arm(arm), likely))
         };
-        Some(Contrast {
+        Some(BlockContrast {
             ln_ratio,
-            freed: ln_ratio + self.more(likely),
-            drawn: self.more(|trial| toll.most(metric, trial)),
+            freed: ln_ratio + self.difference(likely),
+            explained_at_most: self.difference(|trial| toll.most(metric, trial)),
             sway: toll.sway(metric),
             candidate_first: self.candidate_first,
             within: self.in_time_order(around).collect::<Option<Vec<f64>>>()?,
@@ -78,7 +78,7 @@ impl Block {
     }
 
     /// Returns the mean of `of` over the candidate's trials less that over the incumbent's.
-    pub(crate) fn more(&self, of: impl Fn(&Figures) -> f64) -> f64 {
+    pub(crate) fn difference(&self, of: impl Fn(&Figures) -> f64) -> f64 {
         mean(&self.candidate, &of) - mean(&self.incumbent, &of)
     }
 
@@ -94,9 +94,9 @@ impl Block {
     }
 
     /// Returns how much more processor time the candidate's trials lost than the incumbent's, as a share.
-    fn loss(&self, way: &Way) -> Contrast {
+    fn loss(&self, way: &LostTimeKind) -> BlockContrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
-        Contrast::new(self.more(way.share), self.candidate_first, within)
+        BlockContrast::new(self.difference(way.share), self.candidate_first, within)
     }
 
     fn in_time_order<T>(&self, of: impl Fn(&Figures, Arm) -> T) -> impl Iterator<Item = T> {
@@ -109,7 +109,7 @@ impl Block {
     }
 
     /// Returns what each arm gained and spent, without the effect of lost time.
-    fn sums(&self, metric: Metric, toll: &Toll) -> Option<[Sums; 2]> {
+    fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Option<[ArmTotals; 2]> {
         let freed = |trial: &Figures| metric.bettered(trial, toll.likely(metric, trial));
         let sums = |arm: &[Figures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());
         Some([sums(&self.incumbent)?, sums(&self.candidate)?])
@@ -122,13 +122,13 @@ fn mean(trials: &[Figures], of: impl Fn(&Figures) -> f64) -> f64 {
 
 /// The blocks of one comparison in the order of time, each with whether it counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Series {
-    blocks: Vec<(Block, bool)>,
+pub(crate) struct BlockSeries {
+    blocks: Vec<(BlockFigures, bool)>,
 }
 
-impl Series {
+impl BlockSeries {
     /// Adds a block. Returns true if it counts: if it is not `stolen`, and `primary` was measured.
-    pub(crate) fn add(&mut self, block: Block, stolen: bool, primary: Metric) -> bool {
+    pub(crate) fn add(&mut self, block: BlockFigures, stolen: bool, primary: Metric) -> bool {
         let counts = !stolen && block.ln_ratio(primary).is_some();
         self.blocks.push((block, counts));
         counts
@@ -163,18 +163,18 @@ impl Series {
     }
 
     /// Returns the contrasts of all blocks, the discarded ones included.
-    pub(crate) fn contrasts(&self, metric: Metric, toll: &Toll) -> Vec<Contrast> {
+    pub(crate) fn contrasts(&self, metric: Metric, toll: &LostTimeEffects) -> Vec<BlockContrast> {
         self.blocks.iter().filter_map(|(block, counts)| block.contrast(metric, toll, *counts)).collect()
     }
 
     /// Returns what the arms gained and spent, block by block.
-    pub(crate) fn sums(&self, metric: Metric, toll: &Toll) -> Vec<[Sums; 2]> {
+    pub(crate) fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Vec<[ArmTotals; 2]> {
         self.of_counted().filter_map(|b| b.sums(metric, toll)).collect()
     }
 
     /// Returns the number of each arm's trials (incumbent's, candidate's) that were more than twice as bad as the
     /// incumbent's median, after removing the effect of lost time.
-    pub(crate) fn bad_trials(&self, metric: Metric, toll: &Toll) -> [usize; 2] {
+    pub(crate) fn bad_trials(&self, metric: Metric, toll: &LostTimeEffects) -> [usize; 2] {
         let freed = |trial| Some(metric.better_ln(trial)? + toll.likely(metric, trial));
         let of = |arm| self.trials(arm).filter_map(freed);
         let Some(usual) = median(of(Arm::Incumbent).collect::<Vec<_>>()) else { return [0; 2] };
@@ -188,15 +188,15 @@ impl Series {
 
     /// Returns how much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None`
     /// for too few.
-    pub(crate) fn loss(&self, way: &Way) -> Option<Fit> {
-        Fit::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
+    pub(crate) fn loss(&self, way: &LostTimeKind) -> Option<MeanLogRatio> {
+        MeanLogRatio::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }
 
-    fn all(&self) -> impl Iterator<Item = &Block> {
+    fn all(&self) -> impl Iterator<Item = &BlockFigures> {
         self.blocks.iter().map(|(block, _)| block)
     }
 
-    fn of_counted(&self) -> impl Iterator<Item = &Block> {
+    fn of_counted(&self) -> impl Iterator<Item = &BlockFigures> {
         self.blocks.iter().filter(|(_, counts)| *counts).map(|(block, _)| block)
     }
 
@@ -224,7 +224,7 @@ impl Series {
     }
 
     /// Returns the figures of the incumbent's and of the candidate's trials as geometric means, so that their ratio
-    /// is that of [`Series::estimate`]; a figure that was never measured is zero.
+    /// is that of [`BlockSeries::estimate`]; a figure that was never measured is zero.
     pub(crate) fn centers(&self) -> (Figures, Figures) {
         (self.center(Arm::Incumbent), self.center(Arm::Candidate))
     }
@@ -286,7 +286,7 @@ mod tests {
     fn linear_drift_cancels_within_a_block() {
         let drifting = [1.0_f64, 1.1, 1.21, 1.331].map(rate);
         for candidate_first in [false, true] {
-            let block = Block::new(&drifting, candidate_first);
+            let block = BlockFigures::new(&drifting, candidate_first);
             assert!(block.ln_ratio(Metric::Rate).unwrap().abs() < 1e-12);
         }
     }
@@ -305,15 +305,19 @@ mod tests {
 
     #[test]
     fn trials_are_told_apart_from_their_own_arm_in_time_order() {
-        let block = Block::new(&[1.0, 2.0, 8.0, 4.0].map(rate), true)
-            .contrast(Metric::Rate, &Toll::default(), true)
+        let block = BlockFigures::new(&[1.0, 2.0, 8.0, 4.0].map(rate), true)
+            .contrast(Metric::Rate, &LostTimeEffects::default(), true)
             .unwrap();
         // BAAB: the candidate has 1 and 4, the incumbent 2 and 8.
         assert!((block.ln_ratio + 2.0_f64.ln()).abs() < 1e-12 && block.candidate_first);
         let expected = [0.5_f64, 0.5, 2.0, 2.0].map(f64::ln);
         assert!(block.within.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{block:?}");
         assert_eq!(
-            Block::new(&[rate(1.0); 4], false).contrast(Metric::Cost, &Toll::default(), true),
+            BlockFigures::new(&[rate(1.0); 4], false).contrast(
+                Metric::Cost,
+                &LostTimeEffects::default(),
+                true
+            ),
             None,
             "not measured"
         );
@@ -321,21 +325,21 @@ mod tests {
 
     #[test]
     fn bad_trials_are_counted_by_the_incumbents_median() {
-        let mut series = Series::default();
-        series.add(Block::new(&[1.0, 0.4, 1.0, 1.1].map(rate), false), false, Metric::Rate);
-        series.add(Block::new(&[0.45, 1.0, 1.0, 1.0].map(rate), true), false, Metric::Rate);
-        assert_eq!(series.bad_trials(Metric::Rate, &Toll::default()), [0, 2]);
-        assert_eq!(series.bad_trials(Metric::Cost, &Toll::default()), [0, 0], "not measured");
+        let mut series = BlockSeries::default();
+        series.add(BlockFigures::new(&[1.0, 0.4, 1.0, 1.1].map(rate), false), false, Metric::Rate);
+        series.add(BlockFigures::new(&[0.45, 1.0, 1.0, 1.0].map(rate), true), false, Metric::Rate);
+        assert_eq!(series.bad_trials(Metric::Rate, &LostTimeEffects::default()), [0, 2]);
+        assert_eq!(series.bad_trials(Metric::Cost, &LostTimeEffects::default()), [0, 0], "not measured");
     }
 
     #[test]
     fn what_the_candidates_trials_lose_is_compared_trial_by_trial() {
         let stolen = |steal| Figures { steal, ..rate(1.0) };
-        let mut series = Series::default();
+        let mut series = BlockSeries::default();
         for _ in 0..4 {
-            series.add(Block::new(&[0.0, 0.2, 0.2, 0.0].map(stolen), false), true, Metric::Rate);
+            series.add(BlockFigures::new(&[0.0, 0.2, 0.2, 0.0].map(stolen), false), true, Metric::Rate);
         }
-        let loss = series.loss(&crate::lost::WAYS[0]).unwrap();
+        let loss = series.loss(&crate::lost::LOST_TIME_KINDS[0]).unwrap();
         assert!((loss.value - 0.2).abs() < 1e-12 && loss.low(0.05) > 0.19, "{loss:?}");
     }
 
@@ -346,11 +350,11 @@ mod tests {
             loaded_latency_ns: Some(Nanos(loaded)),
             ..Figures::default()
         };
-        let mut series = Series::default();
+        let mut series = BlockSeries::default();
         // Medians would be 1e9 before and after.
         for [a, b, c, d] in [[1e9, 1e9, 4e9, 1e9], [1e9, 1e9, 1e9, 1e9]] {
             let block = [figures(a, 100_000), figures(b, 200_000), figures(c, 300_000), figures(d, 400_000)];
-            series.add(Block::new(&block, false), false, Metric::Rate);
+            series.add(BlockFigures::new(&block, false), false, Metric::Rate);
         }
         let (before, after) = series.centers();
         let change = series.estimate(Metric::Rate).unwrap().ratio;
@@ -363,17 +367,17 @@ mod tests {
         assert!((under(after) / under(before) / loaded.ratio - 1.0).abs() < 1e-4, "{loaded:?}");
         assert_eq!((before.latency_ns, series.estimate(Metric::Latency)), (Nanos(0), None));
         // With a trial that carried nothing, the medians are used.
-        series.add(Block::new(&[0.0, 2e9, 2e9, 1e9].map(rate), false), false, Metric::Rate);
+        series.add(BlockFigures::new(&[0.0, 2e9, 2e9, 1e9].map(rate), false), false, Metric::Rate);
         assert_eq!(series.centers().0.rate_bps, BitRate(1e9));
     }
 
     #[test]
     fn an_estimate_holds_what_the_discarded_blocks_say() {
-        let mut series = Series::default();
+        let mut series = BlockSeries::default();
         for (rates, stolen) in
             [([1.0, 2.0, 2.0, 1.0], false), ([1.0, 2.1, 2.1, 1.0], false), ([1.0, 4.0, 4.0, 1.0], true)]
         {
-            series.add(Block::new(&rates.map(rate), false), stolen, Metric::Rate);
+            series.add(BlockFigures::new(&rates.map(rate), false), stolen, Metric::Rate);
         }
         let (found, all) = (series.estimate(Metric::Rate).unwrap(), series.estimate_of_all(Metric::Rate));
         assert!((found.ratio - 4.2_f64.sqrt()).abs() < 1e-12, "by what counts: {found:?}");
@@ -383,29 +387,29 @@ mod tests {
     #[test]
     fn a_block_is_freed_of_what_lost_time_did() {
         let trial = |steal: f64| Figures { steal, ..rate(1e9 * (1.0 - steal)) };
-        let mut toll = Toll::default();
+        let mut toll = LostTimeEffects::default();
         for steals in [[0.0, 0.3, 0.0, 0.1], [0.2, 0.0, 0.3, 0.0], [0.0, 0.1, 0.2, 0.4], [0.3, 0.0, 0.0, 0.1]]
         {
-            toll.learn(&Block::new(&steals.map(trial), false));
+            toll.learn(&BlockFigures::new(&steals.map(trial), false));
         }
-        let hit = Block::new(&[0.0, 0.5, 0.5, 0.0].map(trial), false);
+        let hit = BlockFigures::new(&[0.0, 0.5, 0.5, 0.0].map(trial), false);
         let contrast = hit.contrast(Metric::Rate, &toll, true).unwrap();
         assert!(
             (contrast.ln_ratio - 0.5_f64.ln()).abs() < 1e-9 && contrast.freed.abs() < 1e-9,
             "{contrast:?}"
         );
-        assert!((contrast.drawn - 2.0_f64.ln()).abs() < 1e-6, "{contrast:?}");
+        assert!((contrast.explained_at_most - 2.0_f64.ln()).abs() < 1e-6, "{contrast:?}");
         let [usual, own] = hit.sums(Metric::Rate, &toll).unwrap();
         assert!((usual.gained / own.gained - 1.0).abs() < 1e-9, "{usual:?} {own:?}");
     }
 
     #[test]
     fn a_dead_arm_counts_and_an_unmeasured_figure_does_not() {
-        let dead = Block::new(&[1.0, 0.0, 0.0, 1.0].map(rate), false);
+        let dead = BlockFigures::new(&[1.0, 0.0, 0.0, 1.0].map(rate), false);
         assert!((dead.ln_ratio(Metric::Rate).unwrap() + 1000.0_f64.ln()).abs() < 1e-3);
-        let both = Block::new(&[0.0; 4].map(rate), false);
+        let both = BlockFigures::new(&[0.0; 4].map(rate), false);
         assert_eq!(both.ln_ratio(Metric::Rate), Some(0.0));
-        let mut series = Series::default();
+        let mut series = BlockSeries::default();
         assert!(series.add(dead.clone(), false, Metric::Rate));
         assert!(!series.add(dead.clone(), false, Metric::Cost));
         assert!(!series.add(dead, true, Metric::Rate));

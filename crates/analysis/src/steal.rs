@@ -23,11 +23,11 @@ pub(crate) fn steal(trials: &[Figures]) -> f64 {
 /// stands out is discarded. An answer needs both the counted blocks alone and all of them. A change that itself
 /// causes steal is detected by comparing the arms, see `lost`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Steals {
+pub(crate) struct StealHistory {
     seen: Vec<f64>,
 }
 
-impl Steals {
+impl StealHistory {
     /// Records the loss of the run's next block. Returns true if it stands out: it is more than `least`, and more
     /// than twice what nine in ten of the blocks before it lost at most.
     pub(crate) fn stands_out(&mut self, steal: f64, least: f64) -> bool {
@@ -59,7 +59,7 @@ mod tests {
 
     /// Returns which of `steals` stand out, with the usual limit.
     fn out(steals: &[f64]) -> Vec<bool> {
-        let mut seen = Steals::default();
+        let mut seen = StealHistory::default();
         steals.iter().map(|steal| seen.stands_out(*steal, 0.05)).collect()
     }
 
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn bursts_are_told_from_what_is_always_taken() {
-        let of = |steals: &[f64]| Steals { seen: steals.to_vec() }.usual();
+        let of = |steals: &[f64]| StealHistory { seen: steals.to_vec() }.usual();
         assert_eq!(of(&[0.2; 3]), None);
         assert_eq!(of(&[0.25; 4]), Some((0.25, false)));
         assert_eq!(of(&[0.0, 0.5, 0.0, 0.5]), Some((0.25, true)));

@@ -9,10 +9,10 @@ use landspeed_record::{
 use landspeed_units::Nanos;
 
 use crate::expectations::expectations;
-use crate::ladder::{Findings, Rules, gain};
-use crate::series::{Block, Series, arms, block_trials};
-use crate::steal::Steals;
-use crate::{Goal, Metric, confirm};
+use crate::ladder::{LadderFindings, LadderRules, gain};
+use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
+use crate::steal::StealHistory;
+use crate::{Metric, TuningGoal, confirm};
 
 /// The contents of a summary beside the findings.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct RunFacts<'a> {
     pub record: &'a str,
 }
 
-pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
+pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     let header = run.header.clone();
     TuneSummary {
         format: SUMMARY_FORMAT,
@@ -106,8 +106,8 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
 
 /// Returns the result of the blocks after the ladder; `None` where there are none.
 fn confirmation(record: &Record) -> Option<Confirmation> {
-    let goal: Goal = record.header.goal.parse().unwrap_or_default();
-    let mut judged = confirm::Judged::default();
+    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
+    let mut judged = confirm::ConfirmationBlocks::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
         if let Some(block) = block(trials) {
             judged.add(block, trials[0].at_ns, goal);
@@ -116,9 +116,9 @@ fn confirmation(record: &Record) -> Option<Confirmation> {
     judged.found(goal)
 }
 
-fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> Findings {
+fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> LadderFindings {
     let steps = steps(record);
-    let goal: Goal = record.header.goal.parse().unwrap_or_default();
+    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
     let final_ = series(record, "final", goal.primary());
     let against = series(record, "against", goal.primary());
     let (start, end) = final_.as_ref().map(|(series, _)| series.centers()).unwrap_or_default();
@@ -129,7 +129,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
         None if placebo => Some("a placebo was kept: this run cannot tell an effect from noise".into()),
         None => Some("unfinished: the record ends before the run did".into()),
     };
-    Findings {
+    LadderFindings {
         final_cell: final_
             .as_ref()
             .map_or_else(|| last_kept_cell(record, &start_cell), |(_, cell)| cell.clone()),
@@ -145,7 +145,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
 }
 
 fn unmeasured() -> Gain {
-    gain(&Series::default())
+    gain(&BlockSeries::default())
 }
 
 pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
@@ -189,16 +189,16 @@ fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
 }
 
 /// Returns the last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
-fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell)> {
+fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries, Cell)> {
     let named =
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
     let step = trials(record).filter(named).last()?.step.clone();
     let cell = trials(record).find(|t| t.step == step && t.arm == Arm::Candidate)?.cell.clone();
-    let (mut series, mut steals) = (Series::default(), Steals::default());
+    let (mut series, mut steals) = (BlockSeries::default(), StealHistory::default());
     for trials in whole_blocks(record) {
         let Some(block) = block(&trials) else { continue };
         // Every block of the run counts towards the usual loss.
-        let stolen = steals.stands_out(block.steal, Rules::default().steal_limit);
+        let stolen = steals.stands_out(block.steal, LadderRules::default().steal_limit);
         if trials[0].step == step {
             series.add(block, stolen, primary);
         }
@@ -227,9 +227,9 @@ fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
 }
 
 /// Returns the block of trials in time order; `None` where their arms are not in a block's order.
-fn block(trials: &[&Trial]) -> Option<Block> {
+fn block(trials: &[&Trial]) -> Option<BlockFigures> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));
     let figures: Vec<Figures> = trials.iter().map(|t| t.figures).collect();
-    in_order.then(|| Block::new(&figures, candidate_first))
+    in_order.then(|| BlockFigures::new(&figures, candidate_first))
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{
-    Asked, BOTH, HOST_A, HOST_B, Ip, LINK, MessageCost, OffloadBlock, OffloadStudy, SweepOf, answers, largest,
+    AnswerInputs, BOTH, HOST_A, HOST_B, IpVersion, LINK, MessageCost, OffloadBlock, OffloadStudy, SizeSweep,
+    answers, largest,
 };
 use landspeed_record::{HostLimits, Pass, PerPacket, SizeAnswer};
 use landspeed_units::{BitRate, Bytes};
@@ -17,12 +18,12 @@ const A: [f64; 3] = [2000.0, 0.10, 600.0];
 const B: [f64; 3] = [1200.0, 0.05, 100.0];
 const CHECKSUM: [f64; 3] = [20.0, 0.04, 0.0];
 
-fn udp(mtu: u64) -> SweepOf {
-    SweepOf { transport: "udp".into(), mtu: Bytes(mtu), cut_by: Some(Ip::V4) }
+fn udp(mtu: u64) -> SizeSweep {
+    SizeSweep { transport: "udp".into(), mtu: Bytes(mtu), cut_by: Some(IpVersion::V4) }
 }
 
-fn sizes(of: &SweepOf) -> Vec<Bytes> {
-    let steps = [1, 2, 4].map(|packets| largest(packets, of.mtu, Ip::V4));
+fn sizes(of: &SizeSweep) -> Vec<Bytes> {
+    let steps = [1, 2, 4].map(|packets| largest(packets, of.mtu, IpVersion::V4));
     let powers = (5..=15).map(|power| Bytes(1 << power));
     let most = Bytes::kib(32);
     let pairs = steps.into_iter().filter(|step| *step < most).flat_map(|step| [step, Bytes(step.0 + 1)]);
@@ -30,7 +31,7 @@ fn sizes(of: &SweepOf) -> Vec<Bytes> {
 }
 
 /// Returns the costs of messages, with each figure off by up to `noise` of itself.
-fn costs(of: &SweepOf, noise: f64, seed: u64) -> Vec<MessageCost> {
+fn costs(of: &SizeSweep, noise: f64, seed: u64) -> Vec<MessageCost> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut all = Vec::new();
     for round in 0..ROUNDS {
@@ -98,7 +99,7 @@ fn a_step_is_what_one_byte_more_costs() {
 
 #[test]
 fn a_stream_has_no_steps_and_no_fragments() {
-    let of = SweepOf { transport: "tcp".into(), mtu: Bytes(1500), cut_by: None };
+    let of = SizeSweep { transport: "tcp".into(), mtu: Bytes(1500), cut_by: None };
     let all: Vec<MessageCost> = costs(&udp(9000), 0.0, 1).into_iter().filter(|c| c.size.0 < 8900).collect();
     let part = of.per_packet(&all);
     assert!(part.steps_bytes.is_empty() && part.fragment_steps.is_empty() && part.further_packet.is_none());
@@ -157,7 +158,7 @@ fn offload() -> OffloadStudy {
 
 fn answered(sweeps: &[PerPacket], offload: &OffloadStudy) -> Vec<SizeAnswer> {
     let limits = limits();
-    answers(&Asked { sweeps, limits: vec![("each host", &limits)], offload })
+    answers(&AnswerInputs { sweeps, limits: vec![("each host", &limits)], offload })
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landspeed_analysis::{BlockResult, Pair as Block};
+use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
 use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
 use landspeed_topology::Hosts;
@@ -36,7 +36,7 @@ impl Bench {
     fn block(&mut self) -> Trials {
         let flow = landspeed_transport::settings::defaults(landspeed_transport::TRANSPORTS[0]);
         let cell = Cell { a: self.pair.a.found(), b: self.pair.b.found(), flow };
-        let block = Block {
+        let block = LadderBlock {
             step: "as-found".into(),
             what: "the hosts as they are".into(),
             incumbent: cell.clone(),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
-use landspeed_analysis::{BlockResult, Pair as Block};
+use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_record::{
     Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial, Workload, ZeroCopied,
 };
@@ -42,7 +42,7 @@ impl Blocks<'_> {
     ///
     /// # Errors
     /// Returns an error if a host is lost, if the incumbent cannot be set again, or if the sink fails.
-    pub fn measure(&mut self, block: &Block) -> Result<BlockOutcome, Error> {
+    pub fn measure(&mut self, block: &LadderBlock) -> Result<BlockOutcome, Error> {
         if block.block == 0 {
             let (step, what) = (block.step.clone(), block.what.clone());
             self.sink.line(&Line::Trying {
@@ -65,7 +65,7 @@ impl Blocks<'_> {
     }
 
     /// Runs the block's trials. Returns `None` if the user stopped it between two of them.
-    fn trials(&mut self, block: &Block) -> Result<Option<BlockResult>, Error> {
+    fn trials(&mut self, block: &LadderBlock) -> Result<Option<BlockResult>, Error> {
         let began = Instant::now();
         let arms = block.arms();
         let mut idle = if block.fine { self.idle(block, &arms)? } else { VecDeque::new() };
@@ -86,7 +86,7 @@ impl Blocks<'_> {
     }
 
     /// Measures the idle RTTs of all trials close together, because an idle path changes within tenths of a second.
-    fn idle(&mut self, block: &Block, arms: &[Arm]) -> Result<VecDeque<LatencyHistogram>, Error> {
+    fn idle(&mut self, block: &LadderBlock, arms: &[Arm]) -> Result<VecDeque<LatencyHistogram>, Error> {
         let time = self.timing.of(block.fine).ping;
         let ask = |arm: &Arm| {
             let cell = self.set(block, *arm)?;
@@ -95,7 +95,7 @@ impl Blocks<'_> {
         arms.iter().map(ask).collect()
     }
 
-    fn set<'b>(&mut self, block: &'b Block, arm: Arm) -> Result<&'b Cell, Error> {
+    fn set<'b>(&mut self, block: &'b LadderBlock, arm: Arm) -> Result<&'b Cell, Error> {
         let cell = block.cell(arm);
         self.pair.set(cell)?;
         Ok(cell)
@@ -108,7 +108,7 @@ impl Blocks<'_> {
     /// Runs and records one trial. Returns its figures, and remarks on it.
     fn trial(
         &mut self,
-        block: &Block,
+        block: &LadderBlock,
         (position, arm): (usize, Arm),
         idle: Option<LatencyHistogram>,
     ) -> Result<(Figures, Vec<String>), Error> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_analysis::{Passed, PathEnd, carrier};
+use landspeed_analysis::{PassedTraffic, PathEnd, carrier};
 use landspeed_record::{Carrier, EndpointOutcome, LinkTraffic, Side};
 use landspeed_transport::settings::with;
 use landspeed_units::{Bytes, Nanos};
@@ -51,15 +51,15 @@ pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<Seen, Error
 }
 
 /// Returns the traffic at one end, less the traffic that passes anyway by `usual`.
-fn passed(side: Side, ends: &Ends, message: u64, usual: Option<&Ends>) -> Passed {
+fn passed(side: Side, ends: &Ends, message: u64, usual: Option<&Ends>) -> PassedTraffic {
     let rounds = ends[0].latency.iter().map(|size| size.count()).sum::<u64>();
     let (end, least) = (at(side, ends), Bytes(rounds * message));
-    let passed = Passed { traffic: traffic(end).to_vec(), least };
+    let passed = PassedTraffic { traffic: traffic(end).to_vec(), least };
     let Some(usual) = usual.map(|usual| at(side, usual)) else { return passed };
     passed.beyond(traffic(usual), end.window_ns.as_secs_f64() / usual.window_ns.as_secs_f64())
 }
 
-fn judge(pair: &Pair, (side, addresses): (Side, [IpAddr; 2]), passed: &Passed) -> Carrier {
+fn judge(pair: &Pair, (side, addresses): (Side, [IpAddr; 2]), passed: &PassedTraffic) -> Carrier {
     let (host, address) = match side {
         Side::A => (&pair.a, addresses[0]),
         Side::B => (&pair.b, addresses[1]),

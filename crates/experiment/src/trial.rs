@@ -24,7 +24,7 @@ pub struct Timing {
     /// Idle ping-pong.
     pub ping: Nanos,
     /// True if trials may have half the length, and blocks twice as many of them: see
-    /// `landspeed_analysis::Rules::fine`.
+    /// `landspeed_analysis::LadderRules::fine`.
     pub fine: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The comparison of two runs.
 
-use landspeed_analysis::{Diff, FiguresDiff, StepDiff};
+use landspeed_analysis::{FiguresDiff, RunDiff, StepDiff};
 use landspeed_record::{Estimate, StepSummary};
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub struct DiffRow {
 
 impl DiffReport {
     /// Returns the report of an analysis of the records `name_a` and `name_b`. Steps with equal results are left out.
-    pub fn of(diff: &Diff, name_a: &str, name_b: &str) -> Self {
+    pub fn of(diff: &RunDiff, name_a: &str, name_b: &str) -> Self {
         let mut rows = figures("start", &diff.start);
         rows.extend(figures("final", &diff.final_));
         rows.extend(diff.settings.iter().map(setting));
@@ -56,7 +56,7 @@ impl DiffReport {
 
 /// Returns the sentence that names the faster run. The runs were not interleaved, so an interval without 1 is no
 /// proof.
-fn headline(diff: &Diff) -> String {
+fn headline(diff: &RunDiff) -> String {
     let Some(e) = diff.final_.rate.filter(words::plausible) else {
         return "one of the records has no final rate to compare".to_owned();
     };
@@ -69,7 +69,7 @@ fn headline(diff: &Diff) -> String {
 }
 
 /// Returns one line that counts the steps and settings of one record alone.
-fn of_one(diff: &Diff) -> Option<String> {
+fn of_one(diff: &RunDiff) -> Option<String> {
     let said = |[a, b]: [usize; 2], what: &str| {
         (a + b > 0).then(|| format!("{a} {what} only in A and {b} only in B"))
     };
@@ -135,14 +135,14 @@ mod tests {
         serde_json::from_str(&text).unwrap()
     }
 
-    fn diff_of(rate: Estimate) -> Diff {
+    fn diff_of(rate: Estimate) -> RunDiff {
         let step = |name: &str, differs| StepDiff {
             step: name.into(),
             a: came_out(true),
             b: came_out(true),
             differs,
         };
-        Diff {
+        RunDiff {
             start: FiguresDiff::default(),
             final_: FiguresDiff { rate: Some(rate), ..FiguresDiff::default() },
             steps: vec![step("tso=on", true), step("gro=on", false)],

@@ -17,13 +17,13 @@ use crate::ratio_of;
 
 /// The outcome of one block; values above zero mean that the candidate is better.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Contrast {
+pub struct BlockContrast {
     /// ln(candidate / incumbent), as measured.
     pub ln_ratio: f64,
     /// The log ratio after removing the effect of lost processor time on the block's trials.
     pub freed: f64,
     /// The most that lost processor time may explain of the log ratio; above zero where the candidate lost more.
-    pub drawn: f64,
+    pub explained_at_most: f64,
     /// The variance that lost processor time adds to `ln_ratio` by chance, estimated from more trials than this
     /// comparison's.
     pub sway: f64,
@@ -36,10 +36,18 @@ pub struct Contrast {
     pub counts: bool,
 }
 
-impl Contrast {
+impl BlockContrast {
     /// Returns a block that counts and lost no processor time.
     pub fn new(ln_ratio: f64, candidate_first: bool, within: Vec<f64>) -> Self {
-        Contrast { ln_ratio, freed: ln_ratio, drawn: 0.0, sway: 0.0, candidate_first, within, counts: true }
+        BlockContrast {
+            ln_ratio,
+            freed: ln_ratio,
+            explained_at_most: 0.0,
+            sway: 0.0,
+            candidate_first,
+            within,
+            counts: true,
+        }
     }
 }
 
@@ -50,7 +58,7 @@ const FLOOR: f64 = 0.7;
 
 /// The mean log ratio of several blocks, with its errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fit {
+pub struct MeanLogRatio {
     /// The mean log ratio, as measured.
     pub value: f64,
     /// The mean log ratio after removing the effect of lost processor time.
@@ -58,7 +66,7 @@ pub struct Fit {
     /// The most that lost processor time may explain of the mean, in either direction.
     pub slack: f64,
     /// The standard error of the measured mean, with the noise that lost processor time adds.
-    pub whole: f64,
+    pub measured_error: f64,
     /// The standard error of the mean without what lost processor time explains.
     pub error: f64,
     /// The degrees of freedom of `error`.
@@ -69,7 +77,7 @@ pub struct Fit {
 
 /// The two estimates of a block's variance: from how blocks differ, and from how their trials spread.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts {
+pub(crate) struct VarianceEstimates {
     /// The effective number of blocks: with this many, half of each order, the mean would have the same variance.
     equal: f64,
     /// The variance of a block's log ratio without the effects of lost processor time and of the order.
@@ -81,9 +89,9 @@ pub(crate) struct Parts {
     pub(crate) implied_freedom: f64,
 }
 
-impl Parts {
+impl VarianceEstimates {
     /// Estimates both variances of `blocks`; `None` for fewer than three blocks, or two of the same order.
-    pub(crate) fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Parts> {
+    pub(crate) fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<VarianceEstimates> {
         let groups = groups(blocks, |block| block.freed);
         let (count, n) = (groups.len() as f64, blocks.len() as f64);
         let freedom = n - count;
@@ -91,7 +99,7 @@ impl Parts {
             return None;
         }
         let (implied, implied_freedom) = implied(blocks);
-        Some(Parts {
+        Some(VarianceEstimates {
             equal: count * count / groups.iter().map(|group| 1.0 / group.n).sum::<f64>(),
             variance: groups.iter().map(|group| group.squares).sum::<f64>() / freedom,
             freedom,
@@ -101,21 +109,22 @@ impl Parts {
     }
 }
 
-impl Fit {
+impl MeanLogRatio {
     /// Fits the mean of `blocks`; `None` for fewer than three blocks, or two of the same order.
-    pub fn of<B: Borrow<Contrast>>(blocks: &[B]) -> Option<Fit> {
-        let Parts { equal, variance, freedom, implied, .. } = Parts::of(blocks)?;
-        let mean =
-            |groups: Vec<Group>| groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64;
+    pub fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<MeanLogRatio> {
+        let VarianceEstimates { equal, variance, freedom, implied, .. } = VarianceEstimates::of(blocks)?;
+        let mean = |groups: Vec<OrderGroup>| {
+            groups.iter().map(|group| group.mean).sum::<f64>() / groups.len() as f64
+        };
         let measured = groups(blocks, |block| block.ln_ratio);
         let squares: f64 = measured.iter().map(|group| group.squares).sum();
         let error = (variance / equal).sqrt().max(FLOOR * (implied / equal).sqrt());
         let swayed = (error * error + mean(groups(blocks, |block| block.sway)) / equal).sqrt();
-        Some(Fit {
+        Some(MeanLogRatio {
             value: mean(measured),
             freed: mean(groups(blocks, |block| block.freed)),
-            slack: mean(groups(blocks, |block| block.drawn)).abs(),
-            whole: swayed.max((squares / freedom / equal).sqrt()),
+            slack: mean(groups(blocks, |block| block.explained_at_most)).abs(),
+            measured_error: swayed.max((squares / freedom / equal).sqrt()),
             error,
             freedom,
             blocks: equal,
@@ -137,7 +146,7 @@ impl Fit {
     /// Returns the distance of the ends from the mean.
     fn reach(&self, error: f64) -> f64 {
         let quantile = known_quantile(self.freedom, error);
-        (quantile * self.whole).max(self.slack + quantile * self.error)
+        (quantile * self.measured_error).max(self.slack + quantile * self.error)
     }
 
     /// Returns half the width of the interval around the freed mean.
@@ -147,24 +156,24 @@ impl Fit {
 
     /// Returns the low end if lost processor time added noise alone and did not shift the mean.
     pub(crate) fn low_unexplained(&self, error: f64) -> f64 {
-        self.value - known_quantile(self.freedom, error) * self.whole
+        self.value - known_quantile(self.freedom, error) * self.measured_error
     }
 }
 
 /// The mean of the blocks that count, and of all blocks including the discarded ones. The interval covers both.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Opinions {
-    pub counted: Fit,
-    pub all: Fit,
+pub struct CountedAndAllMeans {
+    pub counted: MeanLogRatio,
+    pub all: MeanLogRatio,
 }
 
-impl Opinions {
+impl CountedAndAllMeans {
     /// Fits both means; `blocks` includes the discarded ones. `None` where too few blocks count.
-    pub fn of(blocks: &[Contrast]) -> Option<Opinions> {
-        let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
-        let of_counted = Fit::of(&counted)?;
-        let all = if counted.len() == blocks.len() { of_counted } else { Fit::of(blocks)? };
-        Some(Opinions { counted: of_counted, all })
+    pub fn of(blocks: &[BlockContrast]) -> Option<CountedAndAllMeans> {
+        let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
+        let of_counted = MeanLogRatio::of(&counted)?;
+        let all = if counted.len() == blocks.len() { of_counted } else { MeanLogRatio::of(blocks)? };
+        Some(CountedAndAllMeans { counted: of_counted, all })
     }
 
     pub fn low(&self, error: f64) -> f64 {
@@ -190,7 +199,7 @@ pub(crate) fn known_quantile(freedom: f64, error: f64) -> f64 {
     KNOWN.with_borrow_mut(|known| *known.entry(key).or_insert_with(|| student_quantile(freedom, 1.0 - error)))
 }
 
-struct Group {
+struct OrderGroup {
     n: f64,
     mean: f64,
     /// The sum of the squared deviations from the mean.
@@ -198,13 +207,13 @@ struct Group {
 }
 
 /// Returns the mean and spread of `of` for each order that has blocks.
-fn groups<B: Borrow<Contrast>>(blocks: &[B], of: impl Fn(&Contrast) -> f64) -> Vec<Group> {
+fn groups<B: Borrow<BlockContrast>>(blocks: &[B], of: impl Fn(&BlockContrast) -> f64) -> Vec<OrderGroup> {
     let group = |first: bool| {
         let own =
             || blocks.iter().map(Borrow::borrow).filter(|block| block.candidate_first == first).map(&of);
         let n = own().count() as f64;
         let mean = own().sum::<f64>() / n.max(1.0);
-        Group { n, mean, squares: own().map(|value| (value - mean).powi(2)).sum() }
+        OrderGroup { n, mean, squares: own().map(|value| (value - mean).powi(2)).sum() }
     };
     [false, true].map(group).into_iter().filter(|group| group.n > 0.0).collect()
 }
@@ -212,7 +221,7 @@ fn groups<B: Borrow<Contrast>>(blocks: &[B], of: impl Fn(&Contrast) -> f64) -> V
 /// Returns the variance of a block's log ratio that its trials imply, with its degrees of freedom. It comes from the
 /// trials' spread around their arm's mean in their block, less what each place in a block has in common over the
 /// blocks (both orders give the arms the same two sets of places).
-fn implied<B: Borrow<Contrast>>(blocks: &[B]) -> (f64, f64) {
+fn implied<B: Borrow<BlockContrast>>(blocks: &[B]) -> (f64, f64) {
     let blocks = || blocks.iter().map(Borrow::borrow);
     let trials = blocks().map(|block| block.within.len()).min().unwrap_or_default();
     let n = blocks().count() as f64;
@@ -235,15 +244,15 @@ mod tests {
     use super::*;
 
     /// Returns blocks of alternating order whose trials do not spread.
-    fn blocks(ln_ratios: &[f64]) -> Vec<Contrast> {
-        let block = |(i, ln_ratio): (usize, &f64)| Contrast::new(*ln_ratio, i % 2 == 1, vec![0.0; 8]);
+    fn blocks(ln_ratios: &[f64]) -> Vec<BlockContrast> {
+        let block = |(i, ln_ratio): (usize, &f64)| BlockContrast::new(*ln_ratio, i % 2 == 1, vec![0.0; 8]);
         ln_ratios.iter().enumerate().map(block).collect()
     }
 
     #[test]
     fn agrees_with_a_regression_by_hand() {
         // The orders' means are 2 and 5, so 3.5; squares 2 and 2, freedom 2, variance 2; error sqrt(2 / 4).
-        let fit = Fit::of(&blocks(&[1.0, 4.0, 3.0, 6.0])).unwrap();
+        let fit = MeanLogRatio::of(&blocks(&[1.0, 4.0, 3.0, 6.0])).unwrap();
         assert_eq!((fit.value, fit.freedom), (3.5, 2.0));
         assert!((fit.error - 0.5_f64.sqrt()).abs() < 1e-12, "{fit:?}");
         // t(0.975, 2) = 4.3027.
@@ -253,14 +262,14 @@ mod tests {
     #[test]
     fn what_the_order_does_is_no_noise() {
         let cold = |i: usize| 0.1 + if i % 2 == 1 { 0.06 } else { -0.06 } + [0.0, 0.01, -0.01][i % 3];
-        let fit = Fit::of(&blocks(&(0..12).map(cold).collect::<Vec<_>>())).unwrap();
+        let fit = MeanLogRatio::of(&blocks(&(0..12).map(cold).collect::<Vec<_>>())).unwrap();
         assert!((fit.value - 0.1).abs() < 0.005 && fit.error < 0.004, "{fit:?}");
     }
 
     #[test]
     fn equal_blocks_have_the_error_that_their_trials_imply() {
         let mut equal = blocks(&[0.1; 4]);
-        assert_eq!(Fit::of(&equal).unwrap().error, 0.0);
+        assert_eq!(MeanLogRatio::of(&equal).unwrap().error, 0.0);
         for (i, block) in equal.iter_mut().enumerate() {
             // Places 0 and 3 belong to one arm; 1 and 2 do not differ.
             let spread = if i < 2 { 0.2 } else { -0.2 };
@@ -269,55 +278,61 @@ mod tests {
         // Squares 8 * 0.04, freedom 3 * 2: the deviation of a trial, and of a block, is sqrt(0.0533); over four
         // blocks half of it.
         let expected = 0.7 * (0.32_f64 / 6.0).sqrt() / 2.0;
-        assert!((Fit::of(&equal).unwrap().error - expected).abs() < 1e-12, "{:?}", Fit::of(&equal));
+        assert!(
+            (MeanLogRatio::of(&equal).unwrap().error - expected).abs() < 1e-12,
+            "{:?}",
+            MeanLogRatio::of(&equal)
+        );
     }
 
     #[test]
     fn what_a_place_in_the_block_does_is_no_spread() {
         let mut equal = blocks(&[0.1; 4]);
         equal.iter_mut().for_each(|block| block.within = vec![-0.3, 0.1, -0.1, 0.3]);
-        assert_eq!(Fit::of(&equal).unwrap().error, 0.0);
+        assert_eq!(MeanLogRatio::of(&equal).unwrap().error, 0.0);
     }
 
     #[test]
     fn too_few_blocks_have_no_error() {
-        assert_eq!(Fit::of(&blocks(&[0.1, 0.2])), None);
-        assert!(Fit::of(&blocks(&[0.1, 0.2, 0.1])).is_some());
-        assert_eq!(Fit::of::<Contrast>(&[]), None);
-        let one_order: Vec<Contrast> = blocks(&[0.1, 9.0, 0.3]).into_iter().step_by(2).collect();
-        assert_eq!(Fit::of(&one_order).map(|fit| fit.freedom), Some(1.0));
+        assert_eq!(MeanLogRatio::of(&blocks(&[0.1, 0.2])), None);
+        assert!(MeanLogRatio::of(&blocks(&[0.1, 0.2, 0.1])).is_some());
+        assert_eq!(MeanLogRatio::of::<BlockContrast>(&[]), None);
+        let one_order: Vec<BlockContrast> = blocks(&[0.1, 9.0, 0.3]).into_iter().step_by(2).collect();
+        assert_eq!(MeanLogRatio::of(&one_order).map(|fit| fit.freedom), Some(1.0));
     }
 
     #[test]
     fn lost_time_moves_both_ends_and_what_it_did_is_no_noise() {
         let lost = [0.0, 0.3, 0.1, -0.1, 0.2, 0.3, 0.0, -0.2];
         let plain = blocks(&[0.5, 0.52, 0.48, 0.5, 0.51, 0.49, 0.5, 0.5]);
-        let of = |lost: f64, block: &Contrast| Contrast {
+        let of = |lost: f64, block: &BlockContrast| BlockContrast {
             ln_ratio: block.ln_ratio - 1.5 * lost,
-            drawn: 2.0 * lost,
+            explained_at_most: 2.0 * lost,
             ..block.clone()
         };
-        let hit: Vec<Contrast> = lost.iter().zip(&plain).map(|(lost, block)| of(*lost, block)).collect();
-        let (plain, hit) = (Fit::of(&plain).unwrap(), Fit::of(&hit).unwrap());
+        let hit: Vec<BlockContrast> = lost.iter().zip(&plain).map(|(lost, block)| of(*lost, block)).collect();
+        let (plain, hit) = (MeanLogRatio::of(&plain).unwrap(), MeanLogRatio::of(&hit).unwrap());
         // On average three eighths of a fifth are lost.
         assert!((hit.value - (plain.value - 0.1125)).abs() < 1e-12 && (hit.slack - 0.15).abs() < 1e-12);
         assert_eq!((hit.error, hit.freed), (plain.error, plain.freed));
         // The measured error decides the low end: it reaches further than the slack plus the remaining error.
         assert!(
-            (hit.low(0.05) - (hit.value - 1.9432 * hit.whole)).abs() < 1e-4 && hit.whole > 3.0 * hit.error
+            (hit.low(0.05) - (hit.value - 1.9432 * hit.measured_error)).abs() < 1e-4
+                && hit.measured_error > 3.0 * hit.error
         );
-        let steady = Contrast { drawn: 0.3, ..Contrast::new(0.5, false, Vec::new()) };
-        let steady = Fit::of(&vec![steady; 8]).unwrap();
+        let steady = BlockContrast { explained_at_most: 0.3, ..BlockContrast::new(0.5, false, Vec::new()) };
+        let steady = MeanLogRatio::of(&vec![steady; 8]).unwrap();
         assert!((steady.low(0.05) - 0.2).abs() < 1e-12 && (steady.high(0.05) - 0.8).abs() < 1e-12);
     }
 
     #[test]
     fn bursts_that_these_blocks_were_spared_are_expected_all_the_same() {
         let spared = blocks(&[0.1, 0.12, 0.11, 0.09]);
-        let swayed: Vec<Contrast> = spared.iter().map(|b| Contrast { sway: 0.04, ..b.clone() }).collect();
-        let (spared, swayed) = (Fit::of(&spared).unwrap(), Fit::of(&swayed).unwrap());
+        let swayed: Vec<BlockContrast> =
+            spared.iter().map(|b| BlockContrast { sway: 0.04, ..b.clone() }).collect();
+        let (spared, swayed) = (MeanLogRatio::of(&spared).unwrap(), MeanLogRatio::of(&swayed).unwrap());
         assert!(
-            (swayed.whole.powi(2) - spared.whole.powi(2) - 0.01).abs() < 1e-12
+            (swayed.measured_error.powi(2) - spared.measured_error.powi(2) - 0.01).abs() < 1e-12
                 && swayed.error == spared.error
         );
     }
@@ -325,18 +340,18 @@ mod tests {
     #[test]
     fn two_opinions_hold_both_intervals() {
         let mut all = blocks(&[0.1, 0.12, 0.11, 0.09, 0.1, 0.11]);
-        let alone = Fit::of(&all).unwrap();
-        assert_eq!(Opinions::of(&all), Some(Opinions { counted: alone, all: alone }));
-        all.extend(blocks(&[0.5, 0.4]).into_iter().map(|block| Contrast { counts: false, ..block }));
-        let both = Opinions::of(&all).unwrap();
-        assert_eq!((both.counted, both.all), (alone, Fit::of(&all).unwrap()));
+        let alone = MeanLogRatio::of(&all).unwrap();
+        assert_eq!(CountedAndAllMeans::of(&all), Some(CountedAndAllMeans { counted: alone, all: alone }));
+        all.extend(blocks(&[0.5, 0.4]).into_iter().map(|block| BlockContrast { counts: false, ..block }));
+        let both = CountedAndAllMeans::of(&all).unwrap();
+        assert_eq!((both.counted, both.all), (alone, MeanLogRatio::of(&all).unwrap()));
         assert!(both.high(0.05) > 0.2 && both.low(0.05) <= alone.low(0.05) && both.low(0.05) < 0.1);
     }
 
     proptest! {
         #[test]
         fn the_mean_lies_among_the_values(values in prop::collection::vec(-7.0..7.0f64, 3..40)) {
-            let fit = Fit::of(&blocks(&values)).unwrap();
+            let fit = MeanLogRatio::of(&blocks(&values)).unwrap();
             let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
             prop_assert!((low - 1e-9..=high + 1e-9).contains(&fit.value), "{fit:?}");
             prop_assert!(fit.low(0.05) <= fit.value && fit.value <= fit.high(0.05), "{fit:?}");

@@ -2,11 +2,11 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::contrast::{Contrast, Parts};
+use crate::contrast::{BlockContrast, VarianceEstimates};
 
 /// The variance of blocks relative to the variance that their trials imply, summed over any number of comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Excess {
+pub struct ExcessVariance {
     /// The sum over the comparisons of the variances' ratio (blocks over implied), each times the degrees of freedom
     /// of the blocks' variance.
     weighted: f64,
@@ -19,21 +19,21 @@ const LEAST: f64 = 4.0;
 
 /// Returns the excess variance of one comparison's blocks; the default where there are too few blocks or trials do
 /// not vary.
-pub fn excess(blocks: &[Contrast]) -> Excess {
-    let known = |parts: &Parts| parts.implied > 0.0 && parts.implied_freedom > LEAST;
-    let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
-    let Some(parts) = Parts::of(&counted).filter(known) else { return Excess::default() };
+pub fn excess(blocks: &[BlockContrast]) -> ExcessVariance {
+    let known = |parts: &VarianceEstimates| parts.implied > 0.0 && parts.implied_freedom > LEAST;
+    let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
+    let Some(parts) = VarianceEstimates::of(&counted).filter(known) else { return ExcessVariance::default() };
     let freedom = [parts.freedom, parts.implied_freedom];
     // The mean of an F distribution is above one where the lower variance has few degrees of freedom.
     let mean = freedom[1] / (freedom[1] - 2.0);
-    Excess { weighted: parts.freedom * parts.variance / (parts.implied * mean), freedom }
+    ExcessVariance { weighted: parts.freedom * parts.variance / (parts.implied * mean), freedom }
 }
 
-impl Excess {
+impl ExcessVariance {
     #[must_use]
-    pub fn and(self, other: Excess) -> Excess {
+    pub fn and(self, other: ExcessVariance) -> ExcessVariance {
         let freedom = [0, 1].map(|i| self.freedom[i] + other.freedom[i]);
-        Excess { weighted: self.weighted + other.weighted, freedom }
+        ExcessVariance { weighted: self.weighted + other.weighted, freedom }
     }
 
     /// Returns the ratio of the blocks' variance to the implied one; 1 without any comparison.
@@ -54,11 +54,11 @@ mod tests {
     use super::*;
 
     /// Returns blocks whose trials deviate by 0.1 either way, and whose log ratios deviate by `spread`.
-    fn blocks(spread: f64) -> Vec<Contrast> {
+    fn blocks(spread: f64) -> Vec<BlockContrast> {
         let block = |i: usize| {
             let sign = if i % 4 < 2 { 1.0 } else { -1.0 };
             let own = if i.is_multiple_of(3) { 0.1 } else { -0.1 };
-            Contrast::new(sign * spread, i % 2 == 1, vec![own, own, -own, -own, own, -own, -own, own])
+            BlockContrast::new(sign * spread, i % 2 == 1, vec![own, own, -own, -own, own, -own, -own, own])
         };
         (0..24).map(block).collect()
     }
@@ -69,8 +69,8 @@ mod tests {
         let (even, wild) = (excess(&blocks(0.07)), excess(&blocks(0.3)));
         assert!(even.times() < 1.5 && even.chance() > 0.1, "{} {}", even.times(), even.chance());
         assert!(wild.times() > 10.0 && wild.chance() < 1e-6, "{} {}", wild.times(), wild.chance());
-        assert_eq!(excess(&[]), Excess::default());
-        assert_eq!((Excess::default().times(), Excess::default().chance()), (1.0, 1.0));
+        assert_eq!(excess(&[]), ExcessVariance::default());
+        assert_eq!((ExcessVariance::default().times(), ExcessVariance::default().chance()), (1.0, 1.0));
         assert!((even.and(even).times() - even.times()).abs() < 1e-12);
     }
 }

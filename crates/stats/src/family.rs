@@ -1,6 +1,6 @@
 //! The error budget of a run, shared out among its tests.
 //!
-//! **Claim.** With a [`Ledger`] of error `a`, the probability that a run keeps anything useless is at most `a`,
+//! **Claim.** With a [`ErrorLedger`] of error `a`, the probability that a run keeps anything useless is at most `a`,
 //! whatever the number of tests, their order, and how later tests are chosen from earlier results (reopened
 //! candidates included).
 //!
@@ -22,7 +22,7 @@
 
 /// The run's error budget, which grants each test its error.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub struct ErrorLedger {
     share: f64,
     largest_part: f64,
     wealth: f64,
@@ -31,11 +31,11 @@ pub struct Ledger {
 /// The longest plan, in tests, that is shared evenly to the end; a longer one ends in parts of one over this number.
 const SHORT_PLAN: u32 = 4;
 
-impl Ledger {
+impl ErrorLedger {
     /// Returns a budget of `alpha` for a run that plans `planned` tests (at least one).
     pub fn new(alpha: f64, planned: u32) -> Self {
         let largest_part = if planned <= SHORT_PLAN { 1.0 } else { 1.0 / f64::from(SHORT_PLAN) };
-        Ledger { share: alpha / f64::from(planned.max(1)), largest_part, wealth: alpha }
+        ErrorLedger { share: alpha / f64::from(planned.max(1)), largest_part, wealth: alpha }
     }
 
     /// Returns the one-sided error that the next test may use; zero when the budget is spent. The budget does not
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn planned_tests_get_an_even_share_and_later_ones_still_something() {
-        let mut ledger = Ledger::new(0.05, 12);
+        let mut ledger = ErrorLedger::new(0.05, 12);
         for _ in 0..9 {
             assert!((ledger.grant() - 0.05 / 12.0).abs() < 1e-12);
             ledger.close(ledger.grant(), false);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_short_plan_is_shared_evenly_to_the_end() {
-        let mut ledger = Ledger::new(0.05, 3);
+        let mut ledger = ErrorLedger::new(0.05, 3);
         for _ in 0..3 {
             assert!((ledger.grant() - 0.05 / 3.0).abs() < 1e-12);
             ledger.close(ledger.grant(), false);
@@ -86,7 +86,7 @@ mod tests {
         /// Checks the sum that the proof bounds: the grants of tests not kept, plus the next one.
         #[test]
         fn never_grants_more_than_it_has(planned in 0u32..40, kept in prop::collection::vec(any::<bool>(), 0..200)) {
-            let mut ledger = Ledger::new(0.05, planned);
+            let mut ledger = ErrorLedger::new(0.05, planned);
             let mut paid = 0.0;
             for kept in kept {
                 let grant = ledger.grant();

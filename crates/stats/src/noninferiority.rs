@@ -2,11 +2,11 @@
 
 use landspeed_record::Estimate;
 
-use crate::contrast::{Contrast, Fit};
+use crate::contrast::{BlockContrast, MeanLogRatio};
 use crate::ratio_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guard {
+pub enum GuardVerdict {
     /// The figure is shown to be worse by less than the margin (non-inferior), or not worse.
     Holds,
     /// The figure is shown to be worse by more than the margin.
@@ -25,28 +25,28 @@ pub enum Guard {
 /// A guard can only forbid a step and never keeps one, so it is tested at any look without correction. It holds if
 /// the mean freed of lost processor time is within the margin, and is broken only by a loss beyond what lost time may
 /// explain.
-pub fn guard(blocks: &[Contrast], margin: f64, confidence: f64) -> (Guard, Estimate) {
-    let counted: Vec<&Contrast> = blocks.iter().filter(|block| block.counts).collect();
-    against(Fit::of(&counted), margin, confidence)
+pub fn guard(blocks: &[BlockContrast], margin: f64, confidence: f64) -> (GuardVerdict, Estimate) {
+    let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
+    against(MeanLogRatio::of(&counted), margin, confidence)
 }
 
-/// Performs the test of [`guard`] on a ratio of totals ([`Sums`]).
-pub fn guard_sums(blocks: &[[Sums; 2]], margin: f64, confidence: f64) -> (Guard, Estimate) {
+/// Performs the test of [`guard`] on a ratio of totals ([`ArmTotals`]).
+pub fn guard_sums(blocks: &[[ArmTotals; 2]], margin: f64, confidence: f64) -> (GuardVerdict, Estimate) {
     against(ratio_of_totals(blocks), margin, confidence)
 }
 
-fn against(fit: Option<Fit>, margin: f64, confidence: f64) -> (Guard, Estimate) {
+fn against(fit: Option<MeanLogRatio>, margin: f64, confidence: f64) -> (GuardVerdict, Estimate) {
     let Some(fit) = fit.filter(|fit| fit.freedom >= LEAST_FREEDOM) else {
         let value = fit.map_or(0.0, |fit| fit.freed);
-        return (Guard::Unclear, ratio_of(value, f64::NEG_INFINITY, f64::INFINITY));
+        return (GuardVerdict::Unclear, ratio_of(value, f64::NEG_INFINITY, f64::INFINITY));
     };
     let half = fit.half(1.0 - confidence);
     let (low, high) = (fit.freed - half, fit.freed + fit.slack + half);
     let worst = -margin.ln_1p();
     let verdict = match () {
-        () if low >= worst => Guard::Holds,
-        () if high < worst => Guard::Broken,
-        () => Guard::Unclear,
+        () if low >= worst => GuardVerdict::Holds,
+        () if high < worst => GuardVerdict::Broken,
+        () => GuardVerdict::Unclear,
     };
     (verdict, ratio_of(fit.freed, low, high))
 }
@@ -56,7 +56,7 @@ const LEAST_FREEDOM: f64 = 2.0;
 
 /// The totals of an arm's trials in a block: for bytes per CPU-second, the bytes and the seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sums {
+pub struct ArmTotals {
     /// The quantity of which more is better.
     pub gained: f64,
     pub spent: f64,
@@ -65,15 +65,15 @@ pub struct Sums {
 /// Returns the log of the second arm's ratio of totals (gained over spent, over all blocks) relative to the first
 /// arm's, with the error from leaving each block out once (the jackknife: Tukey 1958; for ratios Cochran, Sampling
 /// Techniques, section 6.17). A mean of logs would hide a few very expensive trials; the totals are the actual cost.
-fn ratio_of_totals(blocks: &[[Sums; 2]]) -> Option<Fit> {
+fn ratio_of_totals(blocks: &[[ArmTotals; 2]]) -> Option<MeanLogRatio> {
     let n = blocks.len() as f64;
     let sums = [0, 1].map(|arm| {
-        let sum = |of: fn(&Sums) -> f64| blocks.iter().map(|block| of(&block[arm])).sum::<f64>();
-        Sums { gained: sum(|totals| totals.gained), spent: sum(|totals| totals.spent) }
+        let sum = |of: fn(&ArmTotals) -> f64| blocks.iter().map(|block| of(&block[arm])).sum::<f64>();
+        ArmTotals { gained: sum(|totals| totals.gained), spent: sum(|totals| totals.spent) }
     });
-    let ln = |[one, two]: [Sums; 2]| (two.gained / two.spent).ln() - (one.gained / one.spent).ln();
-    let without = |block: &[Sums; 2]| {
-        ln([0, 1].map(|arm| Sums {
+    let ln = |[one, two]: [ArmTotals; 2]| (two.gained / two.spent).ln() - (one.gained / one.spent).ln();
+    let without = |block: &[ArmTotals; 2]| {
+        ln([0, 1].map(|arm| ArmTotals {
             gained: sums[arm].gained - block[arm].gained,
             spent: sums[arm].spent - block[arm].spent,
         }))
@@ -82,11 +82,11 @@ fn ratio_of_totals(blocks: &[[Sums; 2]]) -> Option<Fit> {
     let mean = left.iter().sum::<f64>() / n;
     let squares: f64 = left.iter().map(|value| (value - mean).powi(2)).sum();
     let (value, error) = (ln(sums), ((n - 1.0) / n * squares).sqrt());
-    (n >= 2.0 && value.is_finite() && error.is_finite()).then_some(Fit {
+    (n >= 2.0 && value.is_finite() && error.is_finite()).then_some(MeanLogRatio {
         value,
         freed: value,
         slack: 0.0,
-        whole: error,
+        measured_error: error,
         error,
         freedom: n - 1.0,
         blocks: n,
@@ -99,24 +99,24 @@ mod tests {
 
     #[test]
     fn holds_breaks_or_stays_unclear() {
-        let alike = |i: usize, ln_ratio| Contrast::new(ln_ratio, i % 4 < 2, Vec::new());
-        let about = |mean: f64, spread: f64| -> Vec<Contrast> {
+        let alike = |i: usize, ln_ratio| BlockContrast::new(ln_ratio, i % 4 < 2, Vec::new());
+        let about = |mean: f64, spread: f64| -> Vec<BlockContrast> {
             let signs = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
             signs.iter().enumerate().map(|(i, s)| alike(i, mean + s * spread)).collect()
         };
-        assert_eq!(guard(&about(0.0, 0.02), 0.1, 0.95).0, Guard::Holds);
-        assert_eq!(guard(&about(-0.05, 0.02), 0.1, 0.95).0, Guard::Holds);
-        assert_eq!(guard(&about(-0.2, 0.02), 0.1, 0.95).0, Guard::Broken);
-        assert_eq!(guard(&about(-0.09, 0.1), 0.1, 0.95).0, Guard::Unclear);
+        assert_eq!(guard(&about(0.0, 0.02), 0.1, 0.95).0, GuardVerdict::Holds);
+        assert_eq!(guard(&about(-0.05, 0.02), 0.1, 0.95).0, GuardVerdict::Holds);
+        assert_eq!(guard(&about(-0.2, 0.02), 0.1, 0.95).0, GuardVerdict::Broken);
+        assert_eq!(guard(&about(-0.09, 0.1), 0.1, 0.95).0, GuardVerdict::Unclear);
         let equal = |n: usize, ln_ratio| (0..n).map(|i| alike(i, ln_ratio)).collect::<Vec<_>>();
-        assert_eq!(guard(&equal(3, 0.0), 0.1, 0.95).0, Guard::Unclear);
-        assert_eq!(guard(&equal(4, -0.5), 0.1, 0.95).0, Guard::Broken);
+        assert_eq!(guard(&equal(3, 0.0), 0.1, 0.95).0, GuardVerdict::Unclear);
+        assert_eq!(guard(&equal(4, -0.5), 0.1, 0.95).0, GuardVerdict::Broken);
     }
 
     /// Returns blocks in which the candidate sends as much, and in which one of its trials in twelve costs twenty
     /// times as much.
-    fn mishaps() -> Vec<[Sums; 2]> {
-        let arm = |spent| Sums { gained: 4.0, spent };
+    fn mishaps() -> Vec<[ArmTotals; 2]> {
+        let arm = |spent| ArmTotals { gained: 4.0, spent };
         (0..12).map(|i| [arm(4.0), arm(if i < 4 { 23.0 } else { 4.0 })]).collect()
     }
 
@@ -125,15 +125,15 @@ mod tests {
         let (verdict, estimate) = guard_sums(&mishaps(), 0.1, 0.95);
         // 124 seconds instead of 48.
         assert!((estimate.ratio - 48.0 / 124.0).abs() < 1e-9, "{estimate:?}");
-        assert_ne!(verdict, Guard::Holds);
-        let even: Vec<[Sums; 2]> = mishaps().iter().map(|block| [block[0], block[0]]).collect();
-        assert_eq!(guard_sums(&even, 0.1, 0.95).0, Guard::Holds);
+        assert_ne!(verdict, GuardVerdict::Holds);
+        let even: Vec<[ArmTotals; 2]> = mishaps().iter().map(|block| [block[0], block[0]]).collect();
+        assert_eq!(guard_sums(&even, 0.1, 0.95).0, GuardVerdict::Holds);
     }
 
     #[test]
     fn totals_of_nothing_say_nothing() {
-        let none = Sums { gained: 0.0, spent: 0.0 };
-        assert_eq!(guard_sums(&[[none, none]; 8], 0.1, 0.95).0, Guard::Unclear);
-        assert_eq!(guard_sums(&[], 0.1, 0.95).0, Guard::Unclear);
+        let none = ArmTotals { gained: 0.0, spent: 0.0 };
+        assert_eq!(guard_sums(&[[none, none]; 8], 0.1, 0.95).0, GuardVerdict::Unclear);
+        assert_eq!(guard_sums(&[], 0.1, 0.95).0, GuardVerdict::Unclear);
     }
 }

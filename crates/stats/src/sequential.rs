@@ -17,7 +17,7 @@
 use landspeed_record::Estimate;
 use statrs::distribution::ContinuousCDF;
 
-use crate::contrast::{Contrast, Fit, Opinions, known_quantile};
+use crate::contrast::{BlockContrast, CountedAndAllMeans, MeanLogRatio, known_quantile};
 use crate::estimate::student;
 use crate::ratio_of;
 
@@ -37,15 +37,15 @@ const GIVE_UP_FROM: u32 = 6;
 
 /// The rules by which one step is decided; fixed before its first block.
 #[derive(Debug, Clone)]
-pub struct Design {
+pub struct StepDesign {
     alpha: f64,
     least_effect_ln: f64,
     thorough: bool,
-    looks: Vec<Look>,
+    looks: Vec<StepLook>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct StepLook {
     blocks: u32,
     /// The error that the high end may spend at this look.
     high_error: f64,
@@ -54,7 +54,7 @@ struct Look {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum StepState {
     /// More blocks are needed.
     Continue,
     /// The interval lies above the least effect, at the last look.
@@ -69,26 +69,26 @@ pub enum State {
 
 /// The judgement of a step after some of its blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Verdict {
-    pub state: State,
+pub struct StepJudgement {
+    pub state: StepState,
     /// The ratio and its interval. The high end holds at all looks together, the low end at the last.
     pub estimate: Estimate,
     /// True if an undecided step was given up early, for want of prospects.
     pub given_up: bool,
 }
 
-impl Design {
+impl StepDesign {
     /// Returns the design of a step that is wrongly found to help with probability `alpha` at most, where "helps" is
     /// a mean log ratio above `least_effect_ln`, within `max_blocks` blocks (raised to the first look, 4).
     pub fn new(alpha: f64, least_effect_ln: f64, max_blocks: u32) -> Self {
-        Design { alpha, least_effect_ln, thorough: false, looks: looks(max_blocks.max(FIRST_LOOK)) }
+        StepDesign { alpha, least_effect_ln, thorough: false, looks: looks(max_blocks.max(FIRST_LOOK)) }
     }
 
     /// Returns the design without the rule that gives a step up for want of prospects: the step goes on until it
     /// harms or has no useful effect, or until its blocks end. For runs whose budget has no better use.
     #[must_use]
     pub fn thorough(self) -> Self {
-        Design { thorough: true, ..self }
+        StepDesign { thorough: true, ..self }
     }
 
     /// Returns the block count at which the step ends at the latest.
@@ -103,16 +103,16 @@ impl Design {
 
     /// Returns the reason why blocks whose measured mean lies above the least effect, at the design's error and among
     /// those that count, are still not accepted as helping; `None` where their mean does not lie there.
-    pub fn but(&self, blocks: &[Contrast]) -> Option<But> {
-        let shows = |fit: Fit| fit.low_unexplained(self.alpha) > self.least_effect_ln;
-        let both = Opinions::of(blocks).filter(|both| shows(both.counted))?;
-        Some(if shows(both.all) { But::Lost } else { But::Discarded })
+    pub fn objection(&self, blocks: &[BlockContrast]) -> Option<Objection> {
+        let shows = |fit: MeanLogRatio| fit.low_unexplained(self.alpha) > self.least_effect_ln;
+        let both = CountedAndAllMeans::of(blocks).filter(|both| shows(both.counted))?;
+        Some(if shows(both.all) { Objection::Lost } else { Objection::Discarded })
     }
 }
 
 /// A reason why blocks that seem to help are not accepted as helping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum But {
+pub enum Objection {
     /// The mean including the discarded blocks does not show it.
     Discarded,
     /// Processor time lost to others may explain the effect.
@@ -122,7 +122,7 @@ pub enum But {
 /// Judges a step by its blocks so far, the discarded ones among them, in the order of time. It may be called after
 /// every block, or after any number: only the looks of the design decide. Between looks the interval is that of the
 /// latest look.
-pub fn judge(design: &Design, blocks: &[Contrast]) -> Verdict {
+pub fn judge(design: &StepDesign, blocks: &[BlockContrast]) -> StepJudgement {
     let counted = counted(blocks);
     let look = design.looks.iter().rev().find(|look| look.blocks <= counted);
     at_look(design, blocks, look.copied())
@@ -130,29 +130,29 @@ pub fn judge(design: &Design, blocks: &[Contrast]) -> Verdict {
 
 /// Judges a step that ends here whatever its blocks show, because its time is over. This is its last look, as valid
 /// as that of the design, because the clock does not depend on the blocks.
-pub fn judge_last(design: &Design, blocks: &[Contrast]) -> Verdict {
+pub fn judge_last(design: &StepDesign, blocks: &[BlockContrast]) -> StepJudgement {
     let seen = design.max_blocks().min(counted(blocks));
-    let look = Look { blocks: seen, high_error: END_PART * HIGH_ERROR, is_last: true };
+    let look = StepLook { blocks: seen, high_error: END_PART * HIGH_ERROR, is_last: true };
     at_look(design, blocks, (seen >= FIRST_LOOK).then_some(look))
 }
 
-fn counted(blocks: &[Contrast]) -> u32 {
+fn counted(blocks: &[BlockContrast]) -> u32 {
     blocks.iter().filter(|block| block.counts).count() as u32
 }
 
 /// Returns the blocks up to the `counted`-th one that counts.
-fn until(blocks: &[Contrast], counted: u32) -> &[Contrast] {
+fn until(blocks: &[BlockContrast], counted: u32) -> &[BlockContrast] {
     let mut counting = blocks.iter().enumerate().filter(|(_, block)| block.counts);
     let last = counting.nth((counted as usize).saturating_sub(1));
     &blocks[..last.map_or(0, |(at, _)| at + 1)]
 }
 
-fn at_look(design: &Design, blocks: &[Contrast], look: Option<Look>) -> Verdict {
-    let both = look.and_then(|look| Some((look, Opinions::of(until(blocks, look.blocks))?)));
-    let Some((Look { blocks: seen, high_error, is_last }, both)) = both else {
+fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>) -> StepJudgement {
+    let both = look.and_then(|look| Some((look, CountedAndAllMeans::of(until(blocks, look.blocks))?)));
+    let Some((StepLook { blocks: seen, high_error, is_last }, both)) = both else {
         let mean = blocks.iter().map(|block| block.ln_ratio).sum::<f64>() / blocks.len().max(1) as f64;
         let estimate = ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY);
-        return Verdict { state: State::Continue, estimate, given_up: false };
+        return StepJudgement { state: StepState::Continue, estimate, given_up: false };
     };
     let (low, high) = (both.low(design.alpha), both.high(high_error));
     let least = design.least_effect_ln;
@@ -161,22 +161,22 @@ fn at_look(design: &Design, blocks: &[Contrast], look: Option<Look>) -> Verdict 
     let given_up = may_give_up && high >= least && chance() < PROSPECT;
     let value = both.counted.value;
     let state = match () {
-        () if is_last && low > least => State::Helps,
-        () if high < -least => State::Harms,
+        () if is_last && low > least => StepState::Helps,
+        () if high < -least => StepState::Harms,
         // A step that looks harmful gets a little longer to show it.
-        () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => State::NoEffect,
-        () if given_up || is_last => State::Undecided,
-        () => State::Continue,
+        () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => StepState::NoEffect,
+        () if given_up || is_last => StepState::Undecided,
+        () => StepState::Continue,
     };
-    Verdict { state, estimate: ratio_of(value, low, high), given_up }
+    StepJudgement { state, estimate: ratio_of(value, low, high), given_up }
 }
 
 /// Returns the predictive probability (Jennison & Turnbull 2000, section 10.3) that the low end at the last look will
 /// lie above the least effect. The mean of the remaining blocks is drawn from its distribution given the blocks so
 /// far, with their deviation taken as the true one.
-fn prospect(design: &Design, fit: &Fit) -> f64 {
+fn prospect(design: &StepDesign, fit: &MeanLogRatio) -> f64 {
     let all = f64::from(design.max_blocks()).max(fit.blocks);
-    let deviation = fit.whole * fit.blocks.sqrt();
+    let deviation = fit.measured_error * fit.blocks.sqrt();
     let bound = known_quantile(all - 2.0, design.alpha);
     let needed = design.least_effect_ln + bound * deviation / all.sqrt();
     let spread = deviation * (1.0 / fit.blocks - 1.0 / all).max(0.0).sqrt();
@@ -186,21 +186,21 @@ fn prospect(design: &Design, fit: &Fit) -> f64 {
     1.0 - student(fit.freedom).cdf((needed - fit.value) / spread)
 }
 
-fn looks(max_blocks: u32) -> Vec<Look> {
+fn looks(max_blocks: u32) -> Vec<StepLook> {
     let next = |&n: &u32| Some(if n < EVERY_BLOCK_TO { n + 1 } else { n + n.div_ceil(10) });
     let early = std::iter::successors(Some(FIRST_LOOK), next).take_while(|&n| n < max_blocks);
     let between = |blocks: u32| f64::from(blocks - FIRST_LOOK) / f64::from(max_blocks - FIRST_LOOK);
     let mut seen = 0.0;
-    let mut looks: Vec<Look> = early
+    let mut looks: Vec<StepLook> = early
         .map(|blocks| {
             let part = between(blocks) - seen;
             seen = between(blocks);
             let part = if blocks == FIRST_LOOK { END_PART } else { (1.0 - 2.0 * END_PART) * part };
-            Look { blocks, high_error: HIGH_ERROR * part, is_last: false }
+            StepLook { blocks, high_error: HIGH_ERROR * part, is_last: false }
         })
         .collect();
     let spent: f64 = looks.iter().map(|look| look.high_error).sum();
-    looks.push(Look { blocks: max_blocks, high_error: HIGH_ERROR - spent, is_last: true });
+    looks.push(StepLook { blocks: max_blocks, high_error: HIGH_ERROR - spent, is_last: true });
     looks
 }
 
@@ -224,58 +224,61 @@ mod tests {
 
     #[test]
     fn equal_blocks_are_given_up_at_the_first_look_and_kept_only_at_the_last() {
-        let design = Design::new(0.004, 0.02, 11);
-        let block = |ln_ratio, i| Contrast::new(ln_ratio, i % 2 == 1, vec![0.0; 8]);
+        let design = StepDesign::new(0.004, 0.02, 11);
+        let block = |ln_ratio, i| BlockContrast::new(ln_ratio, i % 2 == 1, vec![0.0; 8]);
         let judged = |ln_ratio, blocks: usize| {
             judge(&design, &(0..blocks).map(|i| block(ln_ratio, i)).collect::<Vec<_>>()).state
         };
-        assert_eq!(judged(0.1, 3), State::Continue);
+        assert_eq!(judged(0.1, 3), StepState::Continue);
         for early in 4..11 {
-            assert_eq!(judged(0.1, early), State::Continue);
+            assert_eq!(judged(0.1, early), StepState::Continue);
         }
-        assert_eq!(judged(0.1, 11), State::Helps);
-        assert_eq!(judged(-0.1, 4), State::Harms);
-        assert_eq!(judged(0.0, 4), State::NoEffect);
-        let early: Vec<Contrast> = (0..6).map(|i| block(0.1, i)).collect();
-        assert_eq!(judge_last(&design, &early).state, State::Helps, "a clock ended it");
-        assert_eq!(judge_last(&design, &early[..3]).state, State::Continue);
+        assert_eq!(judged(0.1, 11), StepState::Helps);
+        assert_eq!(judged(-0.1, 4), StepState::Harms);
+        assert_eq!(judged(0.0, 4), StepState::NoEffect);
+        let early: Vec<BlockContrast> = (0..6).map(|i| block(0.1, i)).collect();
+        assert_eq!(judge_last(&design, &early).state, StepState::Helps, "a clock ended it");
+        assert_eq!(judge_last(&design, &early[..3]).state, StepState::Continue);
     }
 
     #[test]
     fn discarded_blocks_are_no_looks_and_must_agree() {
-        let design = Design::new(0.004, 0.02, 11);
+        let design = StepDesign::new(0.004, 0.02, 11);
         let judged = |discarded: f64| {
             let block = |i: usize| {
                 let ln_ratio =
                     if i % 3 == 2 { discarded } else { 0.3 } + if i.is_multiple_of(2) { 0.01 } else { -0.01 };
-                Contrast { counts: i % 3 != 2, ..Contrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
+                BlockContrast { counts: i % 3 != 2, ..BlockContrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
             };
-            let blocks: Vec<Contrast> = (0..16).map(block).collect();
+            let blocks: Vec<BlockContrast> = (0..16).map(block).collect();
             let ten = judge(&design, &blocks[..15]).state;
-            assert!(matches!(ten, State::Continue | State::Undecided), "{ten:?}: ten of them count");
-            assert_eq!(design.but(&blocks), Some(if discarded > 0.0 { But::Lost } else { But::Discarded }));
+            assert!(matches!(ten, StepState::Continue | StepState::Undecided), "{ten:?}: ten of them count");
+            assert_eq!(
+                design.objection(&blocks),
+                Some(if discarded > 0.0 { Objection::Lost } else { Objection::Discarded })
+            );
             judge(&design, &blocks)
         };
-        assert_eq!(judged(0.3).state, State::Helps);
+        assert_eq!(judged(0.3).state, StepState::Helps);
         let apart = judged(-0.5);
-        assert_eq!(apart.state, State::Undecided);
+        assert_eq!(apart.state, StepState::Undecided);
         assert!(apart.estimate.ratio > 1.3 && apart.estimate.low < 1.0 && apart.estimate.high > 1.3);
     }
 
     #[test]
     fn what_lost_time_explains_neither_helps_nor_harms() {
-        let design = Design::new(0.004, 0.02, 11);
-        let judged = |ln_ratio: f64, drawn: f64| {
+        let design = StepDesign::new(0.004, 0.02, 11);
+        let judged = |ln_ratio: f64, explained_at_most: f64| {
             let block = |i: usize| {
                 let ln_ratio = ln_ratio + if i.is_multiple_of(2) { 0.01 } else { -0.01 };
-                Contrast { drawn, ..Contrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
+                BlockContrast { explained_at_most, ..BlockContrast::new(ln_ratio, i % 4 < 2, vec![0.0; 8]) }
             };
             judge(&design, &(0..11).map(block).collect::<Vec<_>>()).state
         };
-        for drawn in [0.3, -0.3] {
+        for explained_at_most in [0.3, -0.3] {
             assert_eq!(
-                [0.5, 0.2, -0.2, -0.5].map(|effect| judged(effect, drawn)),
-                [State::Helps, State::Undecided, State::Undecided, State::Harms]
+                [0.5, 0.2, -0.2, -0.5].map(|effect| judged(effect, explained_at_most)),
+                [StepState::Helps, StepState::Undecided, StepState::Undecided, StepState::Harms]
             );
         }
     }

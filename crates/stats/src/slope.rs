@@ -25,7 +25,7 @@ struct Moments {
 }
 
 /// Sums of squares and products around the places' means.
-struct Sums {
+struct CenteredSums {
     xx: f64,
     xy: f64,
     yy: f64,
@@ -63,7 +63,7 @@ impl Slope {
         sway.is_finite().then_some(sway)
     }
 
-    fn sums(&self) -> Option<Sums> {
+    fn sums(&self) -> Option<CenteredSums> {
         let sum = |of: fn(&Moments) -> f64| self.places.iter().map(of).sum::<f64>();
         // The estimated means are those of the places; of both arms in each block but one, because the places give
         // one of them; then comes the slope.
@@ -72,7 +72,7 @@ impl Slope {
         let xx = sum(|place| place.xx - place.x * place.x / place.n);
         let xy = sum(|place| place.xy - place.x * place.y / place.n);
         let yy = sum(|place| place.yy - place.y * place.y / place.n);
-        (freedom >= 1.0 && xx > f64::EPSILON).then_some(Sums { xx, xy, yy, freedom })
+        (freedom >= 1.0 && xx > f64::EPSILON).then_some(CenteredSums { xx, xy, yy, freedom })
     }
 }
 
@@ -84,7 +84,7 @@ impl Moments {
     }
 }
 
-impl Sums {
+impl CenteredSums {
     /// Returns the variance of y that x does not explain.
     fn unexplained(&self) -> f64 {
         (self.yy - self.xy * self.xy / self.xx).max(0.0) / self.freedom

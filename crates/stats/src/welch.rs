@@ -38,7 +38,7 @@ fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
 
 /// The distance between the means of two sets of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Apart {
+pub struct MeanDistance {
     /// The first set's mean less the second's.
     pub difference: f64,
     /// The most by which a single run of one set and a single run of the other differ, at the given confidence, if
@@ -46,7 +46,7 @@ pub struct Apart {
     pub bound: f64,
 }
 
-impl Apart {
+impl MeanDistance {
     /// Returns true if the means are no further apart than two single runs would be.
     pub fn is_within(&self) -> bool {
         self.difference.abs() <= self.bound
@@ -57,13 +57,13 @@ impl Apart {
 /// `confidence` (0.95, say), by Welch's degrees of freedom (1947) for a difference of single values. The bound does
 /// not shrink with more runs: the question is whether one set may replace the other, not whether they differ at all.
 /// `None` where either has fewer than two.
-pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<Apart> {
+pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<MeanDistance> {
     if one.len() < 2 || other.len() < 2 {
         return None;
     }
     let [(mean, deviation), (other_mean, other_deviation)] = [one, other].map(mean_and_deviation);
     let parts = [(deviation * deviation, one.len()), (other_deviation * other_deviation, other.len())];
-    Some(Apart { difference: mean - other_mean, bound: reach(parts, confidence) })
+    Some(MeanDistance { difference: mean - other_mean, bound: reach(parts, confidence) })
 }
 
 #[cfg(test)]

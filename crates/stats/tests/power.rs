@@ -1,17 +1,17 @@
 //! Simulates the error and power of the sequential decision. Seeds are fixed; bounds leave room for Monte Carlo error
 //! (standard error at 20,000 runs and 90 %: 0.2 %).
 
-use landspeed_stats::{Contrast, Design, State, judge};
+use landspeed_stats::{BlockContrast, StepDesign, StepState, judge};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 /// Runs one step. Returns its final state and the blocks it took.
-fn run(design: &Design, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: Draw) -> (State, usize) {
+fn run(design: &StepDesign, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: NoiseDraw) -> (StepState, usize) {
     let mut seen = Vec::new();
     loop {
         seen.push(block(rng, seen.len(), shape, noise));
         let state = judge(design, &seen).state;
-        if state != State::Continue {
+        if state != StepState::Continue {
             return (state, seen.len());
         }
     }
@@ -19,10 +19,15 @@ fn run(design: &Design, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: Draw) ->
 
 /// Draws the eight trials of a block, each of deviation 1. The candidate's are those at indexes 1, 2, 4 and 7, or the
 /// others if it comes first.
-type Draw = fn(&mut ChaCha8Rng, candidate_first: bool) -> [f64; 8];
+type NoiseDraw = fn(&mut ChaCha8Rng, candidate_first: bool) -> [f64; 8];
 
 /// Returns block `number` of a comparison of this mean and deviation. Orders alternate.
-fn block(rng: &mut ChaCha8Rng, number: usize, (mean, deviation): (f64, f64), noise: Draw) -> Contrast {
+fn block(
+    rng: &mut ChaCha8Rng,
+    number: usize,
+    (mean, deviation): (f64, f64),
+    noise: NoiseDraw,
+) -> BlockContrast {
     let candidate_first = number % 2 == 1;
     // A block's log ratio is the difference of two means of four trials each.
     let trials = noise(rng, candidate_first).map(|value| deviation * value * 2.0_f64.sqrt());
@@ -30,7 +35,7 @@ fn block(rng: &mut ChaCha8Rng, number: usize, (mean, deviation): (f64, f64), noi
     let of = |wanted| (0..8).filter(|i| is_candidate(*i) == wanted).map(|i| trials[i]).sum::<f64>() / 4.0;
     let (own, other): (f64, f64) = (of(true), of(false));
     let within = (0..8).map(|i| trials[i] - if is_candidate(i) { own } else { other }).collect();
-    Contrast::new(mean + own - other, candidate_first, within)
+    BlockContrast::new(mean + own - other, candidate_first, within)
 }
 
 /// Draws blocks most of which agree; one in ten has eight times the deviation, as when two processors change places.
@@ -63,12 +68,18 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Returns the share of `runs` that end in `wanted`, and the mean number of blocks, with Gaussian noise.
-fn share(design: &Design, wanted: State, shape: (f64, f64), runs: u32) -> (f64, f64) {
+fn share(design: &StepDesign, wanted: StepState, shape: (f64, f64), runs: u32) -> (f64, f64) {
     share_of(design, wanted, shape, runs, gaussian)
 }
 
 /// Returns the share of `runs` that end in `wanted`, and the mean number of blocks, with the given noise.
-fn share_of(design: &Design, wanted: State, shape: (f64, f64), runs: u32, noise: Draw) -> (f64, f64) {
+fn share_of(
+    design: &StepDesign,
+    wanted: StepState,
+    shape: (f64, f64),
+    runs: u32,
+    noise: NoiseDraw,
+) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(20_031_115);
     let (mut hits, mut blocks) = (0, 0);
     for _ in 0..runs {
@@ -88,37 +99,37 @@ fn least() -> f64 {
 
 #[test]
 fn a_step_of_eleven_blocks_finds_what_it_promises() {
-    let design = Design::new(IN_RUN, least(), 11);
+    let design = StepDesign::new(IN_RUN, least(), 11);
     for (effect, deviation) in [(1.1_f64, 0.05), (1.3, 0.15)] {
-        let (power, _) = share(&design, State::Helps, (effect.ln(), deviation), 20_000);
+        let (power, _) = share(&design, StepState::Helps, (effect.ln(), deviation), 20_000);
         assert!(power >= 0.905, "effect {effect} at {deviation}: {power}");
     }
 }
 
 #[test]
 fn wild_blocks_and_two_rates_keep_no_more_than_granted() {
-    let design = Design::new(IN_RUN, least(), 11);
+    let design = StepDesign::new(IN_RUN, least(), 11);
     for noise in [struck, two_rates] {
-        let (error, _) = share_of(&design, State::Helps, (least(), 0.05), 20_000, noise);
+        let (error, _) = share_of(&design, StepState::Helps, (least(), 0.05), 20_000, noise);
         assert!(error <= IN_RUN + 0.0014, "{error}");
     }
 }
 
 #[test]
 fn a_cold_start_hides_nothing() {
-    let design = Design::new(IN_RUN, least(), 11);
-    let (power, _) = share_of(&design, State::Helps, (1.1_f64.ln(), 0.05), 20_000, cold);
+    let design = StepDesign::new(IN_RUN, least(), 11);
+    let (power, _) = share_of(&design, StepState::Helps, (1.1_f64.ln(), 0.05), 20_000, cold);
     assert!(power >= 0.85, "{power}");
 }
 
 #[test]
 fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
-    let design = Design::new(IN_RUN, least(), 11);
-    let (found, blocks) = share(&design, State::Helps, (2.0_f64.ln(), 0.05), 2_000);
+    let design = StepDesign::new(IN_RUN, least(), 11);
+    let (found, blocks) = share(&design, StepState::Helps, (2.0_f64.ln(), 0.05), 2_000);
     assert!(found == 1.0 && blocks == 11.0, "{found} in {blocks}");
-    let (found, blocks) = share(&design, State::Harms, (0.8_f64.ln(), 0.05), 2_000);
+    let (found, blocks) = share(&design, StepState::Harms, (0.8_f64.ln(), 0.05), 2_000);
     assert!(found > 0.98 && blocks < 4.5, "{found} in {blocks}");
-    let (_, blocks) = share(&design, State::Helps, (0.0, 0.05), 2_000);
+    let (_, blocks) = share(&design, StepState::Helps, (0.0, 0.05), 2_000);
     assert!(blocks < 7.0, "{blocks}");
 }
 
@@ -127,11 +138,12 @@ fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
 /// of the floor of the standard error.
 #[test]
 fn the_error_is_what_was_asked_for() {
-    let few = share(&Design::new(0.02, least(), 7).thorough(), State::Helps, (least(), 0.05), 40_000).0;
+    let few =
+        share(&StepDesign::new(0.02, least(), 7).thorough(), StepState::Helps, (least(), 0.05), 40_000).0;
     assert!(few < 0.02 + 0.0021 && few > 0.0, "{few}");
     for (alpha, blocks) in [(0.05, 11), (0.05, 40)] {
-        let design = Design::new(alpha, least(), blocks).thorough();
-        let (error, _) = share(&design, State::Helps, (least(), 0.05), 40_000);
+        let design = StepDesign::new(alpha, least(), blocks).thorough();
+        let (error, _) = share(&design, StepState::Helps, (least(), 0.05), 40_000);
         // The standard error is 0.0011 at alpha 0.05. Stops for "no effect" take a little off.
         assert!(error < alpha + 0.0033 && error > alpha * 0.75, "alpha {alpha}, {blocks} blocks: {error}");
     }
@@ -139,26 +151,26 @@ fn the_error_is_what_was_asked_for() {
 
 #[test]
 fn equal_arms_are_hardly_ever_kept() {
-    let design = Design::new(IN_RUN, least(), 11);
+    let design = StepDesign::new(IN_RUN, least(), 11);
     for deviation in [0.01, 0.05, 0.15, 0.5] {
-        let (error, _) = share(&design, State::Helps, (0.0, deviation), 20_000);
+        let (error, _) = share(&design, StepState::Helps, (0.0, deviation), 20_000);
         assert!(error <= IN_RUN + 0.0014, "deviation {deviation}: {error}");
     }
 }
 
 #[test]
 fn many_blocks_find_a_small_effect_in_heavy_noise() {
-    let design = Design::new(0.05, least(), 500).thorough();
-    let (power, _) = share(&design, State::Helps, (1.05_f64.ln(), 0.15), 1_000);
+    let design = StepDesign::new(0.05, least(), 500).thorough();
+    let (power, _) = share(&design, StepState::Helps, (1.05_f64.ln(), 0.15), 1_000);
     assert!(power >= 0.95, "{power}");
-    let (dismissed, _) = share(&design, State::NoEffect, (0.0, 0.15), 1_000);
+    let (dismissed, _) = share(&design, StepState::NoEffect, (0.0, 0.15), 1_000);
     assert!(dismissed >= 0.7, "{dismissed}");
 }
 
 /// Checks that the interval at the end of a step, wherever it stopped, holds the true effect.
 #[test]
 fn the_interval_survives_peeking() {
-    let design = Design::new(0.05, least(), 11);
+    let design = StepDesign::new(0.05, least(), 11);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let (mut too_high, mut too_low, runs) = (0, 0, 20_000);
     for _ in 0..runs {
@@ -166,7 +178,7 @@ fn the_interval_survives_peeking() {
         let end = loop {
             seen.push(block(&mut rng, seen.len(), (mean, 0.05), gaussian));
             let verdict = judge(&design, &seen);
-            if verdict.state != State::Continue {
+            if verdict.state != StepState::Continue {
                 break verdict.estimate;
             }
         };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSummary};
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
@@ -86,7 +86,7 @@ struct Scene {
     /// Worths by knob; missing knobs have no effect.
     worths: BTreeMap<String, Worth>,
     candidates: Vec<Candidate>,
-    rules: Rules,
+    rules: LadderRules,
 }
 
 impl Scene {
@@ -99,7 +99,7 @@ impl Scene {
             deviation,
             worths: (0..CANDIDATES).map(|i| (knob(i), Worth::of(effect))).collect(),
             candidates: (0..CANDIDATES).map(|i| candidate(&knob(i), i)).collect(),
-            rules: Rules { placebos: placebos(), ..Rules::default() },
+            rules: LadderRules { placebos: placebos(), ..LadderRules::default() },
         }
     }
 
@@ -110,7 +110,7 @@ impl Scene {
             deviation,
             worths: BTreeMap::from([("knob".to_owned(), worth)]),
             candidates: vec![candidate("knob", 0)],
-            rules: Rules { planned: 12, max_blocks: 11, ..Rules::default() },
+            rules: LadderRules { planned: 12, max_blocks: 11, ..LadderRules::default() },
         }
     }
 
@@ -124,32 +124,32 @@ impl Scene {
             deviation,
             worths: USEFUL.iter().map(|(knob, worth, _)| ((*knob).to_owned(), Worth::of(*worth))).collect(),
             candidates: useful.chain(useless).collect(),
-            rules: Rules { placebos: placebos(), budget, ..Rules::default() },
+            rules: LadderRules { placebos: placebos(), budget, ..LadderRules::default() },
         }
     }
 
     /// Runs the scene; `seed` draws the noise and the orders.
-    fn run(&self, seed: u64) -> Findings {
-        let rules = Rules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
+    fn run(&self, seed: u64) -> LadderFindings {
+        let rules = LadderRules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
         let took = rules.block_time;
         let mut ladder = Ladder::new(Cell::default(), self.candidates.clone(), rules);
         let mut noise = Noise::new(self.kind, self.deviation, seed);
         let mut used = Nanos(0);
         loop {
             match ladder.next(used) {
-                Action::Measure(pair) => {
+                LadderAction::Measure(pair) => {
                     used += took;
                     let figures = self.measure(&pair, &mut noise);
                     ladder.observe(pair.result(figures, took));
                 }
-                Action::Note(_) | Action::Decided(_) | Action::Watch(_) => {}
-                Action::Finished(findings) => return *findings,
+                LadderAction::Note(_) | LadderAction::Decided(_) | LadderAction::Watch(_) => {}
+                LadderAction::Finished(findings) => return *findings,
             }
         }
     }
 
     /// Simulates the trials of a pair.
-    fn measure(&self, pair: &Pair, noise: &mut Noise) -> Vec<Figures> {
+    fn measure(&self, pair: &LadderBlock, noise: &mut Noise) -> Vec<Figures> {
         let arms = pair.arms();
         let truth = |arm: Arm| {
             let mut figures = Figures {
@@ -207,7 +207,11 @@ fn placebos() -> Vec<Candidate> {
 }
 
 /// Sums `count` over runs with seeds from 0, on all processors.
-fn tally<const N: usize>(scene: &Scene, runs: u32, count: impl Fn(&Findings) -> [u32; N] + Sync) -> [u32; N] {
+fn tally<const N: usize>(
+    scene: &Scene,
+    runs: u32,
+    count: impl Fn(&LadderFindings) -> [u32; N] + Sync,
+) -> [u32; N] {
     let next = AtomicU32::new(0);
     let add = |sum: [u32; N], part: [u32; N]| std::array::from_fn(|i| sum[i] + part[i]);
     let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < runs);
@@ -225,7 +229,7 @@ fn is_confirmed(step: &StepSummary) -> bool {
 
 /// Returns whether a run kept anything but a placebo, even if dropped in the end; whether it kept and confirmed any;
 /// whether a kept placebo voids it; and whether it doubts its own trials.
-fn verdicts(findings: &Findings) -> [u32; 4] {
+fn verdicts(findings: &LadderFindings) -> [u32; 4] {
     let steps = || findings.steps.iter().filter(|step| !step.placebo);
     let kept = steps().any(|step| step.answer == Answer::Helps);
     let confirmed = steps().any(is_confirmed);
@@ -234,7 +238,7 @@ fn verdicts(findings: &Findings) -> [u32; 4] {
 
 /// Returns whether the only candidate was kept; was confirmed; stayed undecided; was called harmful. The last two
 /// numbers are the blocks that its step discarded and counted.
-fn answers(findings: &Findings) -> [u32; 6] {
+fn answers(findings: &LadderFindings) -> [u32; 6] {
     let [kept, confirmed, ..] = verdicts(findings);
     let said = |answer| u32::from(findings.steps.iter().any(|step| step.answer == answer));
     let [discarded, blocks] = [|step: &StepSummary| step.discarded, |step: &StepSummary| step.blocks]
@@ -244,7 +248,7 @@ fn answers(findings: &Findings) -> [u32; 6] {
 
 /// Returns the number of steps that a run kept in the end, those of them that are confirmed, useful candidates in its
 /// final settings, and steps that it measured.
-fn found(findings: &Findings) -> [u32; 4] {
+fn found(findings: &LadderFindings) -> [u32; 4] {
     let count = |which: &dyn Fn(&StepSummary) -> bool| findings.steps.iter().filter(|s| which(s)).count();
     let is_final = |(knob, ..): &&(&str, f64, u32)| findings.final_cell.flow.contains_key(*knob);
     let useful = USEFUL.iter().filter(is_final).count();

@@ -1,7 +1,7 @@
 //! `make grid-coverage`: simulates how often the intervals of a grid contain the truth, and how wide they are. It
 //! prints the table of docs/results/grid-coverage.md, and fails if a promise is broken.
 //!
-//! The real [`Grid`] is fitted; only the measurements are simulated.
+//! The real [`FittedGrid`] is fitted; only the measurements are simulated.
 
 mod best;
 mod scene;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_stats::grid::{Compared, Grid, Method};
+use landspeed_stats::grid::{ContrastEstimate, FittedGrid, VarianceMethod};
 use landspeed_stats::proportion_interval;
 
 use best::best_widths;
@@ -73,7 +73,7 @@ impl Tally {
     fn of(scene: &Scene, seed: u32) -> Tally {
         let trials = scene.trials(seed.into());
         let family = scene.contrasts();
-        let grid = Grid::of(&trials, 0).expect("a scene has enough trials");
+        let grid = FittedGrid::of(&trials, 0).expect("a scene has enough trials");
         let compare = |contrasts: &[_]| grid.compare(contrasts, CONFIDENCE).expect("a scene has all cells");
         let compared = compare(&family);
         let truths: Vec<f64> = family.iter().map(|contrast| scene.truth(contrast)).collect();
@@ -86,7 +86,7 @@ impl Tally {
             grids: 1,
             together: u32::from(all),
             alone,
-            own: u32::from(compared[0].method != Method::Common),
+            own: u32::from(compared[0].method != VarianceMethod::Common),
             widths: compared.iter().map(width).collect(),
             best: if seed < BEST { best_widths(scene, &trials, CONFIDENCE) } else { Vec::new() },
         }
@@ -148,7 +148,7 @@ fn holds((low, high): (f64, f64), truth: f64) -> bool {
     (low..=high).contains(&truth)
 }
 
-fn width(one: &Compared) -> f64 {
+fn width(one: &ContrastEstimate) -> f64 {
     one.together.1 - one.together.0
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_stats::Random;
-use landspeed_stats::grid::{Contrast, Layout, Trial};
+use landspeed_stats::grid::{CellTrial, Contrast, GridLayout};
 
 /// The trials of a block that are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,8 +79,8 @@ pub(super) const SCENES: [Scene; 25] = [
 ];
 
 impl Scene {
-    pub(super) fn layout(&self) -> Layout {
-        Layout { levels: self.levels.to_vec() }
+    pub(super) fn layout(&self) -> GridLayout {
+        GridLayout { levels: self.levels.to_vec() }
     }
 
     /// Returns the family whose intervals must hold together.
@@ -117,7 +117,7 @@ impl Scene {
         if self.loud == Some(cell) { 3.0 } else { 1.0 }
     }
 
-    pub(super) fn trials(&self, seed: u64) -> Vec<Trial> {
+    pub(super) fn trials(&self, seed: u64) -> Vec<CellTrial> {
         let layout = self.layout();
         let mut random = Random::stream(seed, 1);
         let mut half = vec![false; layout.cells() as usize];
@@ -138,7 +138,7 @@ impl Scene {
                     Measured::Half => cell == 0 || half[cell as usize],
                 };
                 if measured {
-                    trials.push(Trial { block, plot, cell, ln });
+                    trials.push(CellTrial { block, plot, cell, ln });
                 }
             }
         }

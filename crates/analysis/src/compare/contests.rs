@@ -8,23 +8,23 @@ use super::repeats;
 use super::run::RunFigures;
 
 #[derive(Debug)]
-pub(super) struct Counted<'a> {
+pub(super) struct CountedRun<'a> {
     pub(super) repeat: u32,
     pub(super) run: &'a StudyRun,
     pub(super) figures: RunFigures,
 }
 
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct ContestRuns<'a> {
     pub(super) contest: &'a Contest,
-    pub(super) runs: Vec<Counted<'a>>,
+    pub(super) runs: Vec<CountedRun<'a>>,
     /// The number of runs that do not count.
     pub(super) invalid: u32,
     /// True if the runs differ by their seed alone; then they are one repeat.
     pub(super) is_one_repeat: bool,
 }
 
-impl Entry<'_> {
+impl ContestRuns<'_> {
     /// Returns the protocol of the contest; the first one, where there are several.
     pub(super) fn protocol(&self) -> &str {
         self.contestant(0)
@@ -44,7 +44,7 @@ impl Entry<'_> {
     }
 
     pub(super) fn each(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
-        let figure = |run: &Counted<'_>| Some((run.repeat, of(&run.figures).filter(|x| x.is_finite())?));
+        let figure = |run: &CountedRun<'_>| Some((run.repeat, of(&run.figures).filter(|x| x.is_finite())?));
         self.repeats(self.runs.iter().filter_map(figure).collect())
     }
 
@@ -58,17 +58,17 @@ impl Entry<'_> {
 }
 
 #[derive(Debug)]
-pub(super) struct Contests<'a> {
-    pub(super) entries: Vec<Entry<'a>>,
+pub(super) struct StudyContests<'a> {
+    pub(super) entries: Vec<ContestRuns<'a>>,
     /// The number of runs that were planned.
     pub(super) planned: u32,
     /// Notes on irregular runs of the record.
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Contests<'a> {
+impl<'a> StudyContests<'a> {
     pub(super) fn of(study: &'a Study, record: &'a Record) -> Self {
-        let mut notes = Notes::default();
+        let mut notes = RunNotes::default();
         let mut runs = by_contest(study, record, &mut notes);
         let entries = study
             .contests
@@ -79,7 +79,7 @@ impl<'a> Contests<'a> {
             })
             .collect();
         let contests = u32::try_from(study.contests.len()).unwrap_or(u32::MAX);
-        Contests { entries, planned: contests.saturating_mul(study.repeats), notes: notes.lines() }
+        StudyContests { entries, planned: contests.saturating_mul(study.repeats), notes: notes.lines() }
     }
 
     pub(super) fn runs(&self) -> u32 {
@@ -93,19 +93,19 @@ impl<'a> Contests<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Notes {
-    strangers: u32,
+struct RunNotes {
+    unknown_runs: u32,
     doubles: u32,
     empty: BTreeSet<String>,
 }
 
-impl Notes {
+impl RunNotes {
     fn lines(self) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.strangers > 0 {
+        if self.unknown_runs > 0 {
             lines.push(format!(
                 "{} runs are of no contest or repeat of this study and were left out",
-                self.strangers
+                self.unknown_runs
             ));
         }
         if self.doubles > 0 {
@@ -116,29 +116,38 @@ impl Notes {
     }
 }
 
-type Runs<'a> = BTreeMap<u32, &'a StudyRun>;
+type RunsByRepeat<'a> = BTreeMap<u32, &'a StudyRun>;
 
 /// Returns the runs by contest and repeat. Where one was made again, the later one counts.
-fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut Notes) -> HashMap<&'a str, Runs<'a>> {
-    let mut all: HashMap<&str, Runs<'_>> =
-        study.contests.iter().map(|contest| (contest.name.as_str(), Runs::new())).collect();
+fn by_contest<'a>(
+    study: &'a Study,
+    record: &'a Record,
+    notes: &mut RunNotes,
+) -> HashMap<&'a str, RunsByRepeat<'a>> {
+    let mut all: HashMap<&str, RunsByRepeat<'_>> =
+        study.contests.iter().map(|contest| (contest.name.as_str(), RunsByRepeat::new())).collect();
     for run in lines_of!(record, Line::Run(run) => run) {
         match all.get_mut(run.contest.as_str()).filter(|_| run.repeat < study.repeats) {
-            None => notes.strangers += 1,
+            None => notes.unknown_runs += 1,
             Some(runs) => notes.doubles += u32::from(runs.insert(run.repeat, run).is_some()),
         }
     }
     all
 }
 
-fn entry<'a>(study: &Study, contest: &'a Contest, runs: Runs<'a>, notes: &mut Notes) -> Entry<'a> {
+fn entry<'a>(
+    study: &Study,
+    contest: &'a Contest,
+    runs: RunsByRepeat<'a>,
+    notes: &mut RunNotes,
+) -> ContestRuns<'a> {
     let is_one_repeat = study.independent_repeats() < study.repeats;
-    let mut entry = Entry { contest, runs: Vec::new(), invalid: 0, is_one_repeat };
+    let mut entry = ContestRuns { contest, runs: Vec::new(), invalid: 0, is_one_repeat };
     for (repeat, run) in runs {
         let figures = RunFigures::of(study, run);
         match figures {
             _ if !run.invalid.is_empty() => entry.invalid += 1,
-            Some(figures) => entry.runs.push(Counted { repeat, run, figures }),
+            Some(figures) => entry.runs.push(CountedRun { repeat, run, figures }),
             None => {
                 entry.invalid += 1;
                 notes.empty.insert(format!("{}, repeat {}", contest.name, u64::from(repeat) + 1));

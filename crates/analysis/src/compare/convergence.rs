@@ -5,7 +5,7 @@ use std::ops::Range;
 use landspeed_record::Study;
 use landspeed_units::Nanos;
 
-use super::timeline::{Lane, Timeline};
+use super::timeline::{FlowRates, Timeline};
 
 /// The number of samples in a mean goodput, as in the paper's figures (cottrell-2005 section IV.A).
 const SMOOTHED: usize = 5;
@@ -26,7 +26,7 @@ const MOST_TOGETHER: usize = 100;
 /// reach its share within the region that begins with its entry.
 pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
     let regions = study.regions();
-    let sums: Vec<Sums> = timeline.lanes.iter().map(Sums::of).collect();
+    let sums: Vec<RateSums> = timeline.lanes.iter().map(RateSums::of).collect();
     let lanes = timeline.lanes.iter().zip(&sums);
     lanes
         .clone()
@@ -34,7 +34,7 @@ pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
             let (start, end, _) = *regions.iter().find(|(start, ..)| *start == lane.plan.enters_ns)?;
             let here = lanes.clone().filter(|(other, _)| other.spans(start, end));
             let in_use = here.clone().any(|(other, _)| other.plan.enters_ns < start);
-            let all: Vec<&Sums> = here.map(|(_, sums)| sums).collect();
+            let all: Vec<&RateSums> = here.map(|(_, sums)| sums).collect();
             in_use.then(|| time(study, timeline, (own, &all), (start, end)))
         })
         .collect()
@@ -43,7 +43,7 @@ pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
 fn time(
     study: &Study,
     timeline: &Timeline,
-    (own, all): (&Sums, &[&Sums]),
+    (own, all): (&RateSums, &[&RateSums]),
     (start, end): (Nanos, Nanos),
 ) -> Option<f64> {
     let per = together(study);
@@ -58,16 +58,16 @@ fn time(
 }
 
 /// A flow's rates summed up from the first slot on, so that a mean over many slots takes no longer than one over few.
-struct Sums(Vec<f64>);
+struct RateSums(Vec<f64>);
 
-impl Sums {
-    fn of(lane: &Lane) -> Self {
+impl RateSums {
+    fn of(lane: &FlowRates) -> Self {
         let mut sum = 0.0;
         let sums = lane.rates.iter().map(|rate| {
             sum += rate.0;
             sum
         });
-        Sums(std::iter::once(0.0).chain(sums).collect())
+        RateSums(std::iter::once(0.0).chain(sums).collect())
     }
 
     fn over(&self, range: &Range<usize>) -> f64 {
@@ -83,7 +83,7 @@ fn together(study: &Study) -> usize {
 }
 
 /// Returns true if the goodput of a flow over a range is near its fair share of that of all flows.
-fn is_near(own: &Sums, all: &[&Sums], range: Range<usize>) -> bool {
+fn is_near(own: &RateSums, all: &[&RateSums], range: Range<usize>) -> bool {
     let fair = all.iter().map(|other| other.over(&range)).sum::<f64>() / all.len() as f64;
     fair > 0.0 && (own.over(&range) - fair).abs() <= NEAR * fair
 }
@@ -102,7 +102,7 @@ mod tests {
     use landspeed_record::FlowPlan;
     use landspeed_units::{BitRate, Nanos};
 
-    use super::super::timeline::Slot;
+    use super::super::timeline::TimeSlot;
     use super::*;
 
     /// Two flows, two regions of 20 s with the second flow in the later, longer one; samples of 1 s.
@@ -119,9 +119,9 @@ mod tests {
 
     fn timeline(second: impl Fn(u64) -> f64) -> (Study, Timeline) {
         let study = Study { flows: 2, region_ns: Nanos::secs(20), ..Study::default() };
-        let slots: Vec<Slot> =
-            (0..80).map(|n| Slot { start_ns: Nanos::secs(n), end_ns: Nanos::secs(n + 1) }).collect();
-        let lane = |flow: usize, enters: u64, rates: Vec<BitRate>| Lane {
+        let slots: Vec<TimeSlot> =
+            (0..80).map(|n| TimeSlot { start_ns: Nanos::secs(n), end_ns: Nanos::secs(n + 1) }).collect();
+        let lane = |flow: usize, enters: u64, rates: Vec<BitRate>| FlowRates {
             flow,
             plan: FlowPlan {
                 enters_ns: Nanos::secs(enters),

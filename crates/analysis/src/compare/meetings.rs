@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use landspeed_record::{Interval, MeetingFigures, Question, RoundTripFigures, ShortFlowFigures, Study};
 use landspeed_units::{BitRate, Nanos};
 
-use super::contests::Entry;
+use super::contests::ContestRuns;
 use super::repeats;
-use super::shares::{Shares, shares};
+use super::shares::{SideShares, shares};
 use super::timeline::Timeline;
 
 /// The least number of flows beyond a percentile with which it is reported.
 const BEYOND: f64 = 10.0;
 
-pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
+pub(super) fn meeting(study: &Study, entry: &ContestRuns<'_>) -> MeetingFigures {
     let shares = all(study, entry);
     MeetingFigures {
         first: entry.contestant(0).to_owned(),
@@ -26,7 +26,7 @@ pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
     }
 }
 
-pub(super) fn round_trips(study: &Study, entry: &Entry<'_>) -> RoundTripFigures {
+pub(super) fn round_trips(study: &Study, entry: &ContestRuns<'_>) -> RoundTripFigures {
     let shares = all(study, entry);
     let short = study.path.rtt_ns;
     let longer = match entry.contest.question {
@@ -52,23 +52,23 @@ fn bias(ratio: f64, short: Nanos, long: Nanos) -> Option<f64> {
     (apart > 0.0 && apart.is_finite()).then(|| ratio.ln() / apart)
 }
 
-fn all(study: &Study, entry: &Entry<'_>) -> BTreeMap<u32, Shares> {
+fn all(study: &Study, entry: &ContestRuns<'_>) -> BTreeMap<u32, SideShares> {
     entry.runs.iter().filter_map(|run| Some((run.repeat, shares(study, run.run)?))).collect()
 }
 
 /// Returns the first side's share over the second's.
-fn ratio(entry: &Entry<'_>, shares: &BTreeMap<u32, Shares>) -> Option<Interval> {
-    let log = |s: &Shares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
+fn ratio(entry: &ContestRuns<'_>, shares: &BTreeMap<u32, SideShares>) -> Option<Interval> {
+    let log = |s: &SideShares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
     let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();
     repeats::ratio(&entry.repeats(logs).into_values().collect::<Vec<_>>())
 }
 
-fn together(shares: &BTreeMap<u32, Shares>) -> BitRate {
+fn together(shares: &BTreeMap<u32, SideShares>) -> BitRate {
     BitRate(repeats::mean(shares.values().map(|s| s.all_bps.0)).unwrap_or(0.0))
 }
 
 /// Returns the figures of short flows beside a long one; the flows of all repeats are pooled.
-pub(super) fn short_flows(study: &Study, entry: &Entry<'_>) -> ShortFlowFigures {
+pub(super) fn short_flows(study: &Study, entry: &ContestRuns<'_>) -> ShortFlowFigures {
     let short = || entry.runs.iter().flat_map(|run| &run.run.flows).filter(|flow| flow.is_short());
     let mut times: Vec<f64> = short().filter_map(|flow| flow.took_ns).map(Nanos::as_secs_f64).collect();
     times.sort_by(f64::total_cmp);

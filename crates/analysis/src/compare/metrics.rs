@@ -7,37 +7,41 @@ use super::run::RunFigures;
 
 /// A figure of a run by which protocols are ordered.
 #[derive(Debug)]
-pub(super) struct Metric {
+pub(super) struct ProtocolMetric {
     pub(super) name: &'static str,
     pub(super) more_is_better: bool,
     pub(super) of: fn(&RunFigures) -> Option<f64>,
     pub(super) say: fn(f64) -> String,
 }
 
-pub(super) const THROUGHPUT: Metric =
-    Metric { name: "throughput", more_is_better: true, of: |figures| Some(figures.mean_bps.0), say: rate };
+pub(super) const THROUGHPUT: ProtocolMetric = ProtocolMetric {
+    name: "throughput",
+    more_is_better: true,
+    of: |figures| Some(figures.mean_bps.0),
+    say: rate,
+};
 
-pub(super) const STABILITY: Metric =
-    Metric { name: "stability", more_is_better: false, of: |figures| figures.stability, say: plain };
+pub(super) const STABILITY: ProtocolMetric =
+    ProtocolMetric { name: "stability", more_is_better: false, of: |figures| figures.stability, say: plain };
 
-pub(super) const FAIRNESS: Metric =
-    Metric { name: "fairness", more_is_better: true, of: |figures| figures.fairness_min, say: plain };
+pub(super) const FAIRNESS: ProtocolMetric =
+    ProtocolMetric { name: "fairness", more_is_better: true, of: |figures| figures.fairness_min, say: plain };
 
-pub(super) const ROUND_TRIP: Metric = Metric {
+pub(super) const ROUND_TRIP: ProtocolMetric = ProtocolMetric {
     name: "effect on RTT",
     more_is_better: false,
     of: |figures| figures.rtt_sd_s,
     say: milliseconds,
 };
 
-pub(super) const CONVERGENCE: Metric = Metric {
+pub(super) const CONVERGENCE: ProtocolMetric = ProtocolMetric {
     name: "convergence",
     more_is_better: false,
     of: RunFigures::median_convergence_s,
     say: |s| format!("{s:.1} s"),
 };
 
-pub(super) const COST: Metric = Metric {
+pub(super) const COST: ProtocolMetric = ProtocolMetric {
     name: "processor cost",
     more_is_better: false,
     of: |figures| figures.cycles_per_bit,
@@ -45,7 +49,7 @@ pub(super) const COST: Metric = Metric {
 };
 
 /// The metrics of the rankings, in the order of the paper's columns.
-pub(super) const RANKED: [&Metric; 6] =
+pub(super) const RANKED: [&ProtocolMetric; 6] =
     [&THROUGHPUT, &STABILITY, &FAIRNESS, &ROUND_TRIP, &CONVERGENCE, &COST];
 
 fn plain(value: f64) -> String {
@@ -61,7 +65,7 @@ fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", seconds * 1e3)
 }
 
-impl Metric {
+impl ProtocolMetric {
     /// Formats an interval, such as "0.12 [0.08, 0.16]".
     pub(super) fn say_interval(&self, interval: &Interval) -> String {
         let say = self.say;

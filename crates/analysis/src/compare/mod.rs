@@ -29,11 +29,11 @@ mod timeline;
 use landspeed_record::{COMPARE_FORMAT, CompareReport, Engine, Line, Question, Record, Study};
 use landspeed_units::Nanos;
 
-use contests::Contests;
+use contests::StudyContests;
 pub use names::title;
 pub use run::RunFigures;
-pub use shares::{Shares, shares};
-pub use timeline::{Lane, Slot, Timeline};
+pub use shares::{SideShares, shares};
+pub use timeline::{FlowRates, TimeSlot, Timeline};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -52,7 +52,7 @@ pub struct NotAStudy {
 pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
     let study = lines_of!(record, Line::Study(study) => &**study).next();
     let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;
-    let contests = Contests::of(study, record);
+    let contests = StudyContests::of(study, record);
     let header = &record.header;
     Ok(CompareReport {
         format: COMPARE_FORMAT,
@@ -71,7 +71,7 @@ pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> 
     })
 }
 
-fn figures(study: &Study, contests: &Contests<'_>) -> CompareReport {
+fn figures(study: &Study, contests: &StudyContests<'_>) -> CompareReport {
     let asked =
         |wanted: fn(&Question) -> bool| contests.entries.iter().filter(move |e| wanted(&e.contest.question));
     let regions: Vec<_> = asked(|q| matches!(q, Question::Regions)).collect();
@@ -103,7 +103,7 @@ fn took(study: &Study, record: &Record) -> Option<Nanos> {
 }
 
 /// Returns the reasons why the study fails as a whole: over a fifth of its runs do not count, or runs are missing.
-fn void(contests: &Contests<'_>, path: &str) -> Option<String> {
+fn void(contests: &StudyContests<'_>, path: &str) -> Option<String> {
     let (runs, invalid) = (contests.runs(), contests.invalid());
     let mut reasons = Vec::new();
     if contests.planned == 0 {
@@ -124,7 +124,7 @@ fn void(contests: &Contests<'_>, path: &str) -> Option<String> {
 }
 
 /// Returns the notes that a reader needs beside the figures.
-fn notes(study: &Study, record: &Record, contests: &Contests<'_>) -> Vec<String> {
+fn notes(study: &Study, record: &Record, contests: &StudyContests<'_>) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
     notes.extend(contests.notes.iter().cloned());
     notes.extend(

@@ -3,12 +3,12 @@
 use landspeed_record::{ContestFigures, RegionFigures};
 use landspeed_units::BitRate;
 
-use super::contests::Entry;
+use super::contests::ContestRuns;
 use super::run::RunFigures;
 use super::{convergence, names, repeats};
 
 /// Returns the figures of a protocol over the runs that count.
-pub(super) fn figures(entry: &Entry<'_>) -> ContestFigures {
+pub(super) fn figures(entry: &ContestRuns<'_>) -> ContestFigures {
     let mean = |of: fn(&RunFigures) -> Option<f64>| repeats::mean(entry.each(of).into_values());
     let over = |of: fn(&RunFigures) -> Option<f64>| repeats::over(entry.each(of).into_values());
     let (mean_bps, sd_bps) = (mean(|f| Some(f.mean_bps.0)), mean(|f| Some(f.sd_bps.0)));
@@ -46,7 +46,7 @@ fn stability(mean: Option<f64>, sd: Option<f64>) -> Option<f64> {
     mean.filter(|mean| *mean > 0.0).zip(sd).map(|(mean, sd)| sd / mean)
 }
 
-fn regions(entry: &Entry<'_>) -> Vec<RegionFigures> {
+fn regions(entry: &ContestRuns<'_>) -> Vec<RegionFigures> {
     let all = || entry.runs.iter().flat_map(|run| &run.figures.regions);
     let mut numbers: Vec<(u16, u16)> = all().map(|region| (region.region, region.flows)).collect();
     numbers.sort_unstable();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use landspeed_record::Ranking;
 use landspeed_stats::{holm, paired_test};
 
-use super::contests::Entry;
-use super::metrics::{Metric, RANKED};
+use super::contests::ContestRuns;
+use super::metrics::{ProtocolMetric, RANKED};
 use super::names::title;
 use super::repeats;
 
@@ -19,24 +19,24 @@ const MANY: usize = 5;
 const MOST: usize = 64;
 
 /// The figure of one protocol, by repeat.
-struct Runner<'a> {
+struct RankedProtocol<'a> {
     protocol: &'a str,
     values: BTreeMap<u32, f64>,
     mean: f64,
 }
 
 /// Returns a ranking by each figure that at least two protocols have.
-pub(super) fn rankings(entries: &[&Entry<'_>]) -> Vec<Ranking> {
+pub(super) fn rankings(entries: &[&ContestRuns<'_>]) -> Vec<Ranking> {
     RANKED.iter().filter_map(|metric| ranking(metric, entries)).collect()
 }
 
-fn ranking(metric: &Metric, entries: &[&Entry<'_>]) -> Option<Ranking> {
-    let mut runners: Vec<Runner<'_>> = entries
+fn ranking(metric: &ProtocolMetric, entries: &[&ContestRuns<'_>]) -> Option<Ranking> {
+    let mut runners: Vec<RankedProtocol<'_>> = entries
         .iter()
         .filter_map(|entry| {
             let values = entry.mostly_has(metric.of).then(|| entry.each(metric.of))?;
             let mean = repeats::mean(values.values().copied())?;
-            Some(Runner { protocol: entry.protocol(), values, mean })
+            Some(RankedProtocol { protocol: entry.protocol(), values, mean })
         })
         .take(MOST)
         .collect();
@@ -52,7 +52,7 @@ fn ranking(metric: &Metric, entries: &[&Entry<'_>]) -> Option<Ranking> {
 }
 
 /// Returns the protocols in order, in groups: one that really differs from any of a group begins the next.
-fn groups(runners: &[Runner<'_>]) -> Vec<Vec<String>> {
+fn groups(runners: &[RankedProtocol<'_>]) -> Vec<Vec<String>> {
     let differ = real(runners);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (place, differs) in differ.iter().enumerate() {
@@ -66,7 +66,7 @@ fn groups(runners: &[Runner<'_>]) -> Vec<Vec<String>> {
 }
 
 /// Returns which pairs really differ, by their places in the order.
-fn real(runners: &[Runner<'_>]) -> Vec<Vec<bool>> {
+fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
     let n = runners.len();
     let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
     // Pairs with too few repeats for a test are not called different.
@@ -82,11 +82,11 @@ fn real(runners: &[Runner<'_>]) -> Vec<Vec<bool>> {
 
 /// Returns the differences in the repeats that both have: those shared a seed, and on real hosts the same quarter of
 /// an hour.
-fn differences(one: &Runner<'_>, other: &Runner<'_>) -> Vec<f64> {
+fn differences(one: &RankedProtocol<'_>, other: &RankedProtocol<'_>) -> Vec<f64> {
     one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
 }
 
-fn note(entries: &[&Entry<'_>], runners: &[Runner<'_>]) -> Option<String> {
+fn note(entries: &[&ContestRuns<'_>], runners: &[RankedProtocol<'_>]) -> Option<String> {
     let mut lines = Vec::new();
     match runners.iter().map(|runner| runner.values.len()).min() {
         Some(1) => lines.push(
@@ -113,9 +113,9 @@ fn note(entries: &[&Entry<'_>], runners: &[Runner<'_>]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn runner<'a>(protocol: &'a str, values: &[f64]) -> Runner<'a> {
+    fn runner<'a>(protocol: &'a str, values: &[f64]) -> RankedProtocol<'a> {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Runner { protocol, values: (0..).zip(values.iter().copied()).collect(), mean }
+        RankedProtocol { protocol, values: (0..).zip(values.iter().copied()).collect(), mean }
     }
 
     #[test]

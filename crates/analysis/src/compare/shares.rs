@@ -8,7 +8,7 @@ use super::timeline::Timeline;
 
 /// The goodput of the two sides of a run while all its flows ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shares {
+pub struct SideShares {
     /// The mean goodput of a flow of the first side: flows 1, 3, ...
     pub first_bps: BitRate,
     /// The mean goodput of a flow of the second side: flows 2, 4, ...
@@ -20,7 +20,7 @@ pub struct Shares {
 
 /// Returns the shares of a run whose contest has two sides: two protocols, or two round trips. `None` for other
 /// contests, and where one side has no flow.
-pub fn shares(study: &Study, run: &StudyRun) -> Option<Shares> {
+pub fn shares(study: &Study, run: &StudyRun) -> Option<SideShares> {
     let contest = study.contests.iter().find(|contest| contest.name == run.contest)?;
     let (start, end) = match contest.question {
         Question::Meeting => study.regions().into_iter().find(|r| r.2 == study.flows).map(|r| (r.0, r.1))?,
@@ -36,7 +36,7 @@ pub fn shares(study: &Study, run: &StudyRun) -> Option<Shares> {
         (!of.is_empty()).then(|| of.iter().sum::<f64>() / of.len() as f64)
     };
     let all: Vec<f64> = means.iter().map(|mean| mean.1).collect();
-    (!range.is_empty()).then_some(Shares {
+    (!range.is_empty()).then_some(SideShares {
         first_bps: BitRate(side(true)?),
         second_bps: BitRate(side(false)?),
         all_bps: BitRate(all.iter().sum()),

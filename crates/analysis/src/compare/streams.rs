@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use landspeed_record::{CpuByStreams, Question};
 use landspeed_units::{BitRate, Bytes};
 
-use super::contests::Entry;
+use super::contests::ContestRuns;
 use super::repeats;
 
 /// Returns, for each number of streams in ascending order, the figures of the window with which they carried most.
-pub(super) fn streams(entries: &[&Entry<'_>]) -> Vec<CpuByStreams> {
+pub(super) fn streams(entries: &[&ContestRuns<'_>]) -> Vec<CpuByStreams> {
     let mut best: BTreeMap<u16, CpuByStreams> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.runs.is_empty()) {
         let Question::Streams { streams, window_bytes } = entry.contest.question else { continue };
@@ -24,7 +24,7 @@ pub(super) fn streams(entries: &[&Entry<'_>]) -> Vec<CpuByStreams> {
     best.into_values().collect()
 }
 
-fn figures(entry: &Entry<'_>, streams: u16, window_bytes: Bytes) -> CpuByStreams {
+fn figures(entry: &ContestRuns<'_>, streams: u16, window_bytes: Bytes) -> CpuByStreams {
     CpuByStreams {
         streams: streams.into(),
         window_bytes,
@@ -41,7 +41,7 @@ mod tests {
     use landspeed_record::Contest;
 
     use super::*;
-    use crate::compare::contests::Counted;
+    use crate::compare::contests::CountedRun;
     use crate::compare::run::RunFigures;
     use crate::compare::support;
 
@@ -55,9 +55,9 @@ mod tests {
             ..Contest::default()
         };
         let contests = [contest(4, 1), contest(4, 2), contest(4, 8), contest(1, 8)];
-        let entry = |(contest, rate)| Entry {
+        let entry = |(contest, rate)| ContestRuns {
             contest,
-            runs: vec![Counted {
+            runs: vec![CountedRun {
                 repeat: 0,
                 run: &run,
                 figures: RunFigures { mean_bps: BitRate(rate), ..figures.clone() },

@@ -11,14 +11,14 @@ const MOST_LANES: usize = 32;
 const MOST_SLOTS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slot {
+pub struct TimeSlot {
     pub start_ns: Nanos,
     pub end_ns: Nanos,
 }
 
 /// One long flow over time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lane {
+pub struct FlowRates {
     /// The index of the flow in the run.
     pub flow: usize,
     pub plan: FlowPlan,
@@ -31,15 +31,15 @@ pub struct Lane {
 pub struct Timeline {
     /// The grid, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so
     /// short a time is noise.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<TimeSlot>,
     /// The flows, in the order of the run.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<FlowRates>,
 }
 
 /// The bytes that arrived within an interval.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
-    slot: Slot,
+struct SlotBytes {
+    slot: TimeSlot,
     bytes: f64,
 }
 
@@ -47,10 +47,10 @@ impl Timeline {
     /// Puts the samples of `run` on one grid.
     pub fn of(study: &Study, run: &StudyRun) -> Self {
         let long = run.flows.iter().enumerate().filter(|(_, flow)| !flow.is_short());
-        let flows: Vec<(usize, &RunFlow, Vec<Piece>)> =
+        let flows: Vec<(usize, &RunFlow, Vec<SlotBytes>)> =
             long.take(MOST_LANES).map(|(index, flow)| (index, flow, pieces(&flow.samples))).collect();
         let grid = flows.iter().map(|(_, _, pieces)| pieces).max_by_key(|pieces| pieces.len());
-        let slots: Vec<Slot> = grid
+        let slots: Vec<TimeSlot> = grid
             .into_iter()
             .flatten()
             .map(|piece| piece.slot)
@@ -59,7 +59,7 @@ impl Timeline {
             .collect();
         let lanes = flows
             .into_iter()
-            .map(|(flow, of, pieces)| Lane { flow, plan: of.plan.clone(), rates: laid(&pieces, &slots) })
+            .map(|(flow, of, pieces)| FlowRates { flow, plan: of.plan.clone(), rates: laid(&pieces, &slots) })
             .collect();
         Timeline { slots, lanes }
     }
@@ -101,7 +101,7 @@ impl Timeline {
     }
 }
 
-impl Lane {
+impl FlowRates {
     /// Returns the mean goodput over `range`; zero where it is empty.
     pub fn mean(&self, range: Range<usize>) -> f64 {
         let rates = &self.rates[range];
@@ -115,13 +115,13 @@ impl Lane {
 }
 
 /// Returns the intervals of samples; one that does not end after the one before it has no length and is left out.
-fn pieces(samples: &[RunSample]) -> Vec<Piece> {
+fn pieces(samples: &[RunSample]) -> Vec<SlotBytes> {
     let mut start = Nanos(0);
     let mut pieces = Vec::with_capacity(samples.len());
     for sample in samples.iter().filter(|sample| sample.at_ns.0 > 0) {
         if sample.at_ns > start {
-            let slot = Slot { start_ns: start, end_ns: sample.at_ns };
-            pieces.push(Piece { slot, bytes: sample.goodput_bytes.0 as f64 });
+            let slot = TimeSlot { start_ns: start, end_ns: sample.at_ns };
+            pieces.push(SlotBytes { slot, bytes: sample.goodput_bytes.0 as f64 });
             start = sample.at_ns;
         }
     }
@@ -129,9 +129,9 @@ fn pieces(samples: &[RunSample]) -> Vec<Piece> {
 }
 
 /// Returns the rate in each slot. Both lists are in order and without overlaps, so one pass suffices.
-fn laid(pieces: &[Piece], slots: &[Slot]) -> Vec<BitRate> {
+fn laid(pieces: &[SlotBytes], slots: &[TimeSlot]) -> Vec<BitRate> {
     let mut first = 0;
-    let rate = |slot: &Slot| {
+    let rate = |slot: &TimeSlot| {
         while pieces.get(first).is_some_and(|piece| piece.slot.end_ns <= slot.start_ns) {
             first += 1;
         }
@@ -143,7 +143,7 @@ fn laid(pieces: &[Piece], slots: &[Slot]) -> Vec<BitRate> {
 }
 
 /// Returns the part of `part` that lies within `whole`.
-fn share(part: Slot, whole: Slot) -> f64 {
+fn share(part: TimeSlot, whole: TimeSlot) -> f64 {
     let overlap = part.end_ns.min(whole.end_ns) - part.start_ns.max(whole.start_ns);
     overlap.0 as f64 / (part.end_ns - part.start_ns).0 as f64
 }

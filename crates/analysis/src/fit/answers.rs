@@ -15,7 +15,7 @@ const CONFIDENCE: f64 = 0.95;
 const PIECE: u64 = 32 << 10;
 
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct AnswerInputs<'a> {
     /// The sweeps; those at the MTU that the path had come first.
     pub sweeps: &'a [PerPacket],
     /// The measured limits of "host A" and "host B", as far as known; once for a machine that is both.
@@ -55,7 +55,7 @@ impl OffloadStudy {
     }
 
     /// Returns offloaded over summed with its interval, such as ", 0.83 times [0.71, 0.97]".
-    fn ratio(&self, layer: &str, said: &mut Said, name: &str) -> String {
+    fn ratio(&self, layer: &str, draft: &mut AnswerDraft, name: &str) -> String {
         let logs: Vec<f64> = self
             .blocks
             .iter()
@@ -67,7 +67,7 @@ impl OffloadStudy {
             return String::new();
         }
         let ratio = estimate(&logs, CONFIDENCE);
-        said.figure(name, ratio.ratio);
+        draft.figure(name, ratio.ratio);
         match logs.len() {
             1 => format!(", {:.2} times", ratio.ratio),
             _ => format!(", {:.2} times [{:.2}, {:.2}]", ratio.ratio, ratio.low, ratio.high),
@@ -76,19 +76,19 @@ impl OffloadStudy {
 }
 
 /// Returns the answers to the questions for which there are figures, in the order of the paper.
-pub fn answers(asked: &Asked<'_>) -> Vec<SizeAnswer> {
+pub fn answers(asked: &AnswerInputs<'_>) -> Vec<SizeAnswer> {
     let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps)];
     all.into_iter().flatten().collect()
 }
 
 /// The lines and figures of an answer, as they are added.
 #[derive(Debug, Default)]
-struct Said {
+struct AnswerDraft {
     lines: Vec<String>,
     figures: BTreeMap<String, f64>,
 }
 
-impl Said {
+impl AnswerDraft {
     fn figure(&mut self, name: impl Into<String>, value: f64) {
         if value.is_finite() {
             self.figures.insert(name.into(), value);
@@ -101,7 +101,7 @@ impl Said {
     }
 
     fn answer(self, question: &str) -> Option<SizeAnswer> {
-        let Said { lines, figures } = self;
+        let AnswerDraft { lines, figures } = self;
         (!lines.is_empty()).then(|| SizeAnswer { question: question.to_owned(), answer: lines, figures })
     }
 }
@@ -123,30 +123,30 @@ fn snake(host: &str) -> String {
 
 /// Answers section 3.1: the cost of one more fragment.
 fn fragment(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
-    let mut said = Said::default();
+    let mut draft = AnswerDraft::default();
     let cut = sweeps.iter().filter(|part| part.transport == "udp" && !part.steps_bytes.is_empty());
     for part in cut.clone() {
-        by_line(part, &mut said);
-        by_steps(part, &mut said);
+        by_line(part, &mut draft);
+        by_steps(part, &mut draft);
     }
-    larger_frames(&cut.collect::<Vec<_>>(), &mut said);
-    if !said.lines.is_empty() {
+    larger_frames(&cut.collect::<Vec<_>>(), &mut draft);
+    if !draft.lines.is_empty() {
         let paper = "Jin & Yoo had 31 us at the sender, copy and checksum of the fragment included, and 9 us at the receiver, \
                      before its copy (section 3.1, MTU 4096, 450 MHz)";
-        said.lines.push(paper.to_owned());
+        draft.lines.push(paper.to_owned());
     }
-    said.answer("What does one more fragment cost?")
+    draft.answer("What does one more fragment cost?")
 }
 
-fn by_line(part: &PerPacket, said: &mut Said) {
+fn by_line(part: &PerPacket, draft: &mut AnswerDraft) {
     let line = |layer: &str| part.layers.get(layer);
     let Some(both) = line(BOTH) else { return };
     let mtu = part.mtu_bytes.0;
-    said.known(format!("mtu_{mtu}_fragment_ns"), both.per_fragment_ns);
+    draft.known(format!("mtu_{mtu}_fragment_ns"), both.per_fragment_ns);
     for (host, line) in [HOST_A, HOST_B].into_iter().filter_map(|host| Some((host, line(host)?))) {
-        said.known(format!("mtu_{mtu}_fragment_{}_ns", snake(host)), line.per_fragment_ns);
+        draft.known(format!("mtu_{mtu}_fragment_{}_ns", snake(host)), line.per_fragment_ns);
     }
-    said.known(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
+    draft.known(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
     let once = both.first_cut_ns.map_or("not known".to_owned(), |ns| format!("{} once", time(ns)));
     let once = format!("what being cut at all costs: {once}");
     let left = format!(
@@ -155,14 +155,14 @@ fn by_line(part: &PerPacket, said: &mut Said) {
         100.0 * both.residual
     );
     let packet = part.further_packet.as_ref().map(|packet| {
-        said.figure(format!("mtu_{mtu}_further_packet_ns"), packet.whole.median_ns);
+        draft.figure(format!("mtu_{mtu}_further_packet_ns"), packet.whole.median_ns);
         let (whole, bytes) = (spread(&packet.whole), packet.data_bytes.0);
         let alone = packet.alone.as_ref();
         let alone = alone
             .map_or("not known without them".to_owned(), |alone| format!("{} without them", spread(alone)));
         format!("each further packet costs both hosts {whole} with its {bytes} bytes, {alone}; ")
     });
-    said.lines.push(format!("at MTU {mtu} {}{once}; {left}", packet.unwrap_or_default()));
+    draft.lines.push(format!("at MTU {mtu} {}{once}; {left}", packet.unwrap_or_default()));
 }
 
 /// Formats a cost with its range, such as "1.93 us (1.70 us to 2.20 us)".
@@ -171,22 +171,22 @@ fn spread(cost: &LayerCost) -> String {
 }
 
 /// Adds the cost of the byte that needs one more packet, from pairs of trials.
-fn by_steps(part: &PerPacket, said: &mut Said) {
+fn by_steps(part: &PerPacket, draft: &mut AnswerDraft) {
     let mtu = part.mtu_bytes.0;
     let mut told = Vec::new();
     for step in &part.fragment_steps {
         let Some(cost) = step.layers.get(BOTH) else { continue };
-        said.figure(format!("mtu_{mtu}_step_to_{}_ns", step.fragments + 1), cost.median_ns);
+        draft.figure(format!("mtu_{mtu}_step_to_{}_ns", step.fragments + 1), cost.median_ns);
         told.push(format!("{} packets of {} adds {}", step.fragments + 1, step.fragments, spread(cost)));
     }
     if !told.is_empty() {
         let line = format!("at MTU {mtu}, by pairs of trials, the byte that makes {}", told.join(", "));
-        said.lines.push(line);
+        draft.lines.push(line);
     }
 }
 
 /// Adds the cost of a datagram of the largest size at each MTU (jin.mtu32.gain).
-fn larger_frames(cut: &[&PerPacket], said: &mut Said) {
+fn larger_frames(cut: &[&PerPacket], draft: &mut AnswerDraft) {
     let largest = |part: &PerPacket| {
         let point = part.points.last()?;
         Some((part.mtu_bytes, point.size_bytes, point.fragments, point.layers.get(BOTH)?.median_ns))
@@ -201,8 +201,8 @@ fn larger_frames(cut: &[&PerPacket], said: &mut Said) {
     let told = |(mtu, _, packets, ns): (Bytes, Bytes, u64, f64)| {
         format!("{} in {packets} packets at MTU {}", time(ns), mtu.0)
     };
-    said.figure("largest_datagram_cost_ratio", small.3 / large.3);
-    said.lines.push(format!(
+    draft.figure("largest_datagram_cost_ratio", small.3 / large.3);
+    draft.lines.push(format!(
         "a datagram of {} costs both hosts {} and {}: {:.2} times as much",
         small.1,
         told(small),
@@ -221,36 +221,36 @@ fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
 
 /// Adds what a host needs for a piece that is in memory and for one that is in its cache. `passes` has each figure's
 /// name and the time of its pass.
-fn tell(said: &mut Said, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
+fn tell(draft: &mut AnswerDraft, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
     let [cold, warm] = passes.map(|(name, ns)| {
         let per_byte = ns / PIECE as f64;
-        said.figure(format!("{}_{name}_ns_per_byte", snake(host)), per_byte);
+        draft.figure(format!("{}_{name}_ns_per_byte", snake(host)), per_byte);
         (time(ns), format!("({per_byte:.3} ns/byte)"))
     });
     let (piece, times) = (Bytes(PIECE), passes[0].1 / passes[1].1);
-    said.lines.push(format!(
+    draft.lines.push(format!(
         "{host} {does} {piece} in {} from memory {} and in {} {then} {}: {times:.2} times",
         cold.0, cold.1, warm.0, warm.1
     ));
 }
 
 /// Answers section 3.2: the cost of the checksum with a cold and a warm cache.
-fn checksum(asked: &Asked<'_>) -> Option<SizeAnswer> {
-    let mut said = Said::default();
+fn checksum(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
+    let mut draft = AnswerDraft::default();
     for (host, limits) in &asked.limits {
         let found = (pass(limits, "checksum", false), pass(limits, "checksum", true));
         let (Some(cold), Some(warm)) = found else { continue };
         let passes = [("checksum_cold", cold), ("checksum_warm", warm)];
-        tell(&mut said, host, ["sums", "from its cache"], passes);
+        tell(&mut draft, host, ["sums", "from its cache"], passes);
         let after = pass(limits, "checksum right after copy", true);
-        said.lines.extend(after.map(|ns| format!("{host} sums in {} what it has just copied", time(ns))));
+        draft.lines.extend(after.map(|ns| format!("{host} sums in {} what it has just copied", time(ns))));
     }
-    in_the_path(asked.sweeps, &mut said);
-    said.answer("What does the checksum cost, with a cold and a warm cache?")
+    in_the_path(asked.sweeps, &mut draft);
+    draft.answer("What does the checksum cost, with a cold and a warm cache?")
 }
 
 /// Compares datagrams of one size with and without a checksum, at the first MTU that has both.
-fn in_the_path(sweeps: &[PerPacket], said: &mut Said) {
+fn in_the_path(sweeps: &[PerPacket], draft: &mut AnswerDraft) {
     let with = |name: &str| sweeps.iter().find(|part| part.transport == name);
     let (Some(with), Some(without)) = (with("udp"), with("udp without checksum")) else { return };
     let both = |part: &PerPacket, size: Bytes| {
@@ -259,10 +259,10 @@ fn in_the_path(sweeps: &[PerPacket], said: &mut Said) {
     let Some(size) = without.points.last().map(|point| point.size_bytes) else { return };
     let (Some(dear), Some(cheap)) = (both(with, size), both(without, size)) else { return };
     let saved = (dear.median_ns - cheap.median_ns) / size.0 as f64;
-    said.figure("in_path_checksum_ns_per_byte", saved);
+    draft.figure("in_path_checksum_ns_per_byte", saved);
     let apart = dear.least_ns > cheap.median_ns || cheap.most_ns < dear.median_ns;
     let verdict = if apart { format!("{saved:.3} ns/byte") } else { "too close to be told apart".to_owned() };
-    said.lines.push(format!(
+    draft.lines.push(format!(
         "in the path, a datagram of {size} at MTU {} costs both hosts {} with a checksum and {} without (SO_NO_CHECK): \
          {verdict}{}",
         with.mtu_bytes.0,
@@ -277,8 +277,8 @@ fn in_the_path(sweeps: &[PerPacket], said: &mut Said) {
 }
 
 /// Answers section 3.3, Figure 6: the cost of the copy once the checksum no longer warms the cache.
-fn copy(asked: &Asked<'_>) -> Option<SizeAnswer> {
-    let mut said = Said::default();
+fn copy(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
+    let mut draft = AnswerDraft::default();
     for (host, limits) in &asked.limits {
         let passes = (
             pass(limits, "copy", false),
@@ -287,62 +287,62 @@ fn copy(asked: &Asked<'_>) -> Option<SizeAnswer> {
         );
         let (Some(cold), Some(after), Some(sum)) = passes else { continue };
         let passes = [("copy_cold", cold), ("copy_after_checksum", after)];
-        tell(&mut said, host, ["copies", "right after summing it"], passes);
-        said.lines.push(format!(
+        tell(&mut draft, host, ["copies", "right after summing it"], passes);
+        draft.lines.push(format!(
             "so without the sum of {} it saves {}: the copy meets cold data",
             time(sum),
             time(sum + after - cold)
         ));
     }
-    offloaded(asked.offload, &mut said);
-    said.answer("What does the copy cost once the checksum no longer warms the cache?")
+    offloaded(asked.offload, &mut draft);
+    draft.answer("What does the copy cost once the checksum no longer warms the cache?")
 }
 
-fn offloaded(study: &OffloadStudy, said: &mut Said) {
+fn offloaded(study: &OffloadStudy, draft: &mut AnswerDraft) {
     if study.blocks.is_empty() {
         let why = study.why_not.as_deref().unwrap_or("no trial came through");
-        said.lines.push(format!("checksum offload was not turned: {why}"));
+        draft.lines.push(format!("checksum offload was not turned: {why}"));
         return;
     }
-    said.lines.push(format!(
+    draft.lines.push(format!(
         "in the path, {}, from checksums in software to checksums left to the device, by {} interleaved blocks:",
         study.sent,
         study.blocks.len()
     ));
     for host in [HOST_A, HOST_B] {
         let name = snake(host);
-        let class = |class: &str, said: &mut Said| {
-            let told = compared(study, (&class_layer(class, host), &format!("{name}_{class}")), said)?;
+        let class = |class: &str, draft: &mut AnswerDraft| {
+            let told = compared(study, (&class_layer(class, host), &format!("{name}_{class}")), draft)?;
             Some(format!("its {class} goes from {told}"))
         };
-        let told: Vec<String> = ["checksum", "copy"].iter().filter_map(|name| class(name, said)).collect();
-        said.lines.extend((!told.is_empty()).then(|| format!("{host}: {}", told.join(", "))));
+        let told: Vec<String> = ["checksum", "copy"].iter().filter_map(|name| class(name, draft)).collect();
+        draft.lines.extend((!told.is_empty()).then(|| format!("{host}: {}", told.join(", "))));
     }
-    let all = compared(study, (BOTH, "both_hosts"), said);
-    said.lines.extend(all.map(|told| format!("all processor time of both hosts goes from {told}")));
+    let all = compared(study, (BOTH, "both_hosts"), draft);
+    draft.lines.extend(all.map(|told| format!("all processor time of both hosts goes from {told}")));
 }
 
 /// Describes one layer of the study, such as "0.052 to 0.003 ns/byte, 0.05 times [0.02, 0.15]".
-fn compared(study: &OffloadStudy, (layer, name): (&str, &str), said: &mut Said) -> Option<String> {
+fn compared(study: &OffloadStudy, (layer, name): (&str, &str), draft: &mut AnswerDraft) -> Option<String> {
     let [summed, offloaded] = study.per_byte(layer)?;
-    said.figure(format!("{name}_summed_ns_per_byte"), summed);
-    said.figure(format!("{name}_offloaded_ns_per_byte"), offloaded);
-    let ratio = study.ratio(layer, said, &format!("{name}_offloaded_ratio"));
+    draft.figure(format!("{name}_summed_ns_per_byte"), summed);
+    draft.figure(format!("{name}_offloaded_ns_per_byte"), offloaded);
+    let ratio = study.ratio(layer, draft, &format!("{name}_offloaded_ratio"));
     Some(format!("{summed:.3} to {offloaded:.3} ns/byte{ratio}"))
 }
 
 /// Answers section 4, Figure 7: the part for which the others wait.
 fn pace(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
-    let mut said = Said::default();
+    let mut draft = AnswerDraft::default();
     let mtu = sweeps.first()?.mtu_bytes;
     for part in sweeps.iter().filter(|part| part.mtu_bytes == mtu && !part.transport.contains(' ')) {
         let (Some(small), Some(large)) = (part.points.first(), part.points.last()) else { continue };
         let told: Vec<String> = [small, large].into_iter().filter_map(slowest).collect();
         if !told.is_empty() {
-            said.lines.push(format!("{} at MTU {}: {}", part.transport, mtu.0, told.join("; ")));
+            draft.lines.push(format!("{} at MTU {}: {}", part.transport, mtu.0, told.join("; ")));
         }
     }
-    said.answer("Which part sets the pace?")
+    draft.answer("Which part sets the pace?")
 }
 
 /// Describes the stage that takes longest, and the share of the time between arrivals for which it works

@@ -68,7 +68,7 @@ pub(super) enum FitError {
 /// are fitted without it.
 pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     check(points)?;
-    let rows: Vec<Point> = points.iter().map(row).collect();
+    let rows: Vec<FitPoint> = points.iter().map(row).collect();
     let mut weights = vec![1.0; rows.len()];
     let mut line = [0.0; TERMS];
     for _ in 0..PASSES {
@@ -105,9 +105,9 @@ fn check(points: &[SizedCost]) -> Result<(), FitError> {
     bad.map_or(Ok(()), |point| Err(FitError::NotPositive { size: point.size.0 }))
 }
 
-fn row(point: &SizedCost) -> Point {
+fn row(point: &SizedCost) -> FitPoint {
     let terms = terms(point).map(|term| term / point.error_ns);
-    Point { terms, cost: point.cost_ns / point.error_ns }
+    FitPoint { terms, cost: point.cost_ns / point.error_ns }
 }
 
 fn terms(point: &SizedCost) -> [f64; TERMS] {
@@ -125,13 +125,13 @@ fn residual(points: &[SizedCost], line: &[f64; TERMS]) -> f64 {
 
 // Least squares without negative terms, and with little weight for outliers.
 
-struct Point {
+struct FitPoint {
     /// The factor of each term of the line, in units of the error.
     terms: [f64; TERMS],
     cost: f64,
 }
 
-impl Point {
+impl FitPoint {
     /// Returns the deviation of the line from the point, in errors.
     fn error(&self, line: &[f64; TERMS]) -> f64 {
         dot(&self.terms, line) - self.cost
@@ -144,7 +144,7 @@ fn dot(a: &[f64; TERMS], b: &[f64; TERMS]) -> f64 {
 
 /// Returns the least squares line without a negative term: the best such line over all choices of terms (four have
 /// fifteen).
-fn best(rows: &[Point], weights: &[f64]) -> [f64; TERMS] {
+fn best(rows: &[FitPoint], weights: &[f64]) -> [f64; TERMS] {
     let squares = |line: &[f64; TERMS]| {
         rows.iter().zip(weights).map(|(row, w)| w * row.error(line).powi(2)).sum::<f64>()
     };
@@ -156,7 +156,7 @@ fn best(rows: &[Point], weights: &[f64]) -> [f64; TERMS] {
 
 /// Returns the weighted least squares line over the terms whose bit is set in `chosen`; `None` where they do not
 /// determine a line.
-fn least_squares(rows: &[Point], weights: &[f64], chosen: usize) -> Option<[f64; TERMS]> {
+fn least_squares(rows: &[FitPoint], weights: &[f64], chosen: usize) -> Option<[f64; TERMS]> {
     let terms: Vec<usize> = (0..TERMS).filter(|term| chosen >> term & 1 == 1).collect();
     // Columns of similar size keep the elimination exact: sizes are 10^5 times the constant.
     let scale: Vec<f64> =
@@ -217,13 +217,13 @@ fn huber(errors: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::fragments::{Ip, fragments};
+    use crate::fit::fragments::{IpVersion, fragments};
 
     const SIZES: [u64; 10] = [64, 256, 1024, 1472, 2048, 4096, 8192, 16_384, 32_768, 60_000];
 
     fn points(cost: impl Fn(u64, u64) -> f64) -> Vec<SizedCost> {
         let point = |size| {
-            let count = fragments(Bytes(size), Bytes(1500), Ip::V4);
+            let count = fragments(Bytes(size), Bytes(1500), IpVersion::V4);
             SizedCost::measured(Bytes(size), count, cost(size, count))
         };
         SIZES.map(point).into()
@@ -283,7 +283,7 @@ mod tests {
             })
             .collect();
         let line = fit(&seen).unwrap();
-        let largest = line.at(Bytes(60_000), fragments(Bytes(60_000), Bytes(1500), Ip::V4));
+        let largest = line.at(Bytes(60_000), fragments(Bytes(60_000), Bytes(1500), IpVersion::V4));
         assert!(near(largest, 6000.0, 0.2), "{line:?}");
     }
 

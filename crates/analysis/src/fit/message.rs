@@ -39,7 +39,7 @@ pub struct MessageCost {
 }
 
 /// The messages per second that were sent and received.
-type Rates = [f64; 2];
+type MessageRates = [f64; 2];
 
 impl BothEnds<'_> {
     /// Returns true if both hosts are namespaces of one machine.
@@ -76,14 +76,14 @@ impl BothEnds<'_> {
         (!cost.layers.is_empty()).then_some(cost)
     }
 
-    fn rates(&self, size: Bytes) -> Option<Rates> {
+    fn rates(&self, size: Bytes) -> Option<MessageRates> {
         let [a, b] = self.seen;
         let rate = |bytes: Bytes, window: Nanos| bytes.0 as f64 / size.0.max(1) as f64 / window.as_secs_f64();
         let rates = [rate(a.sent_bytes, a.window_ns), rate(b.received_bytes, b.window_ns)];
         rates.iter().all(|rate| *rate > 0.0 && rate.is_finite()).then_some(rates)
     }
 
-    fn bare(&self, size: Bytes, round: u32, [sent, _]: Rates) -> MessageCost {
+    fn bare(&self, size: Bytes, round: u32, [sent, _]: MessageRates) -> MessageCost {
         let [a, b] = self.seen;
         // Rates and not counts, because the link's counters are read before the flows' window opens and after it
         // closes.
@@ -100,7 +100,7 @@ impl BothEnds<'_> {
     }
 
     /// Returns the processor time of a message by host, in nanoseconds.
-    fn processor(&self, [sent, received]: Rates) -> Vec<(&'static str, f64)> {
+    fn processor(&self, [sent, received]: MessageRates) -> Vec<(&'static str, f64)> {
         let [(a, b), (shared_a, shared_b)] = [end_share, machine_share].map(|share| {
             let of = |end: usize| share(self.seen[end].observed.get(), self.hosts[end].cpu_accounting);
             (of(0), of(1))

@@ -8,8 +8,8 @@ mod line;
 mod message;
 mod sweep;
 
-pub use answers::{Asked, OffloadBlock, OffloadStudy, answers};
+pub use answers::{AnswerInputs, OffloadBlock, OffloadStudy, answers};
 pub use cost::cost_figures;
-pub use fragments::{Ip, largest};
+pub use fragments::{IpVersion, largest};
 pub use message::{BOTH, BothEnds, HOST_A, HOST_B, LINK, MessageCost, SHARED};
-pub use sweep::SweepOf;
+pub use sweep::SizeSweep;

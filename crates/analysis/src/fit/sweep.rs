@@ -6,7 +6,7 @@ use landspeed_record::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPac
 use landspeed_stats::median;
 use landspeed_units::Bytes;
 
-use super::fragments::{Ip, fragments, largest};
+use super::fragments::{IpVersion, fragments, largest};
 use super::line::{SizedCost, fit};
 use super::message::{BOTH, LINK, MessageCost, SHARED};
 
@@ -18,15 +18,15 @@ const LOSSY: f64 = 0.01;
 const MOST_STEPS: u64 = 1200;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct SweepOf {
+pub struct SizeSweep {
     /// The transport: "tcp", "udp" or "udp without checksum".
     pub transport: String,
     pub mtu: Bytes,
     /// The protocol that cuts a message larger than the MTU; `None` where the transport is a stream.
-    pub cut_by: Option<Ip>,
+    pub cut_by: Option<IpVersion>,
 }
 
-impl SweepOf {
+impl SizeSweep {
     pub fn fragments(&self, size: Bytes) -> u64 {
         self.cut_by.map_or(1, |ip| fragments(size, self.mtu, ip))
     }

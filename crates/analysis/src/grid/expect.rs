@@ -6,19 +6,19 @@
 use landspeed_record::{
     Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
 };
-use landspeed_stats::grid::{Compared, Contrast};
+use landspeed_stats::grid::{Contrast, ContrastEstimate};
 use landspeed_stats::ratio_of;
 
-use super::fitted::{Fitted, points};
+use super::fitted::{FigureModel, points};
 
 /// The largest half width, as a log, of an interval that supports a published ratio by including it.
 const VAGUE: f64 = 0.35;
 
 pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expected {
     let figure = expectation.figure.unwrap_or(grid.figure);
-    let fitted = Fitted::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
+    let fitted = FigureModel::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
     let found = match &fitted {
-        Ok(fitted) => Judge { grid, fitted }.test(&expectation.test),
+        Ok(fitted) => ExpectationJudge { grid, fitted }.test(&expectation.test),
         Err(why) => Err((Agreement::Undecided, why.to_string())),
     };
     let published = match &expectation.test {
@@ -39,21 +39,21 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
     Expected { claim, source, agreement, published, ours, why }
 }
 
-struct Found {
+struct ExpectationOutcome {
     agreement: Agreement,
     ours: Option<Estimate>,
     told: String,
 }
 
-type Answer = Result<Found, (Agreement, String)>;
+type ExpectationResult = Result<ExpectationOutcome, (Agreement, String)>;
 
-struct Judge<'a> {
+struct ExpectationJudge<'a> {
     grid: &'a Grid,
-    fitted: &'a Fitted,
+    fitted: &'a FigureModel,
 }
 
-impl Judge<'_> {
-    fn test(&self, test: &ExpectationTest) -> Answer {
+impl ExpectationJudge<'_> {
+    fn test(&self, test: &ExpectationTest) -> ExpectationResult {
         match test {
             ExpectationTest::Ratio { from, to, published, within, peaks } => {
                 self.ratio([from, to], *published, *within, *peaks)
@@ -72,7 +72,13 @@ impl Judge<'_> {
         }
     }
 
-    fn ratio(&self, [from, to]: [&Settings; 2], published: f64, within: f64, peaks: bool) -> Answer {
+    fn ratio(
+        &self,
+        [from, to]: [&Settings; 2],
+        published: f64,
+        within: f64,
+        peaks: bool,
+    ) -> ExpectationResult {
         let (from, to) = (self.some(from, peaks)?, self.some(to, peaks)?);
         let found = self.compared(&[self.difference(&from, &to)])?[0];
         let (low, high) = (published.ln() - within.ln_1p(), published.ln() + within.ln_1p());
@@ -90,17 +96,17 @@ impl Judge<'_> {
         };
         let told =
             if peaks { format!("{} over {}", self.name(&to), self.name(&from)) } else { String::new() };
-        Ok(Found { agreement, ours: Some(estimate(&found)), told })
+        Ok(ExpectationOutcome { agreement, ours: Some(estimate(&found)), told })
     }
 
-    fn order(&self, cells: &[Settings], peaks: bool) -> Answer {
+    fn order(&self, cells: &[Settings], peaks: bool) -> ExpectationResult {
         let places = cells.iter().map(|cell| self.some(cell, peaks)).collect::<Result<Vec<_>, _>>()?;
         let steps: Vec<Contrast> = places.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let found = self.compared(&steps)?;
         Ok(all_above(&found, |n| format!("{} over {}", self.name(&places[n + 1]), self.name(&places[n]))))
     }
 
-    fn crossing(&self, along: &str, below: &Settings, above: &Settings) -> Answer {
+    fn crossing(&self, along: &str, below: &Settings, above: &Settings) -> ExpectationResult {
         let (low, high) = (self.line(along, below)?, self.line(along, above)?);
         let ends =
             |line: &[Vec<u32>]| [line.first().cloned(), line.last().cloned()].map(Option::unwrap_or_default);
@@ -113,15 +119,16 @@ impl Judge<'_> {
     }
 
     /// Judges whether a curve ends in the direction `way` from its beginning, and goes the other way nowhere.
-    fn slope(&self, line: &[Vec<u32>], way: f64) -> Answer {
+    fn slope(&self, line: &[Vec<u32>], way: f64) -> ExpectationResult {
         let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {
             [first, .., last] => self.difference(first, last),
             _ => return Err((Agreement::Undecided, "the curve has one point".to_owned())),
         };
         let found = self.compared(&[vec![whole], steps].concat())?;
-        let turned =
-            |one: &Compared| if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) };
+        let turned = |one: &ContrastEstimate| {
+            if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) }
+        };
         let against = found.iter().enumerate().find(|(_, one)| turned(one).1 < 0.0);
         let agreement = match against {
             Some(_) => Agreement::Differs,
@@ -133,16 +140,16 @@ impl Judge<'_> {
             0 => "from the first to the last".to_owned(),
             at => format!("{} over {}", self.name(&line[at]), self.name(&line[at - 1])),
         };
-        Ok(Found { agreement, ours: Some(estimate(decided)), told })
+        Ok(ExpectationOutcome { agreement, ours: Some(estimate(decided)), told })
     }
 
-    fn flat(&self, line: &[Vec<u32>], within: f64) -> Answer {
+    fn flat(&self, line: &[Vec<u32>], within: f64) -> ExpectationResult {
         let steps: Vec<Contrast> =
             line.iter().skip(1).map(|place| self.difference(&line[0], place)).collect();
         let found = self.compared(&steps)?;
         let bound = within.ln_1p();
-        let beyond = |one: &Compared| one.together.0 > bound || one.together.1 < -bound;
-        let inside = |one: &Compared| one.together.0 >= -bound && one.together.1 <= bound;
+        let beyond = |one: &ContrastEstimate| one.together.0 > bound || one.together.1 < -bound;
+        let inside = |one: &ContrastEstimate| one.together.0 >= -bound && one.together.1 <= bound;
         let agreement = match () {
             () if found.iter().any(beyond) => Agreement::Differs,
             () if found.iter().all(inside) => Agreement::Reproduces,
@@ -150,12 +157,16 @@ impl Judge<'_> {
         };
         let farthest = found.iter().enumerate().max_by(|a, b| a.1.ln.abs().total_cmp(&b.1.ln.abs()));
         let told = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
-        Ok(Found { agreement, ours: farthest.map(|(_, one)| estimate(one)), told: told.unwrap_or_default() })
+        Ok(ExpectationOutcome {
+            agreement,
+            ours: farthest.map(|(_, one)| estimate(one)),
+            told: told.unwrap_or_default(),
+        })
     }
 
     /// Judges whether the curve is lower on average between two values than right before the first and right after
     /// the last.
-    fn dip(&self, along: &str, at: &Settings, between: Option<&[String; 2]>) -> Answer {
+    fn dip(&self, along: &str, at: &Settings, between: Option<&[String; 2]>) -> ExpectationResult {
         let factor = self.grid.factors.iter().find(|factor| factor.name == along);
         let place =
             |value: &String| factor.and_then(|factor| factor.levels.iter().position(|level| level == value));
@@ -193,7 +204,7 @@ impl Judge<'_> {
         Contrast { weights: [share(kept(to), 1.0), share(kept(from), -1.0)].concat() }
     }
 
-    fn compared(&self, family: &[Contrast]) -> Result<Vec<Compared>, (Agreement, String)> {
+    fn compared(&self, family: &[Contrast]) -> Result<Vec<ContrastEstimate>, (Agreement, String)> {
         let found = self.fitted.compare(family).into_iter().collect::<Option<Vec<_>>>();
         let few = || (Agreement::Undecided, "too few blocks visited all of its cells".to_owned());
         found.filter(|found| !found.is_empty()).ok_or_else(few)
@@ -257,7 +268,7 @@ impl Judge<'_> {
 }
 
 /// Judges whether every ratio is proven above one; the least decides, or the first that is proven below.
-fn all_above(found: &[Compared], name: impl Fn(usize) -> String) -> Found {
+fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> ExpectationOutcome {
     let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
     let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));
     let agreement = match (below, least) {
@@ -267,10 +278,10 @@ fn all_above(found: &[Compared], name: impl Fn(usize) -> String) -> Found {
     };
     let decided = below.or(least);
     let told = decided.map(|(n, _)| name(n)).unwrap_or_default();
-    Found { agreement, ours: decided.map(|(_, one)| estimate(one)), told }
+    ExpectationOutcome { agreement, ours: decided.map(|(_, one)| estimate(one)), told }
 }
 
-fn estimate(found: &Compared) -> Estimate {
+fn estimate(found: &ContrastEstimate) -> Estimate {
     ratio_of(found.ln, found.together.0, found.together.1)
 }
 

@@ -1,20 +1,20 @@
 //! A grid's trials as a statistical model, and the contrasts between its cells.
 
 use landspeed_record::{Grid, GridTrial};
-use landspeed_stats::grid::{self, Compared, Contrast, Layout, Refused, Trial};
+use landspeed_stats::grid::{self, CellTrial, Contrast, ContrastEstimate, GridError, GridLayout};
 
 /// The confidence of every interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// The step from one cell to another that differs in one factor.
-pub(super) struct Step {
+pub(super) struct CellStep {
     /// The index of the factor.
     pub(super) factor: usize,
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-impl Step {
+impl CellStep {
     pub(super) fn contrast(&self) -> Contrast {
         from_to(self.from, self.to)
     }
@@ -26,18 +26,18 @@ pub(super) fn from_to(from: u32, to: u32) -> Contrast {
 }
 
 /// The model of one figure of a grid.
-pub(super) struct Fitted {
-    model: grid::Grid,
-    layout: Layout,
+pub(super) struct FigureModel {
+    model: grid::FittedGrid,
+    layout: GridLayout,
 }
 
-impl Fitted {
-    pub(super) fn of(grid: &Grid, trials: &[Trial]) -> Result<Fitted, Refused> {
-        Ok(Fitted { model: grid::Grid::of(trials, 0)?, layout: layout(grid) })
+impl FigureModel {
+    pub(super) fn of(grid: &Grid, trials: &[CellTrial]) -> Result<FigureModel, GridError> {
+        Ok(FigureModel { model: grid::FittedGrid::of(trials, 0)?, layout: layout(grid) })
     }
 
     /// Estimates each contrast of a family; `None` where one of its cells has no trial.
-    pub(super) fn compare(&self, family: &[Contrast]) -> Vec<Option<Compared>> {
+    pub(super) fn compare(&self, family: &[Contrast]) -> Vec<Option<ContrastEstimate>> {
         let means = self.model.means(CONFIDENCE);
         let is_known = |contrast: &&Contrast| {
             contrast.weights.iter().all(|(cell, _)| means.iter().any(|mean| mean.cell == *cell))
@@ -48,7 +48,7 @@ impl Fitted {
     }
 
     /// Returns the mean log of each cell that has one, with its own interval.
-    pub(super) fn means(&self) -> Vec<grid::Mean> {
+    pub(super) fn means(&self) -> Vec<grid::CellMean> {
         self.model.means(CONFIDENCE)
     }
 
@@ -58,30 +58,30 @@ impl Fitted {
     }
 
     /// Returns the steps from each value of each factor to the next, all else equal.
-    pub(super) fn neighbours(&self) -> Vec<Step> {
+    pub(super) fn neighbours(&self) -> Vec<CellStep> {
         self.steps(|level| level - 1)
     }
 
     /// Returns the steps from the first value of each factor to each other one, all else equal.
-    pub(super) fn to_first(&self) -> Vec<Step> {
+    pub(super) fn to_first(&self) -> Vec<CellStep> {
         self.steps(|_| 0)
     }
 
-    fn steps(&self, before: fn(u32) -> u32) -> Vec<Step> {
+    fn steps(&self, before: fn(u32) -> u32) -> Vec<CellStep> {
         let factors = 0..self.layout.levels.len();
         let pairs = factors.flat_map(|factor| (0..self.layout.cells()).map(move |to| (factor, to)));
         let step = |(factor, to): (usize, u32)| {
             let level = self.layout.levels_of(to)[factor];
             let from = (level > 0).then(|| self.layout.with(to, factor, before(level)))?;
-            Some(Step { factor, from, to })
+            Some(CellStep { factor, from, to })
         };
         pairs.filter_map(step).collect()
     }
 }
 
 /// Returns the layout with the number of values of each factor.
-pub(super) fn layout(grid: &Grid) -> Layout {
-    Layout { levels: grid.factors.iter().map(|factor| factor.levels.len() as u32).collect() }
+pub(super) fn layout(grid: &Grid) -> GridLayout {
+    GridLayout { levels: grid.factors.iter().map(|factor| factor.levels.len() as u32).collect() }
 }
 
 /// Returns the trials that have the figure, as input of the model.
@@ -89,12 +89,12 @@ pub(super) fn points<'a>(
     grid: &Grid,
     trials: impl IntoIterator<Item = &'a GridTrial>,
     figure: impl Fn(&GridTrial) -> Option<f64>,
-) -> Vec<Trial> {
+) -> Vec<CellTrial> {
     let cells = grid.cells();
     let point = |trial: &GridTrial| {
         let ln = figure(trial)?.ln();
         let known = trial.cell < cells;
-        known.then_some(Trial { block: trial.block, plot: trial.plot, cell: trial.cell, ln })
+        known.then_some(CellTrial { block: trial.block, plot: trial.plot, cell: trial.cell, ln })
     };
     trials.into_iter().filter_map(point).collect()
 }

@@ -5,12 +5,12 @@ use landspeed_record::{
     GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramOf,
     Record, Side,
 };
-use landspeed_stats::grid::{Compared, Contrast, Layout};
+use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
 use landspeed_units::Nanos;
 
 use super::called;
-use super::fitted::{Fitted, Step, from_to, layout, points};
+use super::fitted::{CellStep, FigureModel, from_to, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// The error that a record is of another kind.
@@ -170,7 +170,7 @@ fn named_after(figure: Option<&ProgramFigure>, program: ProgramOf) -> ProgramOf 
 /// Returns the curves of a figure, fitted to the trials.
 fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves {
     let points = points(grid, trials.iter().copied(), |trial| curves.of(trial));
-    let fitted = Fitted::of(grid, &points);
+    let fitted = FigureModel::of(grid, &points);
     let counted = |cell: u32| points.iter().filter(|point| point.cell == cell).count() as u32;
     let mut cells: Vec<GridCell> = (0..grid.cells())
         .map(|cell| GridCell {
@@ -213,14 +213,14 @@ fn plain_mean(logs: impl Iterator<Item = f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (sum / logs.len() as f64).exp())
 }
 
-fn estimate(found: &Compared) -> Estimate {
+fn estimate(found: &ContrastEstimate) -> Estimate {
     ratio_of(found.ln, found.together.0, found.together.1)
 }
 
-fn neighbours(grid: &Grid, fitted: &Fitted) -> Vec<GridContrast> {
+fn neighbours(grid: &Grid, fitted: &FigureModel) -> Vec<GridContrast> {
     let asked = fitted.neighbours();
-    let found = fitted.compare(&asked.iter().map(Step::contrast).collect::<Vec<_>>());
-    let contrast = |(step, found): (&Step, &Option<Compared>)| {
+    let found = fitted.compare(&asked.iter().map(CellStep::contrast).collect::<Vec<_>>());
+    let contrast = |(step, found): (&CellStep, &Option<ContrastEstimate>)| {
         Some(GridContrast {
             factor: grid.factors.get(step.factor)?.name.clone(),
             from: step.from,
@@ -232,9 +232,9 @@ fn neighbours(grid: &Grid, fitted: &Fitted) -> Vec<GridContrast> {
 }
 
 /// Returns the effect of each factor: its values against its first one, all else equal.
-fn effects(grid: &Grid, fitted: &Fitted) -> Vec<FactorEffect> {
+fn effects(grid: &Grid, fitted: &FigureModel) -> Vec<FactorEffect> {
     let asked = fitted.to_first();
-    let found = fitted.compare(&asked.iter().map(Step::contrast).collect::<Vec<_>>());
+    let found = fitted.compare(&asked.iter().map(CellStep::contrast).collect::<Vec<_>>());
     let of = |number: usize, name: &str| {
         let own =
             || asked.iter().zip(&found).filter(|(step, _)| step.factor == number).map(|(_, found)| found);
@@ -253,18 +253,18 @@ fn effects(grid: &Grid, fitted: &Fitted) -> Vec<FactorEffect> {
 }
 
 /// A contrast of two-valued factors: their names, the condition, and the cells.
-type Asked = (Vec<String>, String, Contrast);
+type FactorContrast = (Vec<String>, String, Contrast);
 
 /// Returns the effects of factors with two values each: alone, with each combination of the others, on average, and
 /// the interaction of two (Box, Hunter and Hunter, Statistics for Experimenters, chapter 5).
-fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
+fn factorial(grid: &Grid, fitted: &FigureModel) -> Vec<FactorialEffect> {
     let layout = layout(grid);
     if layout.levels.iter().any(|levels| *levels != 2) {
         return Vec::new();
     }
     let name = |number: usize| grid.factors[number].name.clone();
     let factors = 0..grid.factors.len();
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut asked: Vec<FactorContrast> = Vec::new();
     for factor in factors.clone() {
         asked.push((vec![name(factor)], "on average".to_owned(), layout.main(factor)));
         asked.extend(simple(grid, &layout, factor));
@@ -277,7 +277,7 @@ fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
     }
     let contrasts: Vec<Contrast> = asked.iter().map(|(_, _, contrast)| contrast.clone()).collect();
     let found = fitted.compare(&contrasts);
-    let effect = |((factors, given, _), found): (Asked, &Option<Compared>)| {
+    let effect = |((factors, given, _), found): (FactorContrast, &Option<ContrastEstimate>)| {
         Some(FactorialEffect { factors, given, ratio: estimate(found.as_ref()?) })
     };
     asked.into_iter().zip(&found).filter_map(effect).collect()
@@ -285,7 +285,7 @@ fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
 
 /// Returns the contrasts of a factor at each combination of the others' values; none where there are no others,
 /// because the mean is the same.
-fn simple(grid: &Grid, layout: &Layout, factor: usize) -> Vec<Asked> {
+fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<FactorContrast> {
     if grid.factors.len() < 2 {
         return Vec::new();
     }

@@ -8,5 +8,5 @@ mod order;
 mod precision;
 
 pub use judge::{NotAGrid, report};
-pub use order::{Plot, block, block_time, blocks_a_pass, least_time};
+pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
 pub use precision::Precision;

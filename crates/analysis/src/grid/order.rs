@@ -12,7 +12,7 @@ const WITHIN: u64 = 1 << 32;
 
 /// The cells of a block that are measured together, because a slow factor has one value in all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plot {
+pub struct GridPlot {
     pub number: u32,
     pub cells: Vec<u32>,
 }
@@ -26,12 +26,12 @@ pub fn blocks_a_pass(grid: &Grid) -> u32 {
 }
 
 /// Returns the plots of a block in the order in which they are visited, with their cells in order.
-pub fn block(grid: &Grid, number: u32) -> Vec<Plot> {
+pub fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
     let parts = blocks_a_pass(grid);
     let (pass, part) = (number / parts, (number % parts) as usize);
     let mut deal = Random::stream(grid.seed, u64::from(pass));
     let mut order = Random::stream(grid.seed, WITHIN + u64::from(number));
-    let mut visited: Vec<Plot> = Vec::new();
+    let mut visited: Vec<GridPlot> = Vec::new();
     for mut plot in plots(grid) {
         shuffle(&mut plot.cells, &mut deal);
         let mut cells: Vec<u32> = plot.cells.iter().copied().skip(part).step_by(parts as usize).collect();
@@ -40,7 +40,7 @@ pub fn block(grid: &Grid, number: u32) -> Vec<Plot> {
             cells.push(0);
         }
         shuffle(&mut cells, &mut order);
-        visited.push(Plot { cells, ..plot });
+        visited.push(GridPlot { cells, ..plot });
     }
     visited.retain(|plot| !plot.cells.is_empty());
     shuffle(&mut visited, &mut order);
@@ -48,13 +48,13 @@ pub fn block(grid: &Grid, number: u32) -> Vec<Plot> {
 }
 
 /// Returns every cell, by its plot.
-fn plots(grid: &Grid) -> Vec<Plot> {
-    let mut plots: Vec<Plot> = Vec::new();
+fn plots(grid: &Grid) -> Vec<GridPlot> {
+    let mut plots: Vec<GridPlot> = Vec::new();
     for cell in 0..grid.cells() {
         let number = grid.plot_of(cell);
         match plots.iter_mut().find(|plot| plot.number == number) {
             Some(plot) => plot.cells.push(cell),
-            None => plots.push(Plot { number, cells: vec![cell] }),
+            None => plots.push(GridPlot { number, cells: vec![cell] }),
         }
     }
     plots

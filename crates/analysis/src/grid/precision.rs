@@ -1,16 +1,16 @@
 //! Decides when a grid is precise enough.
 
 use landspeed_record::{Grid, GridTrial};
-use landspeed_stats::grid::Trial;
+use landspeed_stats::grid::CellTrial;
 
-use super::fitted::{Fitted, points};
+use super::fitted::{FigureModel, points};
 
 /// The check of the intervals after each block, if the user requested a precision. The width of an interval does not
 /// depend on where it lies, so that repeated checks cost no confidence (Chow and Robbins, Ann. Math. Stat. 36, 1965).
 #[derive(Debug)]
 pub struct Precision {
     grid: Grid,
-    trials: Vec<Trial>,
+    trials: Vec<CellTrial>,
     is_reached: bool,
 }
 
@@ -40,7 +40,7 @@ impl Precision {
     /// Returns half the width of the widest interval of a ratio to the reference, as a log; `None` where there is
     /// none yet.
     fn widest(&self) -> Option<f64> {
-        let fitted = Fitted::of(&self.grid, &self.trials).ok()?;
+        let fitted = FigureModel::of(&self.grid, &self.trials).ok()?;
         let found = fitted.compare(&fitted.to_reference());
         let halves = found.iter().map(|one| one.as_ref().map(|one| (one.together.1 - one.together.0) / 2.0));
         halves.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)

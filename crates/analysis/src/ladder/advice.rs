@@ -4,7 +4,7 @@
 use landspeed_record::{Advised, Cell, Finding, Remedy, VerdictLine};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Hint {
+pub(crate) struct KnobHint {
     pub(crate) knob: String,
     /// The advised value; empty where the knob table chooses it.
     pub(crate) value: String,
@@ -13,13 +13,13 @@ pub(crate) struct Hint {
 
 /// Returns the remedies of a verdict that name a knob, by finding, in the verdict's order. A remedy whose value is
 /// already set in `cell` is left out.
-pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Vec<Hint>> {
+pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Vec<KnobHint>> {
     line.verdict.findings.iter().map(|finding| of_finding(line.number, finding, cell)).collect()
 }
 
 /// Returns the hints of one finding. Its gain is expected of its first remedy; where that one is already set, so that
 /// it cannot be what is missing, of the next.
-fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<Hint> {
+fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
     let mut passed_on = None;
     let mut hints = Vec::new();
     for remedy in finding.remedies.iter().filter(|remedy| !remedy.knob.is_empty()) {
@@ -29,7 +29,7 @@ fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<Hint> {
             continue;
         }
         let why = Advised { verdict, cause: finding.cause, weight: finding.weight, expected_ratio };
-        hints.push(Hint { knob: remedy.knob.clone(), value: remedy.value.clone(), why });
+        hints.push(KnobHint { knob: remedy.knob.clone(), value: remedy.value.clone(), why });
     }
     hints
 }

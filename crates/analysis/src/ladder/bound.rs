@@ -10,7 +10,7 @@ use super::run_state::RunState;
 
 /// The result of a search for the rate that a path carries.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bound {
+pub struct RateBound {
     pub knob: String,
     pub value: String,
     /// All settings of the bound, its own value among them.
@@ -21,7 +21,7 @@ pub struct Bound {
     pub may_lose: f64,
 }
 
-impl Bound {
+impl RateBound {
     /// Returns the bound's id among the run's steps; a later bound of the same knob replaces it.
     fn id(&self) -> String {
         format!("bound-{}", self.knob)
@@ -56,7 +56,7 @@ impl Bound {
 
 impl Climb {
     /// Applies a bound to the current setting.
-    pub(super) fn bound(&mut self, bound: Bound, run: &mut RunState) {
+    pub(super) fn bound(&mut self, bound: RateBound, run: &mut RunState) {
         self.standing.bound = None;
         let without = self.standing.cell(&[]);
         self.standing.bound = Some(bound.clone());

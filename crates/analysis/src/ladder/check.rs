@@ -7,15 +7,15 @@
 //! be lost without it, the pair of it and the step that it interacts with is measured as a 2x2.
 
 use landspeed_record::Cell;
-use landspeed_stats::Guard;
+use landspeed_stats::GuardVerdict;
 use landspeed_units::Nanos;
 
-use super::comparison::Comparison;
+use super::comparison::CellComparison;
 use super::guards;
-use super::kept::Standing;
-use super::left_out::{IN_THE_END, LeftOut};
+use super::kept::KeptSetting;
+use super::left_out::{IN_THE_END, LeftOutTests};
 use super::run_state::RunState;
-use super::{BlockResult, Findings, Pair, Progress, Rules};
+use super::{BlockResult, LadderBlock, LadderFindings, LadderProgress, LadderRules};
 
 pub(crate) use conclude::gain;
 
@@ -32,7 +32,7 @@ const SQUARE_BLOCKS: u32 = 8;
 const DROP_PART: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum CheckRole {
     /// The final setting over the start.
     Final,
     /// The final setting over the given one.
@@ -42,14 +42,14 @@ enum Role {
 }
 
 #[derive(Debug)]
-struct Slot {
-    role: Role,
-    comparison: Comparison,
+struct CheckSlot {
+    role: CheckRole,
+    comparison: CellComparison,
     /// The most blocks that count.
     cap: u32,
 }
 
-impl Slot {
+impl CheckSlot {
     /// Returns true if the comparison takes more blocks, up to `cap` that count. Discards may cost it half as many
     /// more.
     fn open(&self, cap: u32) -> bool {
@@ -57,38 +57,38 @@ impl Slot {
     }
 
     fn is_final(&self) -> bool {
-        matches!(self.role, Role::Final | Role::Against)
+        matches!(self.role, CheckRole::Final | CheckRole::Against)
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Check {
-    standing: Standing,
-    left_out: LeftOut,
-    slots: Vec<Slot>,
+pub(crate) struct FinalCheck {
+    standing: KeptSetting,
+    left_out: LeftOutTests,
+    slots: Vec<CheckSlot>,
     /// The time at which the check of the current setting began.
     since: Option<Nanos>,
     /// The number of times that the final comparisons began.
     finals: u32,
 }
 
-impl Check {
-    pub(crate) fn new(standing: Standing, left_out: LeftOut) -> Self {
-        Check { standing, left_out, slots: Vec::new(), since: None, finals: 0 }
+impl FinalCheck {
+    pub(crate) fn new(standing: KeptSetting, left_out: LeftOutTests) -> Self {
+        FinalCheck { standing, left_out, slots: Vec::new(), since: None, finals: 0 }
     }
 
-    pub(crate) fn advance(&mut self, run: &mut RunState) -> Progress {
+    pub(crate) fn advance(&mut self, run: &mut RunState) -> LadderProgress {
         if self.since.is_none() {
             self.begin(run);
         }
         if self.drop_what_is_useless(run) || self.drop_what_breaks_a_guard(run) {
             self.begin(run);
-            return Progress::Said;
+            return LadderProgress::Said;
         }
         square::propose(self, run);
         match self.next(run) {
-            Some(pair) => Progress::Measure(pair),
-            None => Progress::Over,
+            Some(pair) => LadderProgress::Measure(pair),
+            None => LadderProgress::Over,
         }
     }
 
@@ -109,13 +109,13 @@ impl Check {
         }
         if let Some(slot) = self.slots.iter_mut().find(|s| s.comparison.label == step) {
             slot.cap = 0;
-            if slot.role == Role::Final {
+            if slot.role == CheckRole::Final {
                 run.say_void(&format!("the final setting could not be compared with the start: {why}"));
             }
         }
     }
 
-    pub(crate) fn finish(self, run: &mut RunState) -> Findings {
+    pub(crate) fn finish(self, run: &mut RunState) -> LadderFindings {
         conclude::conclude(self, run)
     }
 
@@ -128,29 +128,33 @@ impl Check {
         if let Some(cell) = &run.rules.against {
             let cell = start.with(cell);
             self.add_final(
-                Role::Against,
+                CheckRole::Against,
                 ("against", "final against given: final setting over the one given"),
                 cell,
             );
         }
-        self.add_final(Role::Final, ("final", "final against start: final setting over the start"), start);
+        self.add_final(
+            CheckRole::Final,
+            ("final", "final against start: final setting over the start"),
+            start,
+        );
     }
 
     /// Adds a comparison of the final setting with `other`. Its label has a number from the second of its kind on, so
     /// that no two blocks of a record share a name.
-    fn add_final(&mut self, role: Role, (label, what): (&str, &str), other: Cell) {
+    fn add_final(&mut self, role: CheckRole, (label, what): (&str, &str), other: Cell) {
         let label = if self.finals > 1 { format!("{label} {}", self.finals) } else { label.to_owned() };
         let cells = (other, self.standing.cell(&[]));
-        let comparison = Comparison::new(label, what.to_owned(), cells, self.standing.toggle());
-        self.slots.push(Slot { role, comparison, cap: MOST_BLOCKS });
+        let comparison = CellComparison::new(label, what.to_owned(), cells, self.standing.toggle());
+        self.slots.push(CheckSlot { role, comparison, cap: MOST_BLOCKS });
     }
 
     /// Returns the next block: one that final comparisons still need if the budget is nearly used up, then a left-out
     /// block that is due, then the other comparisons in turn.
-    fn next(&mut self, run: &mut RunState) -> Option<Box<Pair>> {
+    fn next(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
         let block = run.blocks(1, self.standing.toggle());
         let left = run.clock.left_before(Nanos(0));
-        let missing: u32 = self.slots.iter().map(Slot::missing).sum();
+        let missing: u32 = self.slots.iter().map(CheckSlot::missing).sum();
         if left < Nanos(block.0 * u64::from(missing + 1)) {
             return self
                 .slots
@@ -162,13 +166,14 @@ impl Check {
             return Some(pair);
         }
         let waits = self.left_out.waits(&self.standing, &run.rules);
-        let turn = |slot: &&mut Slot| slot.comparison.series.attempts();
-        let open = |slot: &&mut Slot| slot.cap > 0 && (slot.open(slot.cap) || (waits && slot.is_final()));
+        let turn = |slot: &&mut CheckSlot| slot.comparison.series.attempts();
+        let open =
+            |slot: &&mut CheckSlot| slot.cap > 0 && (slot.open(slot.cap) || (waits && slot.is_final()));
         self.slots.iter_mut().filter(open).min_by_key(turn).map(|slot| slot.comparison.pair(run))
     }
 
     /// Returns the left-out block that is due: first those that may still drop a step.
-    fn due(&mut self, run: &mut RunState) -> Option<Box<Pair>> {
+    fn due(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
         let end = run.clock.end();
         let since = self.since.unwrap_or_default();
         let soon = since + Nanos((end.saturating_sub(since).0 as f64 * DROP_PART) as u64);
@@ -204,14 +209,14 @@ impl Check {
 
     /// Tests the guards against the start, on fresh trials. A broken one drops the step that costs most.
     fn drop_what_breaks_a_guard(&mut self, run: &mut RunState) -> bool {
-        let Some(slot) = self.slots.iter().find(|s| s.role == Role::Final) else { return false };
+        let Some(slot) = self.slots.iter().find(|s| s.role == CheckRole::Final) else { return false };
         let series = &slot.comparison.series;
         if series.counted() < IN_THE_END {
             return false;
         }
         let broken = run.rules.goal.guards().into_iter().find_map(|metric| {
             let (verdict, said) = guards::judge(series, metric, run);
-            (verdict == Guard::Broken).then_some((metric, said))
+            (verdict == GuardVerdict::Broken).then_some((metric, said))
         });
         let Some((metric, said)) = broken else { return false };
         let cost =
@@ -225,7 +230,7 @@ impl Check {
     }
 }
 
-impl Slot {
+impl CheckSlot {
     /// Returns the number of blocks that the comparison needs regardless of the time.
     fn missing(&self) -> u32 {
         let needs = self.cap > 0 && self.is_final() && self.open(LEAST_BLOCKS);
@@ -234,7 +239,7 @@ impl Slot {
 }
 
 /// Returns the blocks that the final check needs if the kept steps are still owed `owed` blocks.
-pub(crate) fn blocks_needed(owed: u32, rules: &Rules) -> u32 {
+pub(crate) fn blocks_needed(owed: u32, rules: &LadderRules) -> u32 {
     let against = if rules.against.is_some() { 2 } else { 1 };
     owed + against * 2 * LEAST_BLOCKS
 }

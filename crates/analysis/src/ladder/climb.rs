@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 
 use landspeed_record::{Answer, Candidate, Cell, StepLine, VerdictLine};
-use landspeed_stats::Ledger;
+use landspeed_stats::ErrorLedger;
 use landspeed_units::Nanos;
 
 use super::advice::hints;
-use super::check::{Check, blocks_needed};
-use super::kept::{Kept, Standing, Totals};
-use super::left_out::LeftOut;
-use super::queue::{Queue, Task};
-use super::rules::{SECOND_CHANCE, Size, USUAL_BLOCKS};
+use super::check::{FinalCheck, blocks_needed};
+use super::kept::{KeptSetting, KeptStep, KeptTotals};
+use super::left_out::LeftOutTests;
+use super::queue::{CandidateQueue, CandidateTask};
+use super::rules::{RunSize, SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
-use super::step::{Decision, STOPPED, Step, blank, least_time};
-use super::{BlockResult, Progress};
+use super::step::{LadderStep, STOPPED, StepDecision, blank, least_time};
+use super::{BlockResult, LadderProgress};
 
 /// The reason that is reported for a candidate that was not tried for want of time.
 pub const NO_ROOM: &str = "no room in the budget";
@@ -22,7 +22,7 @@ pub const NO_ROOM: &str = "no room in the budget";
 #[derive(Debug)]
 pub(crate) struct Climb {
     pub(super) incumbent: Cell,
-    queue: Queue,
+    queue: CandidateQueue,
     /// Candidates that cannot matter with the current setting. They are reported at the end, because a kept step can
     /// change that.
     idle: Vec<Candidate>,
@@ -31,12 +31,12 @@ pub(crate) struct Climb {
     early_due: bool,
     /// True if the bottleneck may have moved since the last verdict.
     watch_due: bool,
-    step: Option<Step>,
-    pub(super) standing: Standing,
-    left_out: LeftOut,
-    totals: Totals,
-    ledger: Ledger,
-    size: Size,
+    step: Option<LadderStep>,
+    pub(super) standing: KeptSetting,
+    left_out: LeftOutTests,
+    totals: KeptTotals,
+    ledger: ErrorLedger,
+    size: RunSize,
     serial: u32,
 }
 
@@ -47,16 +47,16 @@ impl Climb {
         let placebos: VecDeque<Candidate> = run.rules.placebos.iter().take(2).cloned().collect();
         let mut climb = Climb {
             incumbent: start.clone(),
-            queue: Queue::new(open),
+            queue: CandidateQueue::new(open),
             idle: Vec::new(),
             early_due: !placebos.is_empty(),
             watch_due: true,
             placebos,
             step: None,
-            standing: Standing::new(start),
-            left_out: LeftOut::default(),
-            totals: Totals::default(),
-            ledger: Ledger::new(run.rules.alpha, size.planned),
+            standing: KeptSetting::new(start),
+            left_out: LeftOutTests::default(),
+            totals: KeptTotals::default(),
+            ledger: ErrorLedger::new(run.rules.alpha, size.planned),
             size,
             serial: 0,
         };
@@ -95,34 +95,34 @@ impl Climb {
 
     fn report_skip(&mut self, candidate: Candidate, answer: Answer, run: &mut RunState) {
         let reason = candidate.skip.clone().unwrap_or_default();
-        self.pass_over(&Task::new(candidate, false), answer, &reason, run);
+        self.pass_over(&CandidateTask::new(candidate, false), answer, &reason, run);
     }
 
-    pub(crate) fn advance(&mut self, run: &mut RunState) -> Progress {
+    pub(crate) fn advance(&mut self, run: &mut RunState) -> LadderProgress {
         // Kept steps are confirmed between the blocks of the steps that follow.
         let end = run.clock.end();
         if let Some(pair) = self.left_out.due(&self.standing, end, run) {
-            return Progress::Measure(pair);
+            return LadderProgress::Measure(pair);
         }
         if self.step.is_none() {
             if self.should_watch(run) {
-                return Progress::Watch(Box::new(self.incumbent.clone()));
+                return LadderProgress::Watch(Box::new(self.incumbent.clone()));
             }
             let Some((task, grant)) = self.next_task(run) else {
                 self.report_idle(run);
-                return Progress::Over;
+                return LadderProgress::Over;
             };
             self.open(task, grant, run);
         }
-        let Some(step) = &self.step else { return Progress::Over };
+        let Some(step) = &self.step else { return LadderProgress::Over };
         let next = run.blocks(1, step.comparison.toggle);
         let reserve = self.reserve(step.task.placebo, run);
-        let Some(step) = &mut self.step else { return Progress::Over };
+        let Some(step) = &mut self.step else { return LadderProgress::Over };
         match step.decide(&self.totals, run, run.clock.left_before(reserve) < next) {
-            None => Progress::Measure(step.comparison.pair(run)),
+            None => LadderProgress::Measure(step.comparison.pair(run)),
             Some(decision) => {
                 self.close(&decision, run);
-                Progress::Said
+                LadderProgress::Said
             }
         }
     }
@@ -141,11 +141,11 @@ impl Climb {
             run.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
             return;
         }
-        self.close(&Decision { answer: Answer::Skipped, reason: why.to_owned() }, run);
+        self.close(&StepDecision { answer: Answer::Skipped, reason: why.to_owned() }, run);
     }
 
     pub(crate) fn stop(&mut self, run: &mut RunState) {
-        self.close(&Decision { answer: Answer::Undecided, reason: STOPPED.into() }, run);
+        self.close(&StepDecision { answer: Answer::Undecided, reason: STOPPED.into() }, run);
         while let Some(task) = self.queue.pop() {
             if !task.reopened() {
                 self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", run);
@@ -154,8 +154,8 @@ impl Climb {
         self.report_idle(run);
     }
 
-    pub(crate) fn check(&self) -> Check {
-        Check::new(self.standing.clone(), self.left_out.clone())
+    pub(crate) fn check(&self) -> FinalCheck {
+        FinalCheck::new(self.standing.clone(), self.left_out.clone())
     }
 
     /// Returns true if the run should get a verdict before the next step: at the start and after each kept step, if
@@ -170,10 +170,10 @@ impl Climb {
     }
 
     /// Returns the next candidate that changes something, has room in the budget and gets a share of the error.
-    fn next_task(&mut self, run: &mut RunState) -> Option<(Task, f64)> {
+    fn next_task(&mut self, run: &mut RunState) -> Option<(CandidateTask, f64)> {
         if std::mem::take(&mut self.early_due)
             && let Some(placebo) = self.placebos.pop_front()
-            && let Some(ready) = self.ready(Task::new(placebo, true), run)
+            && let Some(ready) = self.ready(CandidateTask::new(placebo, true), run)
         {
             return Some(ready);
         }
@@ -183,11 +183,11 @@ impl Climb {
             }
         }
         let late = self.placebos.pop_front()?;
-        self.ready(Task::new(late, true), run)
+        self.ready(CandidateTask::new(late, true), run)
     }
 
     /// Returns the task with its grant, or passes over one that cannot be tried, with the reason.
-    fn ready(&mut self, task: Task, run: &mut RunState) -> Option<(Task, f64)> {
+    fn ready(&mut self, task: CandidateTask, run: &mut RunState) -> Option<(CandidateTask, f64)> {
         let reserve = self.reserve(task.placebo, run);
         let grant = self.ledger.grant();
         let stands = self.incumbent.with(&task.candidate.change) == self.incumbent;
@@ -207,7 +207,7 @@ impl Climb {
         None
     }
 
-    fn open(&mut self, task: Task, grant: f64, run: &mut RunState) {
+    fn open(&mut self, task: CandidateTask, grant: f64, run: &mut RunState) {
         let id = self.id(&task);
         let max_blocks = match (task.placebo, task.reopened()) {
             (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
@@ -216,10 +216,10 @@ impl Climb {
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };
-        self.step = Some(Step::new(id, task, &self.incumbent, (grant, max_blocks), run));
+        self.step = Some(LadderStep::new(id, task, &self.incumbent, (grant, max_blocks), run));
     }
 
-    fn close(&mut self, decision: &Decision, run: &mut RunState) {
+    fn close(&mut self, decision: &StepDecision, run: &mut RunState) {
         let Some(step) = self.step.take() else { return };
         let line = step.line(decision, run);
         let kept = line.summary.kept;
@@ -241,7 +241,7 @@ impl Climb {
         }
     }
 
-    fn keep(&mut self, step: Step, line: &StepLine, run: &mut RunState) {
+    fn keep(&mut self, step: LadderStep, line: &StepLine, run: &mut RunState) {
         self.totals.add(&step.comparison, &run.toll);
         let betters = step.comparison.series.betters(run.rules.goal.primary());
         self.incumbent = step.comparison.candidate.clone();
@@ -251,13 +251,13 @@ impl Climb {
         if !reopened.is_empty() {
             run.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
         }
-        self.standing.kept.push(Kept::new(step.task.candidate, id, &betters));
+        self.standing.kept.push(KeptStep::new(step.task.candidate, id, &betters));
         self.left_out.keep(run.clock.used);
         self.watch_due = true;
     }
 
     /// Reports a candidate that is not tried.
-    fn pass_over(&mut self, task: &Task, answer: Answer, reason: &str, run: &mut RunState) {
+    fn pass_over(&mut self, task: &CandidateTask, answer: Answer, reason: &str, run: &mut RunState) {
         let id = self.id(task);
         let mut summary = blank(&id, task, &self.incumbent);
         summary.answer = answer;
@@ -266,7 +266,7 @@ impl Climb {
         run.decide(StepLine { summary, incumbent: self.incumbent.clone(), candidate });
     }
 
-    fn id(&mut self, task: &Task) -> String {
+    fn id(&mut self, task: &CandidateTask) -> String {
         self.serial += 1;
         let again = if task.reopened() { " again" } else { "" };
         let placebo = if task.placebo { "placebo " } else { "" };
@@ -277,7 +277,7 @@ impl Climb {
     /// was kept (up to half of the budget), and for the late placebo. The early placebo also leaves time for one
     /// step, because a short run would otherwise try no candidate.
     fn reserve(&self, is_placebo: bool, run: &RunState) -> Nanos {
-        let toggles = self.standing.kept.iter().map(Kept::toggle).max().unwrap_or_default();
+        let toggles = self.standing.kept.iter().map(KeptStep::toggle).max().unwrap_or_default();
         let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);
         let late = self.placebos.back().map_or(Nanos(0), |late| least_time(late, true, run));
         // One block more, because the last one of the placebo may take longer than expected.

@@ -5,55 +5,55 @@ use std::collections::BTreeSet;
 use landspeed_record::Cell;
 use landspeed_units::Nanos;
 
-use super::run_state::{Order, RunState};
-use super::{BlockResult, Pair};
+use super::run_state::{ArmOrder, RunState};
+use super::{BlockResult, LadderBlock};
 use crate::Metric;
-use crate::lost::Toll;
-use crate::series::{Block, Series};
+use crate::lost::LostTimeEffects;
+use crate::series::{BlockFigures, BlockSeries};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Comparison {
-    /// The label for `Pair::step`.
+pub(crate) struct CellComparison {
+    /// The label for `LadderBlock::step`.
     pub(crate) label: String,
     pub(crate) what: String,
     pub(crate) incumbent: Cell,
     pub(crate) candidate: Cell,
     pub(crate) toggle: Nanos,
-    pub(crate) series: Series,
-    /// The block limit for `Pair::most`; 0 for none.
+    pub(crate) series: BlockSeries,
+    /// The block limit for `LadderBlock::most`; 0 for none.
     pub(crate) most: u32,
     /// The distinct remarks of its blocks (`BlockResult::remarks`).
     pub(crate) remarks: BTreeSet<String>,
-    order: Order,
+    order: ArmOrder,
 }
 
-impl Comparison {
+impl CellComparison {
     pub(crate) fn new(
         label: String,
         what: String,
         (incumbent, candidate): (Cell, Cell),
         toggle: Nanos,
     ) -> Self {
-        Comparison {
+        CellComparison {
             label,
             what,
             incumbent,
             candidate,
             toggle,
-            series: Series::default(),
+            series: BlockSeries::default(),
             most: 0,
             remarks: BTreeSet::new(),
-            order: Order::default(),
+            order: ArmOrder::default(),
         }
     }
 
     /// Limits the comparison to `most` blocks.
     pub(crate) fn of_at_most(self, most: u32) -> Self {
-        Comparison { most, ..self }
+        CellComparison { most, ..self }
     }
 
-    pub(crate) fn pair(&mut self, run: &mut RunState) -> Box<Pair> {
-        Box::new(Pair {
+    pub(crate) fn pair(&mut self, run: &mut RunState) -> Box<LadderBlock> {
+        Box::new(LadderBlock {
             step: self.label.clone(),
             what: self.what.clone(),
             incumbent: self.incumbent.clone(),
@@ -69,7 +69,7 @@ impl Comparison {
     /// Adds a block to the series, or discards it and notes why.
     pub(crate) fn observe(&mut self, result: &BlockResult, run: &mut RunState) {
         self.remarks.extend(result.remarks.iter().cloned());
-        let block = Block::new(&result.figures, result.candidate_first);
+        let block = BlockFigures::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
         let (steal, stolen) = (block.steal, run.stolen(&block));
         let primary = run.rules.goal.primary();
@@ -86,7 +86,7 @@ impl Comparison {
 
     /// Returns the mean log ratio of a figure, above zero better, after removing the effect of lost processor time;
     /// zero where it was not measured.
-    pub(crate) fn mean_better(&self, metric: Metric, toll: &Toll) -> f64 {
+    pub(crate) fn mean_better(&self, metric: Metric, toll: &LostTimeEffects) -> f64 {
         let blocks = self.series.contrasts(metric, toll);
         let freed: Vec<f64> = blocks.iter().filter(|block| block.counts).map(|block| block.freed).collect();
         landspeed_stats::mean_and_deviation(&freed).0

@@ -2,12 +2,12 @@
 //! (docs/results/decisions.md lists them).
 
 use landspeed_record::Estimate;
-use landspeed_stats::Excess;
+use landspeed_stats::ExcessVariance;
 
-use super::comparison::Comparison;
+use super::comparison::CellComparison;
 use super::guards;
 use super::words::interval;
-use crate::lost::Toll;
+use crate::lost::LostTimeEffects;
 
 /// The doubts that a run's trials raise, in words.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ impl Doubts {
         &mut self,
         setting: &str,
         (added, worth): (Estimate, Option<Estimate>),
-        (proofs, toll): (&[Comparison], &Toll),
+        (proofs, toll): (&[CellComparison], &LostTimeEffects),
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));
@@ -39,7 +39,7 @@ impl Doubts {
     }
 
     /// Returns all doubts, with one more if the blocks vary more than their trials explain.
-    pub(crate) fn all(self, excess: Excess) -> Vec<String> {
+    pub(crate) fn all(self, excess: ExcessVariance) -> Vec<String> {
         let mut said = self.0;
         if excess.times() > TIMES && excess.chance() < CHANCE {
             said.push(format!(

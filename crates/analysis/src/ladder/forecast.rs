@@ -3,7 +3,7 @@
 use landspeed_record::Candidate;
 use landspeed_units::Nanos;
 
-use super::Rules;
+use super::LadderRules;
 use super::check::blocks_needed;
 use super::run_state::RunState;
 use super::step::{least_time, usual_time};
@@ -22,7 +22,7 @@ pub struct Forecast {
 
 impl Forecast {
     /// Computes the forecast of a run by `rules`.
-    pub fn new(rules: &Rules, candidates: &[Candidate]) -> Forecast {
+    pub fn new(rules: &LadderRules, candidates: &[Candidate]) -> Forecast {
         let run = RunState::new(rules.clone());
         let mut open: Vec<&Candidate> = candidates.iter().filter(|c| c.skip.is_none()).collect();
         open.sort_by_key(|candidate| candidate.rank);
@@ -62,7 +62,7 @@ mod tests {
     fn a_slow_knob_needs_a_longer_budget_and_a_quick_one_beside_it_does_not() {
         let least = |toggles: &[u64]| {
             let all: Vec<_> = toggles.iter().map(|s| candidate(Nanos::secs(*s))).collect();
-            Forecast::new(&Rules::default(), &all).least
+            Forecast::new(&LadderRules::default(), &all).least
         };
         assert_eq!(least(&[]), None);
         // 11 blocks of 1.76 s, plus a third of that for the final check.
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn placebos_and_a_look_cost_tries() {
         let many = vec![candidate(Nanos(0)); 60];
-        let tries = |rules: &Rules| Forecast::new(rules, &many).tries;
-        let bare = Rules::default();
+        let tries = |rules: &LadderRules| Forecast::new(rules, &many).tries;
+        let bare = LadderRules::default();
         assert!((15..30).contains(&tries(&bare)), "{}", tries(&bare));
         let placebos = vec![Candidate::default(); 2];
-        let usual = Rules { placebos, watch_time: Some(Nanos::secs(3)), ..bare.clone() };
+        let usual = LadderRules { placebos, watch_time: Some(Nanos::secs(3)), ..bare.clone() };
         assert!(tries(&usual) < tries(&bare));
         assert_eq!(Forecast::new(&usual, &many[..3]).tries, 3);
     }

@@ -5,15 +5,15 @@
 //! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
 
 use landspeed_record::Arm;
-use landspeed_stats::{Guard, guard, guard_sums};
+use landspeed_stats::{GuardVerdict, guard, guard_sums};
 use landspeed_units::Nanos;
 
-use super::kept::Totals;
+use super::kept::KeptTotals;
 use super::run_state::RunState;
-use super::{comparison::Comparison, words};
+use super::{comparison::CellComparison, words};
 use crate::Metric;
-use crate::lost::{Toll, WAYS};
-use crate::series::Series;
+use crate::lost::{LOST_TIME_KINDS, LostTimeEffects};
+use crate::series::BlockSeries;
 
 /// The one-sided confidence of a guard.
 const CONFIDENCE: f64 = 0.95;
@@ -34,7 +34,7 @@ pub(crate) fn least_blocks(trials: usize) -> u32 {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Guarded {
+pub(crate) enum GuardReport {
     /// No guarded figure suffers.
     Hold,
     /// A guarded figure suffers. Holds its description.
@@ -44,26 +44,26 @@ pub(crate) enum Guarded {
 }
 
 /// Judges `metric` by the mean and by the totals. Returns the worse verdict, with the estimate in words.
-pub(crate) fn judge(series: &Series, metric: Metric, run: &RunState) -> (Guard, String) {
+pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (GuardVerdict, String) {
     let (margin, toll) = (run.rules.guard, &run.toll);
     let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
     let totals = guard_sums(&series.sums(metric, toll), margin, CONFIDENCE);
     let (verdict, estimate, of) = match (mean, totals) {
-        ((Guard::Broken, estimate), _) => (Guard::Broken, estimate, ""),
-        (_, (Guard::Broken, estimate)) => (Guard::Broken, estimate, " in total"),
-        ((Guard::Unclear, estimate), _) => (Guard::Unclear, estimate, ""),
-        (_, (Guard::Unclear, estimate)) => (Guard::Unclear, estimate, " in total"),
-        ((_, estimate), _) => (Guard::Holds, estimate, ""),
+        ((GuardVerdict::Broken, estimate), _) => (GuardVerdict::Broken, estimate, ""),
+        (_, (GuardVerdict::Broken, estimate)) => (GuardVerdict::Broken, estimate, " in total"),
+        ((GuardVerdict::Unclear, estimate), _) => (GuardVerdict::Unclear, estimate, ""),
+        (_, (GuardVerdict::Unclear, estimate)) => (GuardVerdict::Unclear, estimate, " in total"),
+        ((_, estimate), _) => (GuardVerdict::Holds, estimate, ""),
     };
     (verdict, format!("{}{of} {} (above 1 is better)", metric.name(), words::interval(estimate)))
 }
 
 /// Judges all guards of a step; `totals` are those of the steps kept so far.
-pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> Guarded {
+pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunState) -> GuardReport {
     let rules = &run.rules;
     let series = &comparison.series;
     if let Some(said) = loaded(series) {
-        return Guarded::Broken(format!("in this step: {said}"));
+        return GuardReport::Broken(format!("in this step: {said}"));
     }
     let mut unclear = few(series).or_else(|| bad(series, &run.toll));
     for metric in rules.goal.guards() {
@@ -72,26 +72,26 @@ pub(crate) fn all(comparison: &Comparison, totals: &Totals, run: &RunState) -> G
             continue;
         }
         match judge(series, metric, run) {
-            (Guard::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
+            (GuardVerdict::Broken, said) => return GuardReport::Broken(format!("in this step: {said}")),
             // Several small losses may add up: the sum is judged once this one is known to be small.
-            (Guard::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
-                return Guarded::Broken(format!("against the start: {said}"));
+            (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
+                return GuardReport::Broken(format!("against the start: {said}"));
             }
-            (Guard::Holds, _) => {}
-            (Guard::Unclear, said) => unclear = Some(said),
+            (GuardVerdict::Holds, _) => {}
+            (GuardVerdict::Unclear, said) => unclear = Some(said),
         }
     }
-    unclear.map_or(Guarded::Hold, Guarded::Unclear)
+    unclear.map_or(GuardReport::Hold, GuardReport::Unclear)
 }
 
 /// Returns the reason why there are too few trials to show that mishaps are rare, if so.
-fn few(series: &Series) -> Option<String> {
+fn few(series: &BlockSeries) -> Option<String> {
     let trials = series.trials(Arm::Candidate).count();
     (trials < LEAST_TRIALS).then(|| format!("{trials} trials of it, {LEAST_TRIALS} are needed"))
 }
 
 /// Describes the first figure for which more of the candidate's trials are bad than of the incumbent's.
-pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
+pub(crate) fn bad(series: &BlockSeries, toll: &LostTimeEffects) -> Option<String> {
     Metric::ALL.into_iter().find_map(|metric| {
         let [usual, own] = series.bad_trials(metric, toll);
         let trials = series.trials(Arm::Candidate).count();
@@ -105,7 +105,7 @@ pub(crate) fn bad(series: &Series, toll: &Toll) -> Option<String> {
 }
 
 /// Describes the round trip under load, if it is worse than its guard allows.
-fn loaded(series: &Series) -> Option<String> {
+fn loaded(series: &BlockSeries) -> Option<String> {
     let mean = |arm| {
         let seen: Vec<f64> =
             series.trials(arm).filter_map(|trial| trial.loaded_latency_ns).map(|ns| ns.0 as f64).collect();
@@ -122,7 +122,7 @@ pub fn too_long_under_load(usual: Nanos, own: Nanos) -> bool {
 }
 
 /// Describes differences in the processor time that the arms' trials lost to others.
-pub(crate) fn lost(series: &Series) -> Vec<String> {
+pub(crate) fn lost(series: &BlockSeries) -> Vec<String> {
     let said = |way| {
         let loss = series.loss(way)?;
         let shown = [loss.low(1.0 - CONFIDENCE), -loss.high(1.0 - CONFIDENCE)];
@@ -135,5 +135,5 @@ pub(crate) fn lost(series: &Series) -> Vec<String> {
             )
         })
     };
-    WAYS.iter().filter_map(said).collect()
+    LOST_TIME_KINDS.iter().filter_map(said).collect()
 }

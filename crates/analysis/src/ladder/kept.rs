@@ -3,15 +3,15 @@
 use landspeed_record::{Candidate, Cell, Estimate};
 use landspeed_units::Nanos;
 
-use super::bound::Bound;
-use super::comparison::Comparison;
+use super::bound::RateBound;
+use super::comparison::CellComparison;
 use super::queue::interact;
 use crate::Metric;
-use crate::lost::Toll;
+use crate::lost::LostTimeEffects;
 use crate::series::CONFIDENCE;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct KeptStep {
     pub(crate) id: String,
     pub(crate) candidate: Candidate,
     /// The gain that the step added when it was tried, above one better.
@@ -19,11 +19,11 @@ pub(crate) struct Kept {
     pub(crate) dropped: Option<String>,
 }
 
-impl Kept {
+impl KeptStep {
     /// Returns a kept candidate; `betters` are its log ratios, one a block.
     pub(crate) fn new(candidate: Candidate, id: String, betters: &[f64]) -> Self {
         let added = landspeed_stats::estimate(betters, CONFIDENCE);
-        Kept { id, candidate, added, dropped: None }
+        KeptStep { id, candidate, added, dropped: None }
     }
 
     pub(crate) fn toggle(&self) -> Nanos {
@@ -31,26 +31,26 @@ impl Kept {
     }
 
     /// Returns true if the knob table says that the effects of the two depend on each other.
-    pub(crate) fn interacts(&self, other: &Kept) -> bool {
+    pub(crate) fn interacts(&self, other: &KeptStep) -> bool {
         interact(&self.candidate, &other.candidate)
     }
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct KeptSetting {
     pub(crate) start: Cell,
-    pub(crate) kept: Vec<Kept>,
-    pub(crate) bound: Option<Bound>,
+    pub(crate) kept: Vec<KeptStep>,
+    pub(crate) bound: Option<RateBound>,
 }
 
-impl Standing {
+impl KeptSetting {
     pub(crate) fn new(start: Cell) -> Self {
-        Standing { start, kept: Vec::new(), bound: None }
+        KeptSetting { start, kept: Vec::new(), bound: None }
     }
 
     /// Returns the setting with the kept steps and the bound, without the steps at `without`.
     pub(crate) fn cell(&self, without: &[usize]) -> Cell {
-        let stays = |(i, kept): &(usize, &Kept)| kept.dropped.is_none() && !without.contains(i);
+        let stays = |(i, kept): &(usize, &KeptStep)| kept.dropped.is_none() && !without.contains(i);
         let kept = self.kept.iter().enumerate().filter(stays).map(|(_, kept)| &kept.candidate.change);
         let bound = self.bound.iter().map(|bound| &bound.change);
         kept.chain(bound).fold(self.start.clone(), |cell, change| cell.with(change))
@@ -66,20 +66,20 @@ impl Standing {
 
     /// Returns the time to go from the start to the setting.
     pub(crate) fn toggle(&self) -> Nanos {
-        self.kept.iter().filter(|kept| kept.dropped.is_none()).map(Kept::toggle).sum()
+        self.kept.iter().filter(|kept| kept.dropped.is_none()).map(KeptStep::toggle).sum()
     }
 }
 
 /// The sums of the mean log ratios (above zero better) of the kept steps, for each figure.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Totals([f64; 3]);
+pub(crate) struct KeptTotals([f64; 3]);
 
-impl Totals {
+impl KeptTotals {
     pub(crate) fn with(&self, metric: Metric, more: f64) -> f64 {
         self.0[metric as usize] + more
     }
 
-    pub(crate) fn add(&mut self, comparison: &Comparison, toll: &Toll) {
+    pub(crate) fn add(&mut self, comparison: &CellComparison, toll: &LostTimeEffects) {
         for metric in Metric::ALL {
             self.0[metric as usize] += comparison.mean_better(metric, toll);
         }

@@ -7,13 +7,13 @@
 //! them together confirm a step; the last one says what the step is worth in the end.
 
 use landspeed_record::Estimate;
-use landspeed_stats::{Contrast, Opinions};
+use landspeed_stats::{BlockContrast, CountedAndAllMeans};
 use landspeed_units::Nanos;
 
-use super::comparison::Comparison;
-use super::kept::Standing;
+use super::comparison::CellComparison;
+use super::kept::KeptSetting;
 use super::run_state::RunState;
-use super::{BlockResult, Pair, Rules, words};
+use super::{BlockResult, LadderBlock, LadderRules, words};
 use crate::series::CONFIDENCE;
 
 /// The fewest blocks that confirm a step.
@@ -26,30 +26,30 @@ const PART: f64 = 0.2;
 pub(super) const IN_THE_END: u32 = 5;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LeftOut {
-    proofs: Vec<Proof>,
+pub(crate) struct LeftOutTests {
+    proofs: Vec<LeftOutTest>,
 }
 
 #[derive(Debug, Clone)]
-struct Proof {
+struct LeftOutTest {
     /// The time at which the step was kept or last measured.
     last: Nanos,
     /// One comparison for each setting; the last may be of a setting that has changed since.
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<CellComparison>,
     /// True if a comparison failed, after which the step is not measured again.
     failed: bool,
 }
 
 /// The state of a step's confirmation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Confirmation {
+pub(crate) struct ConfirmationState {
     /// The worth of the step over all settings, above one better; its interval holds for all kept steps together.
     pub(crate) worth: Option<Estimate>,
     pub(crate) blocks: u32,
     pub(crate) confirmed: bool,
 }
 
-impl Confirmation {
+impl ConfirmationState {
     /// Describes what the blocks spread over the rest of the run say about the step.
     pub(crate) fn in_words(&self) -> String {
         let word = if self.confirmed { "confirmed" } else { "not confirmed" };
@@ -58,14 +58,19 @@ impl Confirmation {
     }
 }
 
-impl LeftOut {
+impl LeftOutTests {
     /// Adds a kept step.
     pub(crate) fn keep(&mut self, now: Nanos) {
-        self.proofs.push(Proof { last: now, comparisons: Vec::new(), failed: false });
+        self.proofs.push(LeftOutTest { last: now, comparisons: Vec::new(), failed: false });
     }
 
     /// Returns the next block that is due. The blocks of each step are spread evenly over the time until `until`.
-    pub(crate) fn due(&mut self, standing: &Standing, until: Nanos, run: &mut RunState) -> Option<Box<Pair>> {
+    pub(crate) fn due(
+        &mut self,
+        standing: &KeptSetting,
+        until: Nanos,
+        run: &mut RunState,
+    ) -> Option<Box<LadderBlock>> {
         let now = run.clock.used;
         let open = standing.steps().into_iter().filter_map(|i| Some((self.when(i, until, run)?, i)));
         let (when, step) = open.min()?;
@@ -87,10 +92,10 @@ impl LeftOut {
     /// time.
     pub(crate) fn due_in_the_end(
         &mut self,
-        standing: &Standing,
+        standing: &KeptSetting,
         (since, until): (Nanos, Nanos),
         run: &mut RunState,
-    ) -> Option<Box<Pair>> {
+    ) -> Option<Box<LadderBlock>> {
         let now = run.clock.used;
         let open = standing.steps().into_iter().filter_map(|i| {
             let missing = IN_THE_END.saturating_sub(self.here(i, standing).map_or(0, |c| c.series.counted()));
@@ -104,7 +109,7 @@ impl LeftOut {
     }
 
     /// Returns true if any step still needs blocks.
-    pub(crate) fn waits(&self, standing: &Standing, rules: &Rules) -> bool {
+    pub(crate) fn waits(&self, standing: &KeptSetting, rules: &LadderRules) -> bool {
         let wanted = self.wanted(rules);
         standing.steps().into_iter().any(|i| {
             let proof = &self.proofs[i];
@@ -113,7 +118,7 @@ impl LeftOut {
     }
 
     /// Returns the number of blocks that must be measured before the run ends.
-    pub(crate) fn owed(&self, standing: &Standing) -> u32 {
+    pub(crate) fn owed(&self, standing: &KeptSetting) -> u32 {
         let owes = |i: usize| {
             let here = self.here(i, standing).map_or(0, |c| c.series.counted());
             LEAST.saturating_sub(self.proofs[i].blocks()).max(IN_THE_END.saturating_sub(here))
@@ -122,13 +127,13 @@ impl LeftOut {
     }
 
     /// Returns the number of blocks that each step gets: fewer where many were kept.
-    fn wanted(&self, rules: &Rules) -> u32 {
+    fn wanted(&self, rules: &LadderRules) -> u32 {
         let all = rules.budget.0 as f64 / rules.block_time.0.max(1) as f64;
         ((PART * all / self.proofs.len().max(1) as f64) as u32).clamp(LEAST, MOST)
     }
 
     /// Returns the next block of step `i` in the current setting.
-    fn pair(&mut self, i: usize, standing: &Standing, run: &mut RunState) -> Box<Pair> {
+    fn pair(&mut self, i: usize, standing: &KeptSetting, run: &mut RunState) -> Box<LadderBlock> {
         if self.here(i, standing).is_none() {
             let comparison = compare(i, standing, self.proofs[i].comparisons.len());
             self.proofs[i].comparisons.push(comparison);
@@ -139,16 +144,16 @@ impl LeftOut {
         proof.comparisons[at].pair(run)
     }
 
-    pub(crate) fn here(&self, i: usize, standing: &Standing) -> Option<&Comparison> {
+    pub(crate) fn here(&self, i: usize, standing: &KeptSetting) -> Option<&CellComparison> {
         let last = self.proofs.get(i)?.comparisons.last()?;
         (last.incumbent == standing.cell(&[i]) && last.candidate == standing.cell(&[])).then_some(last)
     }
 
-    pub(crate) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+    pub(crate) fn comparisons(&self) -> impl Iterator<Item = &CellComparison> {
         self.proofs.iter().flat_map(|proof| &proof.comparisons)
     }
 
-    pub(crate) fn of(&self, i: usize) -> &[Comparison] {
+    pub(crate) fn of(&self, i: usize) -> &[CellComparison] {
         self.proofs.get(i).map_or(&[], |proof| &proof.comparisons)
     }
 
@@ -162,37 +167,37 @@ impl LeftOut {
 
     /// Records that a comparison cannot be measured. Returns false if it is none of these.
     pub(crate) fn failed(&mut self, label: &str) -> bool {
-        let has = |proof: &&mut Proof| proof.comparisons.iter().any(|c| c.label == label);
+        let has = |proof: &&mut LeftOutTest| proof.comparisons.iter().any(|c| c.label == label);
         let Some(proof) = self.proofs.iter_mut().find(has) else { return false };
         proof.failed = true;
         true
     }
 
     /// Returns the worth of step `i` in the current setting, above one better.
-    pub(crate) fn worth(&self, i: usize, standing: &Standing, run: &RunState) -> Option<Estimate> {
+    pub(crate) fn worth(&self, i: usize, standing: &KeptSetting, run: &RunState) -> Option<Estimate> {
         let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal.primary(), &run.toll);
-        Some(Opinions::of(&blocks)?.estimate(CONFIDENCE))
+        Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))
     }
 
     /// Returns the confirmation of step `i`. It needs enough blocks, and holds both without the discarded ones and
     /// with them.
-    pub(crate) fn confirmation(&self, i: usize, run: &RunState) -> Confirmation {
+    pub(crate) fn confirmation(&self, i: usize, run: &RunState) -> ConfirmationState {
         let primary = run.rules.goal.primary();
         let Some(proof) = self.proofs.get(i) else {
-            return Confirmation { worth: None, blocks: 0, confirmed: false };
+            return ConfirmationState { worth: None, blocks: 0, confirmed: false };
         };
         // Bonferroni over the kept steps: with at least 97.5 % no useless one is confirmed.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / self.proofs.len() as f64;
-        let of = |comparison: &Comparison| comparison.series.contrasts(primary, &run.toll);
-        let fresh: Vec<Contrast> = proof.comparisons.iter().flat_map(of).collect();
-        let worth = Opinions::of(&fresh).map(|both| both.estimate(confidence));
+        let of = |comparison: &CellComparison| comparison.series.contrasts(primary, &run.toll);
+        let fresh: Vec<BlockContrast> = proof.comparisons.iter().flat_map(of).collect();
+        let worth = CountedAndAllMeans::of(&fresh).map(|both| both.estimate(confidence));
         let blocks = proof.blocks();
         let above = |estimate: Estimate| estimate.low > 1.0 + run.rules.least_effect;
-        Confirmation { worth, blocks, confirmed: blocks >= LEAST && worth.is_some_and(above) }
+        ConfirmationState { worth, blocks, confirmed: blocks >= LEAST && worth.is_some_and(above) }
     }
 }
 
-impl Proof {
+impl LeftOutTest {
     fn blocks(&self) -> u32 {
         self.comparisons.iter().map(|comparison| comparison.series.counted()).sum()
     }
@@ -206,11 +211,11 @@ impl Proof {
 
 /// Returns the comparison of the current setting with the same setting without step `i`; `earlier` is the number of
 /// comparisons that the step had before.
-fn compare(i: usize, standing: &Standing, earlier: usize) -> Comparison {
+fn compare(i: usize, standing: &KeptSetting, earlier: usize) -> CellComparison {
     let kept = &standing.kept[i];
     let again = if earlier > 0 { format!(", setting {}", earlier + 1) } else { String::new() };
     let label = format!("without {}{again}", kept.id);
     let (knob, value) = (&kept.candidate.knob, &kept.candidate.value);
     let what = format!("checking {knob}: all kept steps over the same without {knob}={value}");
-    Comparison::new(label, what, (standing.cell(&[i]), standing.cell(&[])), kept.toggle())
+    CellComparison::new(label, what, (standing.cell(&[i]), standing.cell(&[])), kept.toggle())
 }

@@ -24,39 +24,39 @@ mod words;
 use landspeed_record::{Arm, Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
 use landspeed_units::Nanos;
 
-pub use bound::Bound;
-use check::Check;
+pub use bound::RateBound;
+use check::FinalCheck;
 pub(crate) use check::gain;
 use climb::Climb;
 pub use climb::NO_ROOM;
 pub use forecast::Forecast;
 pub use guards::too_long_under_load;
-pub use rules::Rules;
+pub use rules::LadderRules;
 use run_state::RunState;
 pub use step::{OUT_OF_TIME, STOPPED};
 
 use crate::series::{arms, block_trials};
 
 #[derive(Debug, Clone)]
-pub enum Action {
-    /// Measure one block of this pair, then [`Ladder::observe`] or [`Ladder::failed`].
-    Measure(Box<Pair>),
+pub enum LadderAction {
+    /// Measure this block, then [`Ladder::observe`] or [`Ladder::failed`].
+    Measure(Box<LadderBlock>),
     /// Write a decision to the record. A later line with the same id replaces an earlier one: the final trials add
     /// what a kept step is worth, or drop it.
     Decided(Box<StepLine>),
     /// Get a verdict at this cell, the current setting, because the bottleneck may have moved; then call
-    /// [`Ladder::advise`]. Returned once, and only where [`Rules::watch_time`] is set; the ladder continues without
-    /// an answer too.
+    /// [`Ladder::advise`]. Returned once, and only where [`LadderRules::watch_time`] is set; the ladder continues
+    /// without an answer too.
     Watch(Box<Cell>),
     /// Show a note to the reader.
     Note(String),
     /// The run is over; further calls return the same.
-    Finished(Box<Findings>),
+    Finished(Box<LadderFindings>),
 }
 
 /// Two cells to compare in one block of trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct LadderBlock {
     /// The name for `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
     pub step: String,
     pub what: String,
@@ -66,7 +66,7 @@ pub struct Pair {
     pub candidate: Cell,
     pub toggle: Nanos,
     /// True if the block has eight trials of half the length: all idle round trips first, then the streams in the
-    /// same order. False if it has four trials, each with its own round trips and stream: see [`Rules::fine`].
+    /// same order. False if it has four trials, each with its own round trips and stream: see [`LadderRules::fine`].
     pub fine: bool,
     /// True for the order BAAB, false for ABBA. Drawn at random, balanced over every two blocks of a comparison.
     pub candidate_first: bool,
@@ -76,7 +76,7 @@ pub struct Pair {
     pub most: u32,
 }
 
-impl Pair {
+impl LadderBlock {
     pub fn cell(&self, arm: Arm) -> &Cell {
         match arm {
             Arm::Incumbent => &self.incumbent,
@@ -99,11 +99,11 @@ impl Pair {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {
-    /// The name of the step, as in the pair.
+    /// The name of the step, as in the block.
     pub step: String,
     /// The figures of the trials, in time order.
     pub figures: Vec<Figures>,
-    /// The order of the arms, as in the pair.
+    /// The order of the arms, as in the block.
     pub candidate_first: bool,
     /// The time that the block took, toggles included.
     pub took: Nanos,
@@ -113,7 +113,7 @@ pub struct BlockResult {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Findings {
+pub struct LadderFindings {
     pub steps: Vec<StepSummary>,
     /// The geometric means of the start cell's trials in the final check.
     pub start: Figures,
@@ -121,7 +121,7 @@ pub struct Findings {
     pub final_: Figures,
     /// The final setting over the start, from the final check only.
     pub gain: Gain,
-    /// The final setting over `Rules::against`, from the final check only.
+    /// The final setting over `LadderRules::against`, from the final check only.
     pub against: Option<Gain>,
     pub start_cell: Cell,
     pub final_cell: Cell,
@@ -135,15 +135,15 @@ pub struct Findings {
 pub struct Ladder {
     run: RunState,
     climb: Climb,
-    check: Option<Check>,
-    asked: Option<Box<Pair>>,
+    check: Option<FinalCheck>,
+    asked: Option<Box<LadderBlock>>,
     /// The number of candidates that the budget was forecast to have time for.
     tries: usize,
-    finished: Option<Box<Findings>>,
+    finished: Option<Box<LadderFindings>>,
 }
 
-enum Progress {
-    Measure(Box<Pair>),
+enum LadderProgress {
+    Measure(Box<LadderBlock>),
     /// Get a verdict on what holds this cell back.
     Watch(Box<Cell>),
     /// Something was decided or noted; call again.
@@ -153,7 +153,7 @@ enum Progress {
 
 impl Ladder {
     /// Returns a ladder from `start` over `candidates`; those with `skip` set are reported and never tried.
-    pub fn new(start: Cell, candidates: Vec<Candidate>, rules: Rules) -> Self {
+    pub fn new(start: Cell, candidates: Vec<Candidate>, rules: LadderRules) -> Self {
         let tries = Forecast::new(&rules, &candidates).tries;
         let mut run = RunState::new(rules);
         let climb = Climb::new(start, candidates, &mut run);
@@ -162,23 +162,23 @@ impl Ladder {
 
     /// Returns the next action; `used` is the time since the run's start. Called twice without an answer in between,
     /// it returns the same block again.
-    pub fn next(&mut self, used: Nanos) -> Action {
+    pub fn next(&mut self, used: Nanos) -> LadderAction {
         self.run.clock.tick(used);
         loop {
             if let Some(action) = self.run.outbox.pop_front() {
                 return action;
             }
             if let Some(findings) = &self.finished {
-                return Action::Finished(findings.clone());
+                return LadderAction::Finished(findings.clone());
             }
             if let Some(pair) = &self.asked {
-                return Action::Measure(pair.clone());
+                return LadderAction::Measure(pair.clone());
             }
             match self.advance() {
-                Progress::Measure(pair) => self.asked = Some(pair),
-                Progress::Watch(cell) => return Action::Watch(cell),
-                Progress::Said => {}
-                Progress::Over => self.finish(),
+                LadderProgress::Measure(pair) => self.asked = Some(pair),
+                LadderProgress::Watch(cell) => return LadderAction::Watch(cell),
+                LadderProgress::Said => {}
+                LadderProgress::Over => self.finish(),
             }
         }
     }
@@ -193,7 +193,7 @@ impl Ladder {
         }
     }
 
-    /// Reports that the pair of `step` cannot be measured: a value did not read back, or a trial failed. A step is
+    /// Reports that the block of `step` cannot be measured: a value did not read back, or a trial failed. A step is
     /// answered "skipped" with the reason; a comparison of the final check is left out with a note.
     pub fn failed(&mut self, step: &str, why: &str) {
         if self.asked.take_if(|pair| pair.step == step).is_none() {
@@ -229,7 +229,7 @@ impl Ladder {
     }
 
     /// Takes a bound that a search has found. The candidates should be planned again after it ([`Ladder::replan`]).
-    pub fn bound(&mut self, bound: Bound) {
+    pub fn bound(&mut self, bound: RateBound) {
         if self.climbs() {
             self.climb.bound(bound, &mut self.run);
         }
@@ -250,14 +250,14 @@ impl Ladder {
         self.finish();
     }
 
-    fn advance(&mut self) -> Progress {
+    fn advance(&mut self) -> LadderProgress {
         if let Some(check) = &mut self.check {
             return check.advance(&mut self.run);
         }
         match self.climb.advance(&mut self.run) {
-            Progress::Over => {
+            LadderProgress::Over => {
                 self.check = Some(self.climb.check());
-                Progress::Said
+                LadderProgress::Said
             }
             other => other,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use landspeed_record::{Advised, Candidate, Cell};
 
-use super::advice::Hint;
+use super::advice::KnobHint;
 
 /// The most times that a rejected candidate is tried again.
 const MOST_REOPENINGS: usize = 2;
@@ -12,7 +12,7 @@ const MOST_REOPENINGS: usize = 2;
 const DECISIVE: u32 = 100;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Task {
+pub(crate) struct CandidateTask {
     pub(crate) candidate: Candidate,
     /// True for a placebo, which goes through the full write path and changes nothing.
     pub(crate) placebo: bool,
@@ -22,9 +22,9 @@ pub(crate) struct Task {
     pub(crate) advised: Option<(usize, Advised)>,
 }
 
-impl Task {
+impl CandidateTask {
     pub(crate) fn new(candidate: Candidate, placebo: bool) -> Self {
-        Task { candidate, placebo, reopened_by: BTreeSet::new(), advised: None }
+        CandidateTask { candidate, placebo, reopened_by: BTreeSet::new(), advised: None }
     }
 
     pub(crate) fn reopened(&self) -> bool {
@@ -46,9 +46,9 @@ fn turns(candidate: &Candidate, name: &str) -> bool {
 
 /// The candidates that wait and those that were rejected.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Vec<Task>,
-    rejected: Vec<Task>,
+pub(crate) struct CandidateQueue {
+    waiting: Vec<CandidateTask>,
+    rejected: Vec<CandidateTask>,
     /// Knob and value of each candidate that ever waited here and was not removed as idle.
     seen: BTreeSet<(String, String)>,
     /// Knob and value that kept steps replaced: a measurement counts against them.
@@ -59,9 +59,9 @@ fn name(candidate: &Candidate) -> (String, String) {
     (candidate.knob.clone(), candidate.value.clone())
 }
 
-impl Queue {
+impl CandidateQueue {
     pub(crate) fn new(candidates: Vec<Candidate>) -> Self {
-        let mut queue = Queue::default();
+        let mut queue = CandidateQueue::default();
         queue.renew(candidates, &[]);
         queue
     }
@@ -77,7 +77,9 @@ impl Queue {
             let known = self.waiting.iter_mut().find(|task| name(&task.candidate) == name(&candidate));
             match known {
                 Some(task) => task.candidate = candidate,
-                None if self.seen.insert(name(&candidate)) => self.waiting.push(Task::new(candidate, false)),
+                None if self.seen.insert(name(&candidate)) => {
+                    self.waiting.push(CandidateTask::new(candidate, false));
+                }
                 None => {}
             }
         }
@@ -86,7 +88,7 @@ impl Queue {
 
     /// Sorts by the verdict's order, then by rank. Equals keep their order.
     fn sort(&mut self) {
-        let place = |task: &Task| task.advised.map_or(usize::MAX, |(place, _)| place);
+        let place = |task: &CandidateTask| task.advised.map_or(usize::MAX, |(place, _)| place);
         self.waiting.sort_by_key(|task| (place(task), task.candidate.rank));
     }
 
@@ -101,7 +103,7 @@ impl Queue {
     /// Moves the candidates that a verdict's hints name to the front, in their order, until a step is kept. Where
     /// several findings name one candidate, the first decides its place, and the first with an expected ratio is
     /// recorded as its advice.
-    pub(crate) fn advise(&mut self, findings: &[Vec<Hint>]) {
+    pub(crate) fn advise(&mut self, findings: &[Vec<KnobHint>]) {
         self.forget_advice();
         let named: Vec<_> = findings.iter().flat_map(|hints| self.named_in(hints)).collect();
         for (place, (at, why)) in named.into_iter().enumerate() {
@@ -116,7 +118,7 @@ impl Queue {
     /// Returns the waiting candidates among a finding's remedies, in order. The gain is expected of the whole cure: a
     /// later change that includes the first one (segmentation offload includes its checksums) comes before it and
     /// takes over the expected ratio.
-    fn named_in(&self, hints: &[Hint]) -> Vec<(usize, Advised)> {
+    fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, Advised)> {
         let mut named: Vec<(usize, Advised)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
         let Some(&(first, why)) = named.first() else { return named };
@@ -136,7 +138,7 @@ impl Queue {
     /// Returns the index of the candidate that a hint refers to: the value that it names, else the knob's first by
     /// the table. Where that one was tried, the knob's other values move to the front only if they are decisive. A
     /// value that a kept step replaced stays in its place, because a measurement is better evidence than a verdict.
-    fn named_by(&self, hint: &Hint) -> Option<usize> {
+    fn named_by(&self, hint: &KnobHint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
             let named = (hint.knob.clone(), hint.value.clone());
@@ -165,13 +167,13 @@ impl Queue {
     /// Returns the next candidate to try: first those that a verdict named, then by ascending rank. One that is tried
     /// again waits until no decisive candidate that it interacts with is left untried, so that its few second chances
     /// are not spent too early. A verdict does not change that, because the measured step is better evidence.
-    pub(crate) fn pop(&mut self) -> Option<Task> {
+    pub(crate) fn pop(&mut self) -> Option<CandidateTask> {
         let at = self.waiting.iter().position(|task| !self.should_wait(task))?;
         Some(self.waiting.remove(at))
     }
 
-    fn should_wait(&self, task: &Task) -> bool {
-        let first = |other: &&Task| !other.reopened() && other.candidate.rank < DECISIVE;
+    fn should_wait(&self, task: &CandidateTask) -> bool {
+        let first = |other: &&CandidateTask| !other.reopened() && other.candidate.rank < DECISIVE;
         task.reopened()
             && self.waiting.iter().filter(first).any(|other| interact(&task.candidate, &other.candidate))
     }
@@ -181,14 +183,14 @@ impl Queue {
     }
 
     /// Remembers a candidate that was tried and not kept.
-    pub(crate) fn reject(&mut self, task: Task) {
-        self.rejected.push(Task { advised: None, ..task });
+    pub(crate) fn reject(&mut self, task: CandidateTask) {
+        self.rejected.push(CandidateTask { advised: None, ..task });
     }
 
     /// Reopens the rejected candidates that interact with a kept step: once for each kept step, and twice in all.
     /// Returns their names. Advice on the setting before is forgotten, because the bottleneck may have moved.
     pub(crate) fn reopen(&mut self, kept: &Candidate, id: &str) -> Vec<String> {
-        let (reopened, rejected): (Vec<Task>, Vec<Task>) = self
+        let (reopened, rejected): (Vec<CandidateTask>, Vec<CandidateTask>) = self
             .rejected
             .drain(..)
             .partition(|t| t.reopened_by.len() < MOST_REOPENINGS && interact(&t.candidate, kept));

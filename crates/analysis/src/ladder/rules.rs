@@ -3,7 +3,7 @@
 use landspeed_record::{Candidate, Cell};
 use landspeed_units::Nanos;
 
-use crate::Goal;
+use crate::TuningGoal;
 
 /// The most blocks of a step in a run that has many candidates.
 pub(crate) const USUAL_BLOCKS: u32 = 11;
@@ -15,8 +15,8 @@ const USUAL_TESTS: u32 = 12;
 const MOST_BLOCKS: u32 = 2_000;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
-    pub goal: Goal,
+pub struct LadderRules {
+    pub goal: TuningGoal,
     pub budget: Nanos,
     /// The share of the budget that is kept for the final check; at least a quarter.
     pub final_share: f64,
@@ -53,11 +53,11 @@ pub struct Rules {
     pub preface_time: Nanos,
 }
 
-impl Default for Rules {
+impl Default for LadderRules {
     /// Returns rules for five minutes, with the values of the documentation: 5 %, 2 %, 10 %.
     fn default() -> Self {
-        Rules {
-            goal: Goal::Rate,
+        LadderRules {
+            goal: TuningGoal::Rate,
             budget: Nanos::secs(300),
             final_share: 0.25,
             alpha: 0.05,
@@ -81,12 +81,12 @@ impl Default for Rules {
 
 /// The size of a run: the number of tests planned, and the most blocks of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct RunSize {
     pub(crate) planned: u32,
     pub(crate) max_blocks: u32,
 }
 
-impl Rules {
+impl LadderRules {
     pub(crate) fn least_ln(&self) -> f64 {
         self.least_effect.ln_1p()
     }
@@ -113,7 +113,7 @@ impl Rules {
     }
 
     /// Returns the size of a run over `candidates` that may be tried.
-    pub(crate) fn size(&self, candidates: &[Candidate]) -> Size {
+    pub(crate) fn size(&self, candidates: &[Candidate]) -> RunSize {
         let tests = (candidates.len() + self.placebos.len()).max(1) as u32;
         let time = self.budget.saturating_sub(self.final_time()).0 as f64;
         let cost = |c: &Candidate| (self.block_time + self.toggles(c.toggle_ns)).0.max(1) as f64;
@@ -126,7 +126,7 @@ impl Rules {
         let room = time / (self.block_time.0.max(1) as f64 * f64::from(USUAL_BLOCKS));
         // Large effects end early, so even a short run gets further than this number.
         let planned = if self.planned > 0 { self.planned } else { (room as u32).max(USUAL_TESTS).min(tests) };
-        Size { planned, max_blocks }
+        RunSize { planned, max_blocks }
     }
 }
 
@@ -140,27 +140,27 @@ mod tests {
     #[test]
     fn five_minutes_plan_about_twelve_tests_of_eleven_blocks() {
         let many = vec![Candidate::default(); 30];
-        assert_eq!(Rules::default().size(&many), Size { planned: 12, max_blocks: 11 });
+        assert_eq!(LadderRules::default().size(&many), RunSize { planned: 12, max_blocks: 11 });
     }
 
     #[test]
     fn slow_toggles_are_not_multiplied() {
-        let rules = Rules::default();
+        let rules = LadderRules::default();
         assert_eq!(rules.toggles(Nanos::millis(1)), Nanos::millis(12));
         assert_eq!(rules.toggles(Nanos::secs(4)), Nanos::secs(12));
-        assert!(!Rules { fine: false, ..rules }.is_fine(Nanos(0)), "a long path");
+        assert!(!LadderRules { fine: false, ..rules }.is_fine(Nanos(0)), "a long path");
     }
 
     #[test]
     fn a_short_run_still_tries_what_matters_most() {
         let many = vec![Candidate::default(); 30];
-        let rules = Rules { budget: Nanos::secs(30), ..Rules::default() };
+        let rules = LadderRules { budget: Nanos::secs(30), ..LadderRules::default() };
         assert_eq!(rules.size(&many).planned, 12);
     }
 
     #[test]
     fn one_knob_gets_the_whole_budget() {
-        let rules = Rules { budget: Nanos::secs(1_200), ..Rules::default() };
+        let rules = LadderRules { budget: Nanos::secs(1_200), ..LadderRules::default() };
         let size = rules.size(&[Candidate::default()]);
         assert_eq!(size.planned, 1);
         assert!((430..500).contains(&size.max_blocks), "{size:?}");

@@ -3,42 +3,42 @@
 use std::collections::VecDeque;
 
 use landspeed_record::StepLine;
-use landspeed_stats::{Excess, excess};
+use landspeed_stats::{ExcessVariance, excess};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, Pair, Rules};
-use crate::lost::Toll;
-use crate::series::{Block, Series};
-use crate::steal::Steals;
+use super::{LadderAction, LadderBlock, LadderRules};
+use crate::lost::LostTimeEffects;
+use crate::series::{BlockFigures, BlockSeries};
+use crate::steal::StealHistory;
 
 /// The share of processor time above which the loss to neighbours is reported.
 const BUSY: f64 = 0.02;
 
 #[derive(Debug)]
 pub(crate) struct RunState {
-    pub(crate) rules: Rules,
-    pub(crate) clock: Clock,
+    pub(crate) rules: LadderRules,
+    pub(crate) clock: BudgetClock,
     /// The actions that are not yet handed out.
-    pub(crate) outbox: VecDeque<Action>,
+    pub(crate) outbox: VecDeque<LadderAction>,
     /// The decisions, the latest version of each.
     pub(crate) lines: Vec<StepLine>,
     /// The reason why the run's result is not valid.
     pub(crate) void: Option<String>,
     /// How much more blocks vary than their trials explain.
-    pub(crate) excess: Excess,
+    pub(crate) excess: ExcessVariance,
     /// The effect of lost processor time on the figures.
-    pub(crate) toll: Toll,
-    steals: Steals,
+    pub(crate) toll: LostTimeEffects,
+    steals: StealHistory,
     /// True once it was reported that neighbours take much of the machine.
     busy: bool,
     dice: ChaCha8Rng,
 }
 
 impl RunState {
-    pub(crate) fn new(rules: Rules) -> Self {
-        let clock = Clock::new(&rules);
+    pub(crate) fn new(rules: LadderRules) -> Self {
+        let clock = BudgetClock::new(&rules);
         let dice = ChaCha8Rng::seed_from_u64(rules.seed);
         RunState {
             rules,
@@ -46,16 +46,16 @@ impl RunState {
             outbox: VecDeque::new(),
             lines: Vec::new(),
             void: None,
-            excess: Excess::default(),
-            toll: Toll::default(),
-            steals: Steals::default(),
+            excess: ExcessVariance::default(),
+            toll: LostTimeEffects::default(),
+            steals: StealHistory::default(),
             busy: false,
             dice,
         }
     }
 
     pub(crate) fn note(&mut self, text: String) {
-        self.outbox.push_back(Action::Note(text));
+        self.outbox.push_back(LadderAction::Note(text));
     }
 
     /// Returns the time of `blocks` blocks whose knobs take `toggle` each time.
@@ -63,12 +63,12 @@ impl RunState {
         Nanos(u64::from(blocks) * (self.clock.block + self.rules.toggles(toggle)).0)
     }
 
-    pub(crate) fn took(&mut self, pair: &Pair, took: Nanos) {
+    pub(crate) fn took(&mut self, pair: &LadderBlock, took: Nanos) {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
 
     /// Learns what the run's next block lost to others. Returns true if the block is discarded for that.
-    pub(crate) fn stolen(&mut self, block: &Block) -> bool {
+    pub(crate) fn stolen(&mut self, block: &BlockFigures) -> bool {
         self.toll.learn(block);
         let stolen = self.steals.stands_out(block.steal, self.rules.steal_limit);
         self.say_busy();
@@ -96,7 +96,7 @@ impl RunState {
     }
 
     /// Adds the blocks of a comparison to the estimate of how much blocks vary.
-    pub(crate) fn learn(&mut self, series: &Series) {
+    pub(crate) fn learn(&mut self, series: &BlockSeries) {
         let contrasts = series.contrasts(self.rules.goal.primary(), &self.toll);
         self.excess = self.excess.and(excess(&contrasts));
     }
@@ -107,7 +107,7 @@ impl RunState {
             Some(old) => *old = line.clone(),
             None => self.lines.push(line.clone()),
         }
-        self.outbox.push_back(Action::Decided(Box::new(line)));
+        self.outbox.push_back(LadderAction::Decided(Box::new(line)));
     }
 
     /// Returns true if there is time for a verdict and for a step after it, before `reserve`; then the clock counts
@@ -146,11 +146,11 @@ impl RunState {
 /// The random orders of a comparison's blocks, each order once in every two blocks. So a position effect (the first
 /// trial of a block is colder) cancels instead of favouring an arm.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Order {
+pub(crate) struct ArmOrder {
     second: Option<bool>,
 }
 
-impl Order {
+impl ArmOrder {
     /// Returns true if the candidate comes first in the next block.
     pub(crate) fn next(&mut self, run: &mut RunState) -> bool {
         if let Some(second) = self.second.take() {
@@ -164,7 +164,7 @@ impl Order {
 
 /// The time used, and the time that a block takes.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct BudgetClock {
     pub(crate) used: Nanos,
     budget: Nanos,
     block: Nanos,
@@ -177,9 +177,9 @@ pub(crate) struct Clock {
     watching: Option<Nanos>,
 }
 
-impl Clock {
-    fn new(rules: &Rules) -> Self {
-        Clock {
+impl BudgetClock {
+    fn new(rules: &LadderRules) -> Self {
+        BudgetClock {
             used: Nanos(0),
             budget: rules.budget,
             block: rules.block_time,

@@ -1,13 +1,13 @@
 //! One step: the decision whether a change is kept.
 
 use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
-use landspeed_stats::{But, Contrast, Design, State, Verdict, judge, judge_last};
+use landspeed_stats::{BlockContrast, Objection, StepDesign, StepJudgement, StepState, judge, judge_last};
 use landspeed_units::Nanos;
 
-use super::comparison::Comparison;
-use super::guards::{self, Guarded};
-use super::kept::Totals;
-use super::queue::Task;
+use super::comparison::CellComparison;
+use super::guards::{self, GuardReport};
+use super::kept::KeptTotals;
+use super::queue::CandidateTask;
 use super::rules::{SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::words;
@@ -23,38 +23,39 @@ pub const STOPPED: &str = "stopped";
 const GUARD_PATIENCE: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) task: Task,
-    pub(crate) comparison: Comparison,
+pub(crate) struct LadderStep {
+    pub(crate) task: CandidateTask,
+    pub(crate) comparison: CellComparison,
     pub(crate) grant: f64,
-    design: Design,
+    design: StepDesign,
     /// True if there is no room for another block.
     out_of_time: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Decision {
+pub(crate) struct StepDecision {
     pub(crate) answer: Answer,
     pub(crate) reason: String,
 }
 
-impl Step {
+impl LadderStep {
     /// Returns a step from `incumbent` that may err with probability `grant`, in at most `max_blocks` blocks.
     pub(crate) fn new(
         id: String,
-        task: Task,
+        task: CandidateTask,
         incumbent: &Cell,
         (grant, max_blocks): (f64, u32),
         run: &RunState,
     ) -> Self {
-        let design = Design::new(grant, run.rules.least_ln(), max_blocks);
+        let design = StepDesign::new(grant, run.rules.least_ln(), max_blocks);
         let usual = USUAL_BLOCKS * SECOND_CHANCE;
         let design = if max_blocks > usual { design.thorough() } else { design };
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
-        let comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
-        Step { task, comparison, grant, design, out_of_time: false }
+        let comparison =
+            CellComparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
+        LadderStep { task, comparison, grant, design, out_of_time: false }
     }
 
     /// Returns true if any look has been taken; then the step has used its grant.
@@ -62,19 +63,24 @@ impl Step {
         self.comparison.series.counted() >= self.design.first_look()
     }
 
-    fn contrasts(&self, run: &RunState) -> Vec<Contrast> {
+    fn contrasts(&self, run: &RunState) -> Vec<BlockContrast> {
         self.comparison.series.contrasts(run.rules.goal.primary(), &run.toll)
     }
 
     /// Returns the current verdict on the primary figure, above one better.
-    pub(crate) fn verdict(&self, run: &RunState) -> Verdict {
+    pub(crate) fn verdict(&self, run: &RunState) -> StepJudgement {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
 
     /// Returns the decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
     /// `out_of_time` means that there is no room for another block.
-    pub(crate) fn decide(&mut self, totals: &Totals, run: &RunState, out_of_time: bool) -> Option<Decision> {
+    pub(crate) fn decide(
+        &mut self,
+        totals: &KeptTotals,
+        run: &RunState,
+        out_of_time: bool,
+    ) -> Option<StepDecision> {
         self.out_of_time = out_of_time;
         let verdict = self.verdict(run);
         let series = &self.comparison.series;
@@ -85,12 +91,12 @@ impl Step {
             );
         }
         match verdict.state {
-            State::Helps => self.guarded(totals, run, ended),
-            State::Harms => Some(self.answer(Answer::Harms, "worse")),
-            State::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
-            State::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
-            State::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
-            State::Continue => None,
+            StepState::Helps => self.guarded(totals, run, ended),
+            StepState::Harms => Some(self.answer(Answer::Harms, "worse")),
+            StepState::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
+            StepState::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
+            StepState::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
+            StepState::Continue => None,
         }
     }
 
@@ -102,10 +108,10 @@ impl Step {
     }
 
     /// Returns the reason why the step is undecided.
-    fn obstacle(&self, verdict: Verdict, run: &RunState) -> &'static str {
-        match self.design.but(&self.contrasts(run)) {
-            Some(But::Discarded) => "helps only without the blocks that were discarded",
-            Some(But::Lost) => "helps, but the processor time that its trials lose may explain it",
+    fn obstacle(&self, verdict: StepJudgement, run: &RunState) -> &'static str {
+        match self.design.objection(&self.contrasts(run)) {
+            Some(Objection::Discarded) => "helps only without the blocks that were discarded",
+            Some(Objection::Lost) => "helps, but the processor time that its trials lose may explain it",
             None if verdict.given_up => "no prospect of a useful effect in the blocks left",
             None if self.out_of_time => OUT_OF_TIME,
             None => "all blocks used",
@@ -113,28 +119,28 @@ impl Step {
     }
 
     /// Decides a step that helps, by whether it harms any guarded figure.
-    fn guarded(&self, totals: &Totals, run: &RunState, ended: bool) -> Option<Decision> {
+    fn guarded(&self, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
         match guards::all(&self.comparison, totals, run) {
-            Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
-            Guarded::Broken(said) => {
+            GuardReport::Hold => Some(self.answer(Answer::Helps, "helps")),
+            GuardReport::Broken(said) => {
                 Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
             }
-            Guarded::Unclear(said) if ended => {
+            GuardReport::Unclear(said) if ended => {
                 Some(self.undecided(&format!("helps, but not shown to leave the rest alone: {said}")))
             }
-            Guarded::Unclear(_) => None,
+            GuardReport::Unclear(_) => None,
         }
     }
 
-    fn undecided(&self, why: &str) -> Decision {
+    fn undecided(&self, why: &str) -> StepDecision {
         self.answer(Answer::Undecided, why)
     }
 
-    fn answer(&self, answer: Answer, why: &str) -> Decision {
-        Decision { answer, reason: why.to_owned() }
+    fn answer(&self, answer: Answer, why: &str) -> StepDecision {
+        StepDecision { answer, reason: why.to_owned() }
     }
 
-    pub(crate) fn line(&self, decision: &Decision, run: &RunState) -> StepLine {
+    pub(crate) fn line(&self, decision: &StepDecision, run: &RunState) -> StepLine {
         let series = &self.comparison.series;
         let estimate = |metric| self.reported(metric, run);
         let reason = self.reason(decision, run);
@@ -163,7 +169,7 @@ impl Step {
         Some(metric.as_measured(self.verdict(run).estimate))
     }
 
-    fn reason(&self, decision: &Decision, run: &RunState) -> String {
+    fn reason(&self, decision: &StepDecision, run: &RunState) -> String {
         let series = &self.comparison.series;
         let primary = run.rules.goal.primary();
         let Some(estimate) = self.reported(primary, run) else { return decision.reason.clone() };
@@ -181,7 +187,7 @@ impl Step {
     }
 }
 
-pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
+pub(crate) fn blank(id: &str, task: &CandidateTask, incumbent: &Cell) -> StepSummary {
     let (knob, change) = (&task.candidate.knob, &task.candidate.change);
     let stood = |side| change.host(side).get(knob).and_then(|_| incumbent.host(side).get(knob)).cloned();
     StepSummary {

@@ -5,15 +5,19 @@
 
 use landspeed_record::{Finding, Remedy, Settings};
 
-use super::scene::Scene;
-use super::view::{EndView, View};
+use super::observations::PathObservations;
+use super::view::{EndView, VerdictView};
 use super::words::shown;
 
 /// Returns the finding with those of its remedies that can be applied.
-pub(super) fn fitting(scene: &Scene<'_>, view: &View<'_>, mut finding: Finding) -> Finding {
+pub(super) fn fitting(
+    observations: &PathObservations<'_>,
+    view: &VerdictView<'_>,
+    mut finding: Finding,
+) -> Finding {
     let remedies = std::mem::take(&mut finding.remedies);
-    let open = remedies.into_iter().filter(|remedy| !is_so(scene, view, remedy));
-    finding.remedies = match scene.own {
+    let open = remedies.into_iter().filter(|remedy| !is_so(observations, view, remedy));
+    finding.remedies = match observations.own {
         Some(_) => open.collect(),
         None => open.filter_map(|remedy| of_program(view, &finding.at, remedy)).collect(),
     };
@@ -21,7 +25,7 @@ pub(super) fn fitting(scene: &Scene<'_>, view: &View<'_>, mut finding: Finding) 
 }
 
 /// Returns true if the flow, or every watched host, already has the value.
-fn is_so(scene: &Scene<'_>, view: &View<'_>, remedy: &Remedy) -> bool {
+fn is_so(observations: &PathObservations<'_>, view: &VerdictView<'_>, remedy: &Remedy) -> bool {
     if remedy.knob.is_empty() || remedy.value.is_empty() {
         return false;
     }
@@ -29,11 +33,12 @@ fn is_so(scene: &Scene<'_>, view: &View<'_>, remedy: &Remedy) -> bool {
         return view.main().is_some_and(|flow| flow.watch.congestion == remedy.value);
     }
     let has = |set: &Settings| set.get(&remedy.knob) == Some(&remedy.value);
-    scene.own.is_some_and(has) || [Some(scene.a), scene.b].into_iter().flatten().all(|host| has(host.set))
+    observations.own.is_some_and(has)
+        || [Some(observations.a), observations.b].into_iter().flatten().all(|host| has(host.set))
 }
 
 /// Returns the remedy as the program's owner can apply it; `None` where there is nothing to apply.
-fn of_program(view: &View<'_>, at: &str, remedy: Remedy) -> Option<Remedy> {
+fn of_program(view: &VerdictView<'_>, at: &str, remedy: Remedy) -> Option<Remedy> {
     let (sender, receiver) = (view.sender.as_ref(), view.receiver.as_ref());
     let what = match (remedy.knob.as_str(), remedy.value.as_str()) {
         ("write-size", _) => {
@@ -81,7 +86,7 @@ fn program(end: Option<&EndView<'_>>) -> String {
 }
 
 /// Returns advice on where to let the program run. The end is that of the finding, else the busier one.
-fn placed(view: &View<'_>, at: &str, value: &str) -> Option<String> {
+fn placed(view: &VerdictView<'_>, at: &str, value: &str) -> Option<String> {
     let there = |end: &&EndView<'_>| {
         end.process.is_some_and(|process| process.pid > 0) && at.starts_with(&end.name())
     };

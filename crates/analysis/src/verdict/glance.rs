@@ -3,14 +3,14 @@
 use landspeed_record::FlowWatch;
 use landspeed_units::BitRate;
 
-use super::view::{FlowView, Role};
+use super::view::{EndRole, FlowView};
 
 /// The share of the time, or of the samples, from which a limit is named.
 const MOSTLY: f64 = 0.5;
 
 /// The summary of a flow, for the direction in which more moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Glance {
+pub struct FlowSummary {
     pub rate: BitRate,
     /// The number of segments that were sent again.
     pub retransmits: u64,
@@ -19,12 +19,12 @@ pub struct Glance {
 }
 
 /// Returns the summary of a TCP flow; `None` where its samples have no TCP state.
-pub fn glance(watch: &FlowWatch) -> Option<Glance> {
+pub fn glance(watch: &FlowWatch) -> Option<FlowSummary> {
     let flow = FlowView::of(watch);
     flow.last()?;
-    let [sent, received] = [Role::Sender, Role::Receiver].map(|role| flow.moved(role));
+    let [sent, received] = [EndRole::Sender, EndRole::Receiver].map(|role| flow.moved(role));
     let moved = sent.max(received);
-    Some(Glance {
+    Some(FlowSummary {
         rate: BitRate(8.0 * moved.0 as f64 / flow.span.as_secs_f64().max(1e-9)),
         retransmits: flow.delta(|tcp| tcp.retransmitted_segments),
         held_by: match () {

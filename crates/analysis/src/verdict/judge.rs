@@ -4,12 +4,12 @@ use landspeed_record::{Cause, Finding, Remedy};
 use landspeed_units::BitRate;
 
 use super::thresholds::MOST_RATIO;
-use super::view::View;
+use super::view::VerdictView;
 use super::words::share;
 
 /// Something that must have been watched before a cause can be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum EvidenceKind {
     SenderTcp,
     AnyTcp,
     ReceiverTcp,
@@ -22,38 +22,38 @@ pub enum Need {
     Limits,
 }
 
-impl Need {
+impl EvidenceKind {
     pub(super) fn is_of_tcp(self) -> bool {
-        matches!(self, Need::SenderTcp | Need::AnyTcp | Need::ReceiverTcp)
+        matches!(self, EvidenceKind::SenderTcp | EvidenceKind::AnyTcp | EvidenceKind::ReceiverTcp)
     }
 
     /// Returns the reason why a cause cannot be judged without it.
     pub(super) fn missing(self) -> &'static str {
         match self {
-            Need::SenderTcp => "TCP sockets of the sending host were not watched",
-            Need::AnyTcp => "no TCP socket was watched",
-            Need::ReceiverTcp => "TCP sockets of the receiving host were not watched",
-            Need::Cores => "processor time was not watched",
-            Need::Processes => "the processes of the flow were not watched",
-            Need::Qdiscs => "queueing disciplines were not watched",
-            Need::Settings => "settings of the links were not read",
-            Need::Counters => "counters of the protocols were not read",
-            Need::Limits => "what the host's parts can do was not measured",
+            EvidenceKind::SenderTcp => "TCP sockets of the sending host were not watched",
+            EvidenceKind::AnyTcp => "no TCP socket was watched",
+            EvidenceKind::ReceiverTcp => "TCP sockets of the receiving host were not watched",
+            EvidenceKind::Cores => "processor time was not watched",
+            EvidenceKind::Processes => "the processes of the flow were not watched",
+            EvidenceKind::Qdiscs => "queueing disciplines were not watched",
+            EvidenceKind::Settings => "settings of the links were not read",
+            EvidenceKind::Counters => "counters of the protocols were not read",
+            EvidenceKind::Limits => "what the host's parts can do was not measured",
         }
     }
 }
 
 /// A judge of one cause. It uses figures only: no name of a host, a program or a test decides.
 #[derive(Debug)]
-pub struct Judge {
+pub struct CauseJudge {
     pub cause: Cause,
     /// The observations that the judge needs.
-    pub needs: &'static [Need],
+    pub needs: &'static [EvidenceKind],
     /// Returns the finding, if the cause is present.
-    pub(super) judge: fn(&View<'_>) -> Option<Finding>,
+    pub(super) judge: fn(&VerdictView<'_>) -> Option<Finding>,
     /// Returns, if the cause costs nothing now, the finding with the rate that it would let through, from settings
     /// and counters. `super::order` decides whether it is reported.
-    pub(super) next: fn(&View<'_>) -> Option<Finding>,
+    pub(super) next: fn(&VerdictView<'_>) -> Option<Finding>,
 }
 
 /// Starts a finding that costs the share `weight`; `confidence` is 0 to 1.
@@ -76,7 +76,7 @@ pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: im
 }
 
 /// Methods that fill in a finding, one line at a time.
-pub(super) trait Telling: Sized {
+pub(super) trait FindingBuilder: Sized {
     fn at(self, place: impl Into<String>) -> Self;
     fn saw(self, line: impl Into<String>) -> Self;
     /// Adds a line of evidence, if there is one.
@@ -90,7 +90,7 @@ pub(super) trait Telling: Sized {
     fn expect(self, ratio: Option<f64>) -> Self;
 }
 
-impl Telling for Finding {
+impl FindingBuilder for Finding {
     fn at(mut self, place: impl Into<String>) -> Self {
         self.at = place.into();
         self

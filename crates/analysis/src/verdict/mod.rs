@@ -1,9 +1,9 @@
 //! The verdict on what holds a path back: the first cause, then the next ones, each with its evidence.
 //!
-//! [`judge`] derives the shared quantities from the observations once ([`View`]) and calls every row of [`CAUSES`]. A
-//! row is one cause; the judges of related causes share a file. Judges do not know of each other: where one cause
-//! brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared quantity
-//! in `view/` says which cause is responsible.
+//! [`judge`] derives the shared quantities from the observations once ([`VerdictView`]) and calls every row of
+//! [`CAUSES`]. A row is one cause; the judges of related causes share a file. Judges do not know of each other: where
+//! one cause brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared
+//! quantity in `view/` says which cause is responsible.
 //!
 //! A finding's weight is the share of the flow's time or rate that the cause costs. After the faults that cost
 //! something come those that would bind next ([`order`]), and, where nothing is wrong, a limit: a busy core, a link.
@@ -13,8 +13,8 @@ mod advice;
 mod causes;
 mod glance;
 mod judge;
+mod observations;
 mod order;
-mod scene;
 mod staircase;
 mod thresholds;
 mod view;
@@ -26,17 +26,17 @@ use view::EndView;
 use landspeed_record::{CannotTell, Verdict};
 
 pub use causes::{CAUSES, stalls};
-pub use glance::{Glance, glance};
-pub use judge::{Judge, Need};
-pub use scene::{HostView, Scene};
-pub use staircase::{HostLimit, staircase};
-pub use view::View;
+pub use glance::{FlowSummary, glance};
+pub use judge::{CauseJudge, EvidenceKind};
+pub use observations::{HostView, PathObservations};
+pub use staircase::{NamedHostLimits, staircase};
+pub use view::VerdictView;
 pub use words::{called, cannot_tell, cause};
 
-pub fn judge(scene: &Scene<'_>) -> Verdict {
-    let view = View::new(scene);
-    if let Some(why) = missing(scene, &view) {
-        let unjudged = order::unjudged(scene, &[]);
+pub fn judge(observations: &PathObservations<'_>) -> Verdict {
+    let view = VerdictView::new(observations);
+    if let Some(why) = missing(observations, &view) {
+        let unjudged = order::unjudged(observations, &[]);
         return Verdict { goodput_bps: view.goodput, cannot_tell: Some(why), unjudged, ..Verdict::default() };
     }
     let (mut findings, mut behind, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());
@@ -55,18 +55,19 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
     let findings = order::in_order(&view, findings, behind);
     Verdict {
         goodput_bps: view.goodput,
-        findings: findings.into_iter().map(|finding| advice::fitting(scene, &view, finding)).collect(),
+        findings: findings.into_iter().map(|finding| advice::fitting(observations, &view, finding)).collect(),
         cannot_tell: None,
-        unjudged: order::unjudged(scene, &unjudged),
+        unjudged: order::unjudged(observations, &unjudged),
     }
 }
 
 /// Returns what a verdict needs and the observations lack, if anything.
-fn missing(scene: &Scene<'_>, view: &View<'_>) -> Option<CannotTell> {
-    let moved = scene.goodput.is_some_and(|rate| rate.0 > 0.0);
+fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<CannotTell> {
+    let moved = observations.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
     // Connections that a full backlog drops never become flows.
-    if scene.probe.is_some() || causes::backlog_overflows(view) || (moved && flows().next().is_none()) {
+    if observations.probe.is_some() || causes::backlog_overflows(view) || (moved && flows().next().is_none())
+    {
         return None;
     }
     let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();

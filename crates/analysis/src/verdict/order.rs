@@ -8,9 +8,9 @@
 use landspeed_record::Finding;
 
 use super::causes::limits;
-use super::scene::Scene;
+use super::observations::PathObservations;
 use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
-use super::view::View;
+use super::view::VerdictView;
 use super::words::called;
 
 /// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
@@ -20,7 +20,7 @@ pub(super) fn counts(finding: &Finding) -> bool {
 
 /// Returns the faults that cost something, the most expensive first, then those that would bind next, then limits. A
 /// limit behind faults binds only when they are repaired, so it weighs no more than the least of them.
-pub(super) fn in_order(view: &View<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
+pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
     let mut behind = binding_next(view, &findings, behind);
     let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.cause.is_limit());
     if limits.is_empty() && faults.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn in_order(view: &View<'_>, findings: Vec<Finding>, behind: Vec<Find
 
 /// Returns the faults that bind well below what the path's link carries, the narrowest first. None where no fault
 /// costs anything: then a limit is the answer, and faults beyond it do not matter.
-fn binding_next(view: &View<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
+fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
     if found.iter().all(|finding| finding.cause.is_limit()) {
         return Vec::new();
     }
@@ -54,7 +54,7 @@ fn binding_next(view: &View<'_>, found: &[Finding], candidates: Vec<Finding>) ->
 }
 
 /// Adds the rate that the finding allows as evidence.
-fn told(view: &View<'_>, mut finding: Finding) -> Finding {
+fn told(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
     let allows = finding.allows_bps.unwrap_or_default();
     finding.evidence.push(format!(
         "it costs nothing now, at {}: it would hold the flow at about {} once the faults before it are mended",
@@ -65,7 +65,7 @@ fn told(view: &View<'_>, mut finding: Finding) -> Finding {
 
 /// Returns a line for each observation that was missing, with the causes that cannot be judged without it, and the
 /// lines of the observers on what they could not watch.
-pub(super) fn unjudged(scene: &Scene<'_>, missing: &[(&'static str, &str)]) -> Vec<String> {
+pub(super) fn unjudged(observations: &PathObservations<'_>, missing: &[(&'static str, &str)]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (nth, (reason, _)) in missing.iter().enumerate() {
         if missing[..nth].iter().any(|(earlier, _)| earlier == reason) {
@@ -74,7 +74,7 @@ pub(super) fn unjudged(scene: &Scene<'_>, missing: &[(&'static str, &str)]) -> V
         let causes = missing.iter().filter(|(r, _)| r == reason).map(|(_, cause)| *cause);
         lines.push(format!("{reason}: {} not judged", causes.collect::<Vec<_>>().join(", ")));
     }
-    for host in [Some(scene.a), scene.b].into_iter().flatten() {
+    for host in [Some(observations.a), observations.b].into_iter().flatten() {
         let name = called(host.name);
         lines.extend(host.seen.unseen.iter().map(|line| format!("{name}: {}", shown_line(line))));
     }

@@ -10,7 +10,7 @@ use super::words::{called, shown};
 const COUNTED_IN_COPY: f64 = 2.0;
 
 #[derive(Debug, Clone, Copy)]
-pub struct HostLimit<'a> {
+pub struct NamedHostLimits<'a> {
     /// The host's name, such as "A".
     pub name: &'a str,
     /// The measured limits of its parts.
@@ -18,7 +18,7 @@ pub struct HostLimit<'a> {
 }
 
 /// Returns the steps, highest first, with the flow's rate among them. Parts that were not measured are left out.
-pub fn staircase(hosts: &[HostLimit<'_>], goodput: BitRate) -> Vec<LimitStep> {
+pub fn staircase(hosts: &[NamedHostLimits<'_>], goodput: BitRate) -> Vec<LimitStep> {
     let mut steps: Vec<LimitStep> = hosts.iter().flat_map(steps_of).collect();
     steps.push(LimitStep {
         name: "the flow now".into(),
@@ -38,7 +38,7 @@ pub(super) fn ceiling(limits: &HostLimits) -> Option<BitRate> {
     rates.filter(|rate| rate.0 > 0.0).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-fn steps_of(host: &HostLimit<'_>) -> Vec<LimitStep> {
+fn steps_of(host: &NamedHostLimits<'_>) -> Vec<LimitStep> {
     let name = called(host.name);
     let limits = host.limits;
     let step = |what: &str, rate_bps: BitRate, how: String| LimitStep {
@@ -116,7 +116,7 @@ mod tests {
             link_bps: Some(BitRate(10e9)),
             ..HostLimits::default()
         };
-        let steps = staircase(&[HostLimit { name: "A", limits: &limits }], BitRate(4.11e9));
+        let steps = staircase(&[NamedHostLimits { name: "A", limits: &limits }], BitRate(4.11e9));
         let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
         let expected = [
             "memory, host A",
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn forged_rates_are_left_out() {
         let limits = HostLimits { link_bps: Some(BitRate(f64::NAN)), ..HostLimits::default() };
-        let steps = staircase(&[HostLimit { name: "A", limits: &limits }], BitRate(1.0));
+        let steps = staircase(&[NamedHostLimits { name: "A", limits: &limits }], BitRate(1.0));
         assert_eq!(steps.len(), 1);
         assert_eq!(ceiling(&limits), None);
     }

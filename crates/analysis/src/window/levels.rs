@@ -22,13 +22,13 @@ pub(super) struct WatchedEnds<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Flight {
+pub(super) struct FlightSize {
     pub(super) mean: Bytes,
     pub(super) most: Bytes,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Offered {
+pub(super) struct OfferedWindow {
     pub(super) most: Bytes,
     /// The smallest window that was open.
     pub(super) least: Bytes,
@@ -43,7 +43,7 @@ pub(super) struct Offered {
 
 /// A receive buffer, and the rule for how much of it can be payload.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Buffer {
+pub(super) struct BufferSpace {
     pub(super) size: Bytes,
     pub(super) rule: SpaceRule,
     /// True if the rule comes from what waited in the queue; false if it comes from the kernel's version.
@@ -52,14 +52,14 @@ pub(super) struct Buffer {
 
 /// The levels of one connection; `None` where the end that shows a level was not watched.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Levels {
+pub(super) struct ConnectionLevels {
     pub(super) moved: Bytes,
     pub(super) rate: BitRate,
     /// The lower of the idle round trip and the lowest that TCP saw: no data was in flight for less.
     pub(super) rtt: Option<Nanos>,
-    pub(super) flight: Option<Flight>,
-    pub(super) offered: Option<Offered>,
-    pub(super) buffer: Option<Buffer>,
+    pub(super) flight: Option<FlightSize>,
+    pub(super) offered: Option<OfferedWindow>,
+    pub(super) buffer: Option<BufferSpace>,
     pub(super) sender_mss: Option<Bytes>,
     /// The receiver's estimate of the MSS.
     pub(super) receiver_mss: Option<Bytes>,
@@ -67,7 +67,7 @@ pub(super) struct Levels {
     pub(super) scale: Option<u8>,
 }
 
-impl Levels {
+impl ConnectionLevels {
     /// Returns the levels; `None` where neither end is a TCP connection with samples.
     pub(super) fn of(ends: &WatchedEnds<'_>) -> Option<Self> {
         let (sender, receiver) = (ends.sender.and_then(last), ends.receiver.and_then(last));
@@ -76,7 +76,7 @@ impl Levels {
         let least = sender.and_then(|tcp| tcp.min_rtt_ns).into_iter().chain(ends.idle_rtt);
         let scale = if sender.is_some() { known.peer_window_scale } else { known.window_scale };
         let receiver_mss = receiver.map(|tcp| tcp.receive_mss_bytes).filter(|mss| mss.0 > 0);
-        Some(Levels {
+        Some(ConnectionLevels {
             moved,
             rate: moved.per(time),
             rtt: least.filter(|rtt| rtt.0 > 0).min(),
@@ -123,23 +123,23 @@ fn in_flight(tcp: &TcpState) -> Bytes {
     }
 }
 
-fn flight(watch: &FlowWatch) -> Option<Flight> {
+fn flight(watch: &FlowWatch) -> Option<FlightSize> {
     let levels: Vec<u64> = states(watch).map(|(_, tcp)| in_flight(tcp).0).collect();
     let sum: u128 = levels.iter().map(|bytes| u128::from(*bytes)).sum();
     let mean = sum.checked_div(levels.len() as u128)?;
-    Some(Flight { mean: Bytes(u64::try_from(mean).ok()?), most: Bytes(*levels.iter().max()?) })
+    Some(FlightSize { mean: Bytes(u64::try_from(mean).ok()?), most: Bytes(*levels.iter().max()?) })
 }
 
 /// Returns the windows that the sender received, or else those that the receiver chose; `None` where the kernel
 /// reports neither (the sender's needs Linux 5.4, the receiver's 6.2).
-fn offered(ends: &WatchedEnds<'_>) -> Option<Offered> {
+fn offered(ends: &WatchedEnds<'_>) -> Option<OfferedWindow> {
     let heard = ends.sender.map(|watch| windows(watch, |tcp| tcp.peer_window_bytes));
     let chosen =
         ends.receiver.map(|watch| windows(watch, |tcp| tcp.receive_window_bytes.unwrap_or_default()));
     let windows = [heard, chosen].into_iter().flatten().find(|w| w.iter().any(|bytes| *bytes > 0))?;
     let open = || windows.iter().copied().filter(|bytes| *bytes > 0);
     let bits = open().fold(0, |bits, window| bits | window);
-    Some(Offered {
+    Some(OfferedWindow {
         most: Bytes(open().max()?),
         least: Bytes(open().min()?),
         opened: windows.windows(2).filter(|two| two[0] == 0 && two[1] > 0).map(|two| Bytes(two[1])).min(),
@@ -154,12 +154,12 @@ fn windows(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> Vec<u64> {
 }
 
 /// Returns the largest buffer that the receiver had (autotuning does not shrink it), and the rule for its payload.
-fn buffer(watch: &FlowWatch, kernel: &str, mss: Option<Bytes>) -> Option<Buffer> {
+fn buffer(watch: &FlowWatch, kernel: &str, mss: Option<Bytes>) -> Option<BufferSpace> {
     let size = watch.samples.iter().map(|state| state.receive_buffer_bytes).max().filter(|s| s.0 > 0)?;
     let rule = SpaceRule::of_kernel(kernel);
     let seen =
         mss.and_then(|mss| seen_ratio(watch, mss)).filter(|_| matches!(rule, SpaceRule::ScalingRatio(_)));
-    Some(Buffer { size, rule: seen.unwrap_or(rule), measured: seen.is_some() })
+    Some(BufferSpace { size, rule: seen.unwrap_or(rule), measured: seen.is_some() })
 }
 
 /// Returns the ratio of payload to memory in the receive queue, which the kernel measures too but does not report.

@@ -4,7 +4,7 @@ use landspeed_record::{Binding, FlowKey, FlowWindow, WindowFigure, WindowRule};
 use landspeed_units::Bytes;
 
 use super::busiest::turned;
-use super::levels::{Levels, Offered, WatchedEnds};
+use super::levels::{ConnectionLevels, OfferedWindow, WatchedEnds};
 use super::linux::{ReceiveSpace, SpaceRule, selected_window};
 use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
 
@@ -18,7 +18,7 @@ const OVERHEAD: f64 = 1.5;
 /// Compares the model with the observations. Each rule gets the observation one stage before it, so that one that
 /// does not hold spoils no other. `None` where neither end is a TCP connection with samples.
 pub(super) fn check(ends: &WatchedEnds<'_>) -> Option<FlowWindow> {
-    let levels = Levels::of(ends)?;
+    let levels = ConnectionLevels::of(ends)?;
     let rules = [ideal, usable, step, receiver_rounding, sender_rounding, silly];
     let rules = rules.into_iter().filter_map(|rule| rule(&levels)).collect();
     Some(FlowWindow { key: key(ends)?, moved_bytes: levels.moved, rules })
@@ -48,7 +48,7 @@ fn figure(
 
 /// Checks Little's law: the mean in flight is the rate times the mean round trip, so never less than the rate times
 /// the lowest round trip.
-fn ideal(levels: &Levels) -> Option<WindowFigure> {
+fn ideal(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (rtt, flight) = (levels.rtt?, levels.flight?);
     let predicted = bandwidth_delay(levels.rate, rtt);
     let short = levels.offered.filter(|offered| offered.most < predicted);
@@ -63,7 +63,7 @@ fn ideal(levels: &Levels) -> Option<WindowFigure> {
     )
 }
 
-fn usable(levels: &Levels) -> Option<WindowFigure> {
+fn usable(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (buffer, offered) = (levels.buffer?, levels.offered?);
     let predicted = buffer.rule.usable(buffer.size);
     let whence = match (buffer.rule, buffer.measured) {
@@ -86,7 +86,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-fn step(levels: &Levels) -> Option<WindowFigure> {
+fn step(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let offered = levels.offered?;
     let predicted = granularity(levels.scale.unwrap_or(0));
     let told = match levels.scale {
@@ -97,7 +97,7 @@ fn step(levels: &Levels) -> Option<WindowFigure> {
 }
 
 /// Checks the receiver's rounding: Linux rounds to whole segments only without window scaling.
-fn receiver_rounding(levels: &Levels) -> Option<WindowFigure> {
+fn receiver_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss?);
     let space = ReceiveSpace {
         free: offered.most,
@@ -119,7 +119,7 @@ fn receiver_rounding(levels: &Levels) -> Option<WindowFigure> {
     figure((WindowRule::ReceiverRounding, Binding::Exactly), (predicted, offered.most), 0, told)
 }
 
-fn sender_rounding(levels: &Levels) -> Option<WindowFigure> {
+fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (offered, flight, mss) = (levels.offered?, levels.flight?, levels.sender_mss?);
     let predicted = aligned(offered.most, mss);
     let differs = levels.receiver_mss.filter(|own| *own != mss);
@@ -136,10 +136,10 @@ fn sender_rounding(levels: &Levels) -> Option<WindowFigure> {
 /// Checks the window to which a closed one opens, or else the smallest that was open. A window that never closed may
 /// be smaller than the rule allows, because it is the rest of an earlier offer, which is not taken back; then there
 /// is no evidence.
-fn silly(levels: &Levels) -> Option<WindowFigure> {
+fn silly(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss.or(levels.sender_mss)?);
     let predicted = least_advance(offered.most, mss);
-    let Offered { least, opened, closed, samples, .. } = offered;
+    let OfferedWindow { least, opened, closed, samples, .. } = offered;
     let seen = opened.or(Some(least).filter(|least| *least >= predicted))?;
     let what = if opened.is_some() { "that it opened to" } else { "that was open" };
     let told = format!(

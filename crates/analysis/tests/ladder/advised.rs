@@ -1,30 +1,35 @@
 //! Tests of a ladder that gets verdicts on what holds the path back: when it requests one, which candidates it tries
 //! first, and what a verdict does not change.
 
-use landspeed_analysis::{Action, Ladder, Rules};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules};
 use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
 use landspeed_units::Nanos;
 use serde_json::{Value, json};
 
-use crate::drive::{LOOK, Run, candidate, drive_advised, on, worth};
+use crate::drive::{LOOK, SimulatedRun, candidate, drive_advised, on, worth};
 
 /// Returns the worth of a cell.
-type World = fn(&Cell) -> f64;
+type CellWorth = fn(&Cell) -> f64;
 /// A knob, a value and the expected ratio.
-type Named = (&'static str, &'static str, Option<f64>);
+type NamedRemedy = (&'static str, &'static str, Option<f64>);
 /// A cause, its share of time and its remedies.
-type Said = (&'static str, f64, Vec<Named>);
+type NamedFinding = (&'static str, f64, Vec<NamedRemedy>);
 /// Returns the findings for a cell.
-type Judge = fn(&Cell) -> Vec<Said>;
+type FindingsJudge = fn(&Cell) -> Vec<NamedFinding>;
 
-fn drive(candidates: Vec<Candidate>, rules: Rules, world: World, judge: Judge) -> Run {
+fn drive(
+    candidates: Vec<Candidate>,
+    rules: LadderRules,
+    world: CellWorth,
+    judge: FindingsJudge,
+) -> SimulatedRun {
     drive_advised(candidates, rules, worth(world), |cell| verdict(&judge(cell)))
 }
 
-fn verdict(findings: &[Said]) -> Verdict {
+fn verdict(findings: &[NamedFinding]) -> Verdict {
     let remedy =
-        |(knob, value, ratio): &Named| json!({ "knob": knob, "value": value, "expected_ratio": ratio });
-    let finding = |(cause, weight, remedies): &Said| {
+        |(knob, value, ratio): &NamedRemedy| json!({ "knob": knob, "value": value, "expected_ratio": ratio });
+    let finding = |(cause, weight, remedies): &NamedFinding| {
         let remedies: Vec<Value> = remedies.iter().map(remedy).collect();
         json!({ "cause": cause, "summary": "", "confidence": 0.9, "weight": weight, "evidence": [], "try": remedies })
     };
@@ -38,8 +43,8 @@ fn four() -> Vec<Candidate> {
         .into()
 }
 
-fn rules() -> Rules {
-    Rules { watch_time: Some(LOOK), ..Rules::default() }
+fn rules() -> LadderRules {
+    LadderRules { watch_time: Some(LOOK), ..LadderRules::default() }
 }
 
 /// TSO is worth 2, and GRO 1.3 once TSO is on.
@@ -53,7 +58,7 @@ fn world(cell: &Cell) -> f64 {
 
 #[test]
 fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step() {
-    let judge: Judge = |cell| match cell.flow.contains_key("tso") {
+    let judge: FindingsJudge = |cell| match cell.flow.contains_key("tso") {
         false => vec![("offloads-off", 0.5, vec![("tso", "on", Some(2.2)), ("gro", "on", None)])],
         true => vec![("softirq-core", 0.3, vec![("gro", "on", Some(1.4))])],
     };
@@ -72,11 +77,11 @@ fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step(
 
 #[test]
 fn a_wrong_verdict_costs_time_and_keeps_nothing() {
-    let judge: Judge = |_| vec![("receive-buffer", 0.9, vec![("window", "on", Some(9.0))])];
+    let judge: FindingsJudge = |_| vec![("receive-buffer", 0.9, vec![("window", "on", Some(9.0))])];
     let run = drive(four(), rules(), world, judge);
     assert_eq!(run.order()[0], "window");
     assert!(!run.step("window").kept && run.step("tso").kept && run.step("gro").kept);
-    let plain = drive(four(), Rules::default(), world, judge);
+    let plain = drive(four(), LadderRules::default(), world, judge);
     assert_eq!(
         plain.order(),
         ["mtu", "window", "tso", "gro"],
@@ -88,7 +93,7 @@ fn a_wrong_verdict_costs_time_and_keeps_nothing() {
 
 #[test]
 fn what_stands_already_passes_its_expectation_on() {
-    let judge: Judge = |_| {
+    let judge: FindingsJudge = |_| {
         let fixed = ("rcvbuf", "0", Some(3.0));
         vec![("receive-buffer", 0.6, vec![("", "", None), fixed, ("window", "", None), ("tso", "on", None)])]
     };
@@ -97,14 +102,14 @@ fn what_stands_already_passes_its_expectation_on() {
         four(),
         rules(),
     );
-    let Action::Watch(cell) = ladder.next(Nanos(0)) else { panic!("it looks first") };
+    let LadderAction::Watch(cell) = ladder.next(Nanos(0)) else { panic!("it looks first") };
     let line = VerdictLine { verdict: verdict(&judge(&cell)), ..VerdictLine::default() };
     ladder.advise(&line);
-    let Action::Measure(pair) = ladder.next(LOOK) else { panic!("a block") };
+    let LadderAction::Measure(pair) = ladder.next(LOOK) else { panic!("a block") };
     assert!(pair.step.contains("window=on"), "{}", pair.step);
     ladder.stop();
     let findings = loop {
-        if let Action::Finished(findings) = ladder.next(LOOK) {
+        if let LadderAction::Finished(findings) = ladder.next(LOOK) {
             break findings;
         }
     };
@@ -118,9 +123,10 @@ fn what_stands_already_passes_its_expectation_on() {
 #[test]
 fn looking_keeps_to_its_share_of_the_budget() {
     // There is room for two verdicts; three steps are worth keeping.
-    let all_help: World = |cell| 1.5_f64.powi(cell.flow.len() as i32);
-    let judge: Judge = |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
-    let rules = Rules { watch_share: 0.02, ..rules() };
+    let all_help: CellWorth = |cell| 1.5_f64.powi(cell.flow.len() as i32);
+    let judge: FindingsJudge =
+        |_| vec![("offloads-off", 0.5, vec![("gro", "on", None), ("tso", "on", None)])];
+    let rules = LadderRules { watch_share: 0.02, ..rules() };
     let run = drive(four(), rules, all_help, judge);
     assert_eq!(run.watched.len(), 2, "{:?}", run.notes);
     assert!(run.notes.iter().any(|note| note.contains("2 % of the budget")), "{:?}", run.notes);
@@ -130,10 +136,10 @@ fn looking_keeps_to_its_share_of_the_budget() {
 
 #[test]
 fn there_is_no_look_without_a_step_to_follow() {
-    let judge: Judge = |_| Vec::new();
+    let judge: FindingsJudge = |_| Vec::new();
     assert!(drive(Vec::new(), rules(), world, judge).watched.is_empty());
     let one = drive(vec![candidate("tso", "on", 1)], rules(), world, judge);
     assert_eq!(one.watched.len(), 1, "nothing waits once it was kept");
-    let short = Rules { budget: Nanos::secs(12), ..rules() };
+    let short = LadderRules { budget: Nanos::secs(12), ..rules() };
     assert!(drive(four(), short, world, judge).watched.is_empty());
 }

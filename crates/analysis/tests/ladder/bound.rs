@@ -1,9 +1,9 @@
 //! Tests of a ladder whose settings are bounded by the result of a search.
 
-use landspeed_analysis::{Bound, Ladder, Rules};
+use landspeed_analysis::{Ladder, LadderRules, RateBound};
 use landspeed_record::{Answer, Cell, Figures, Line, StepSummary, Verdict};
 
-use crate::drive::{Run, candidate, drive_on, noisy, on};
+use crate::drive::{SimulatedRun, candidate, drive_on, noisy, on};
 
 const MAY_LOSE: f64 = 0.001;
 
@@ -13,12 +13,12 @@ fn paced(cell: &Cell) -> bool {
 
 /// Runs a ladder on a path that loses half of the datagrams without a pace, and `within` of them with one. TSO is
 /// worth 1.5.
-fn run(within: f64) -> Run {
+fn run(within: f64) -> SimulatedRun {
     let candidates = vec![candidate("tso", "on", 10), candidate("gro", "on", 20)];
     let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };
-    let mut ladder = Ladder::new(Cell::default(), candidates, Rules::default());
+    let mut ladder = Ladder::new(Cell::default(), candidates, LadderRules::default());
     let flow = [("pacing-rate", "970000000"), ("rcvbuf", "4194304")];
-    ladder.bound(Bound {
+    ladder.bound(RateBound {
         knob: "pacing-rate".into(),
         value: "970000000".into(),
         change: Cell {
@@ -29,14 +29,14 @@ fn run(within: f64) -> Run {
         may_lose: MAY_LOSE,
     });
     let mut world = noisy(|cell| [if on(cell, "tso") { 1.5 } else { 1.0 }, 1.0, 1.0, 0.0]);
-    let lossy = move |asked: &crate::drive::Asked<'_>| {
+    let lossy = move |asked: &crate::drive::SimulatedTrial<'_>| {
         let lost = Some(if paced(asked.cell) { within } else { 0.5 });
         Figures { lost, ..world(asked) }
     };
     drive_on((ladder, plan), lossy, |_| Verdict::default())
 }
 
-fn pace(run: &Run) -> &StepSummary {
+fn pace(run: &SimulatedRun) -> &StepSummary {
     run.step("pacing-rate")
 }
 

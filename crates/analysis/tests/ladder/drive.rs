@@ -1,6 +1,6 @@
 //! Drives a ladder in a simulated world, and records what it did.
 
-use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::{
     Arm, Candidate, Cell, Figures, Header, Line, Record, Settings, StepSummary, Trial, Verdict, VerdictLine,
 };
@@ -14,7 +14,7 @@ pub(crate) const LOOK: Nanos = Nanos::millis(2_500);
 pub(crate) const BROKEN: &str = "broken";
 
 /// One trial for which a world returns the figures.
-pub(crate) struct Asked<'a> {
+pub(crate) struct SimulatedTrial<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) arm: Arm,
     /// The number of blocks of the run before this one.
@@ -24,10 +24,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) place: usize,
 }
 
-pub(crate) struct Run {
-    pub(crate) findings: Findings,
+pub(crate) struct SimulatedRun {
+    pub(crate) findings: LadderFindings,
     pub(crate) notes: Vec<String>,
-    pub(crate) pairs: Vec<Pair>,
+    pub(crate) pairs: Vec<LadderBlock>,
     /// The cells for which the ladder requested a verdict.
     pub(crate) watched: Vec<Cell>,
     pub(crate) used: Nanos,
@@ -35,7 +35,7 @@ pub(crate) struct Run {
     pub(crate) record: Record,
 }
 
-impl Run {
+impl SimulatedRun {
     pub(crate) fn step(&self, knob: &str) -> &StepSummary {
         self.findings.steps.iter().rev().find(|step| step.knob == knob).expect("the step is reported")
     }
@@ -52,19 +52,19 @@ impl Run {
 
 pub(crate) fn drive(
     candidates: Vec<Candidate>,
-    rules: Rules,
-    world: impl FnMut(&Asked<'_>) -> Figures,
-) -> Run {
+    rules: LadderRules,
+    world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
+) -> SimulatedRun {
     drive_advised(candidates, rules, world, |_| Verdict::default())
 }
 
 /// Drives a ladder whose verdicts come from `judge`.
 pub(crate) fn drive_advised(
     candidates: Vec<Candidate>,
-    rules: Rules,
-    world: impl FnMut(&Asked<'_>) -> Figures,
+    rules: LadderRules,
+    world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
     judge: impl Fn(&Cell) -> Verdict,
-) -> Run {
+) -> SimulatedRun {
     let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };
     drive_on((Ladder::new(Cell::default(), candidates, rules), plan), world, judge)
 }
@@ -72,18 +72,18 @@ pub(crate) fn drive_advised(
 /// Drives a ladder; `plan` is the first line of its record.
 pub(crate) fn drive_on(
     (mut ladder, plan): (Ladder, Line),
-    mut world: impl FnMut(&Asked<'_>) -> Figures,
+    mut world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
     judge: impl Fn(&Cell) -> Verdict,
-) -> Run {
+) -> SimulatedRun {
     let mut lines = vec![plan];
     let (mut notes, mut pairs, mut watched) = (Vec::new(), Vec::new(), Vec::new());
     let (mut used, mut numbers) = (Nanos(0), [0; 2]);
     for _ in 0..5_000 {
         match ladder.next(used) {
-            Action::Measure(pair) if pair.step.contains(BROKEN) => {
+            LadderAction::Measure(pair) if pair.step.contains(BROKEN) => {
                 ladder.failed(&pair.step, "does not read back");
             }
-            Action::Measure(pair) => {
+            LadderAction::Measure(pair) => {
                 used += BLOCK;
                 let at = pairs.len() as u32;
                 let figures: Vec<Figures> = pair
@@ -93,7 +93,7 @@ pub(crate) fn drive_on(
                     .map(|(place, arm)| {
                         let number = &mut numbers[usize::from(arm == Arm::Candidate)];
                         *number += 1;
-                        let asked = Asked { cell: pair.cell(arm), arm, at, number: *number, place };
+                        let asked = SimulatedTrial { cell: pair.cell(arm), arm, at, number: *number, place };
                         let figures = world(&asked);
                         lines.push(trial_line(&pair, &asked, figures));
                         figures
@@ -102,25 +102,25 @@ pub(crate) fn drive_on(
                 ladder.observe(pair.result(figures, BLOCK));
                 pairs.push(*pair);
             }
-            Action::Watch(cell) => {
+            LadderAction::Watch(cell) => {
                 used += LOOK;
                 let number = watched.len() as u32;
                 ladder.advise(&VerdictLine { number, verdict: judge(&cell), ..VerdictLine::default() });
                 watched.push(*cell);
             }
-            Action::Decided(line) => lines.push(Line::Step(line)),
-            Action::Note(text) => notes.push(text),
-            Action::Finished(findings) => {
+            LadderAction::Decided(line) => lines.push(Line::Step(line)),
+            LadderAction::Note(text) => notes.push(text),
+            LadderAction::Finished(findings) => {
                 let header = Header { goal: "rate".into(), kind: "tune".into(), ..Header::default() };
                 let record = Record { header, lines, cut_off: false };
-                return Run { findings: *findings, notes, pairs, watched, used, record };
+                return SimulatedRun { findings: *findings, notes, pairs, watched, used, record };
             }
         }
     }
     panic!("the ladder does not end");
 }
 
-fn trial_line(pair: &Pair, asked: &Asked<'_>, figures: Figures) -> Line {
+fn trial_line(pair: &LadderBlock, asked: &SimulatedTrial<'_>, figures: Figures) -> Line {
     Line::Trial(Box::new(Trial {
         step: pair.step.clone(),
         block: pair.block,
@@ -144,7 +144,7 @@ pub(crate) fn usual() -> Figures {
 
 /// Returns a world with 2 % noise a trial, from the factors of a cell on rate, cost and round trip, and the steal of
 /// its trials.
-pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>) -> Figures {
+pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&SimulatedTrial<'_>) -> Figures {
     let mut dice = ChaCha8Rng::seed_from_u64(11);
     move |asked| {
         let [rate, cost, latency, steal] = world(asked.cell);
@@ -161,7 +161,7 @@ pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>)
 }
 
 /// Returns a world with 2 % noise a trial, from one factor of a cell on rate and cost.
-pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&Asked<'_>) -> Figures {
+pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&SimulatedTrial<'_>) -> Figures {
     noisy(move |cell| [world(cell), world(cell), 1.0, 0.0])
 }
 

@@ -1,26 +1,26 @@
 //! Tests of the evidence that keeps a step and confirms it: whole runs of few candidates in worlds without chance.
 
-use landspeed_analysis::Rules;
+use landspeed_analysis::LadderRules;
 use landspeed_record::{Answer, Arm, Figures};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-use crate::drive::{Asked, Run, candidate, usual};
+use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 
 /// Returns rules with eleven blocks a step, however few candidates there are.
-fn usual_rules() -> Rules {
-    Rules { max_blocks: 11, ..Rules::default() }
+fn usual_rules() -> LadderRules {
+    LadderRules { max_blocks: 11, ..LadderRules::default() }
 }
 
 fn scaled(rate: f64) -> Figures {
     Figures { rate_bps: BitRate(4e9 * rate), ..usual() }
 }
 
-fn on(trial: &Asked<'_>) -> bool {
+fn on(trial: &SimulatedTrial<'_>) -> bool {
     trial.cell.flow.contains_key("k")
 }
 
 /// Runs a ladder over the knob "k" and `others` candidates that do nothing.
-fn drive(others: u32, rules: Rules, world: impl FnMut(&Asked<'_>) -> Figures) -> Run {
+fn drive(others: u32, rules: LadderRules, world: impl FnMut(&SimulatedTrial<'_>) -> Figures) -> SimulatedRun {
     let others = (1..=others).map(|i| candidate(&format!("other-{i}"), "on", 0));
     crate::drive::drive([candidate("k", "on", 0)].into_iter().chain(others).collect(), rules, world)
 }
@@ -58,7 +58,7 @@ fn processor_time_counts_in_total() {
 #[test]
 fn guards_hold_on_44_trials_of_the_candidate_and_no_fewer() {
     for (fine, blocks) in [(true, 11), (false, 22)] {
-        let rules = Rules { fine, ..usual_rules() };
+        let rules = LadderRules { fine, ..usual_rules() };
         let run = drive(0, rules, |trial| scaled(if on(trial) { 1.5 } else { 1.0 }));
         assert_eq!((run.step("k").kept, run.step("k").blocks), (true, blocks));
     }
@@ -159,7 +159,7 @@ fn a_run_whose_blocks_vary_more_than_their_trials_says_so() {
             scaled(own * whole)
         })
     };
-    let doubts = |run: Run| run.findings.doubts;
+    let doubts = |run: SimulatedRun| run.findings.doubts;
     assert_eq!(doubts(run(1.0)), [""; 0]);
     assert!(doubts(run(1.3)).iter().any(|doubt| doubt.contains("one arm")));
 }

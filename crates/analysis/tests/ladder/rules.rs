@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_analysis::{Action, Ladder, Rules};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules};
 use landspeed_record::{Answer, Candidate, Cell, Figures, StepSummary};
 use landspeed_units::Nanos;
 
@@ -21,7 +21,7 @@ fn windows_are_reopened_and_kept_after_tso() {
         _ => 1.0,
     };
     let candidates = vec![interacting("window", 1, &["tso"]), candidate("tso", "on", 2)];
-    let run = drive(candidates, Rules::default(), worth(world));
+    let run = drive(candidates, LadderRules::default(), worth(world));
     let windows: Vec<&StepSummary> = run.findings.steps.iter().filter(|s| s.knob == "window").collect();
     assert_eq!(windows.len(), 2);
     assert!(!windows[0].kept && !windows[0].reopened);
@@ -42,7 +42,7 @@ fn a_step_made_useless_by_a_later_one_is_dropped() {
         _ => 1.0,
     };
     let candidates = vec![candidate("mtu", "9000", 1), candidate("tso", "on", 2)];
-    let run = drive(candidates, Rules::default(), worth(world));
+    let run = drive(candidates, LadderRules::default(), worth(world));
     let mtu = run.step("mtu");
     assert!(!mtu.kept && mtu.answer == Answer::Helps && mtu.reason.contains("dropped"), "{mtu:?}");
     assert!(mtu.left_out.is_some_and(|e| e.high < 1.02));
@@ -60,7 +60,7 @@ fn a_pair_that_interacts_is_measured_as_a_square() {
         (false, false) => 1.0,
     };
     let candidates = vec![interacting("csum", 1, &["zerocopy"]), candidate("zerocopy", "on", 2)];
-    let run = drive(candidates, Rules::default(), worth(world));
+    let run = drive(candidates, LadderRules::default(), worth(world));
     assert!(run.noted("2x2 of") && run.noted("they interact"), "{:?}", run.notes);
 }
 
@@ -73,7 +73,7 @@ fn values_of_one_knob_are_tried_against_the_kept_one() {
         _ => 1.0,
     };
     let mtus = ["8160", "9000", "16000"].iter().enumerate().map(|(i, v)| candidate("mtu", v, i as u32));
-    let run = drive(mtus.collect(), Rules::default(), worth(world));
+    let run = drive(mtus.collect(), LadderRules::default(), worth(world));
     let steps = &run.findings.steps;
     assert_eq!((steps[1].from.as_str(), steps[2].from.as_str()), ("8160", "9000"));
     assert!(!steps[0].kept && steps[0].reason.contains("replaced"), "{:?}", steps[0]);
@@ -89,7 +89,7 @@ fn what_costs_round_trip_or_processor_is_not_kept() {
         [rate, cost, slow, 0.0]
     };
     let candidates = vec![candidate("coalesce", "on", 1), candidate("spin", "on", 2)];
-    let run = drive(candidates, Rules::default(), noisy(world));
+    let run = drive(candidates, LadderRules::default(), noisy(world));
     for knob in ["coalesce", "spin"] {
         let step = run.step(knob);
         assert!(
@@ -107,7 +107,7 @@ fn small_harms_may_not_add_up_against_the_start() {
         [1.3_f64.powi(n), 0.94_f64.powi(n), 1.0, 0.0]
     };
     let candidates = (0..3).map(|i| candidate(&format!("k{i}"), "on", i)).collect();
-    let run = drive(candidates, Rules::default(), noisy(world));
+    let run = drive(candidates, LadderRules::default(), noisy(world));
     assert_eq!(run.findings.final_cell.flow.len(), 1);
     assert!(run.step("k1").reason.contains("against the start"), "{}", run.step("k1").reason);
 }
@@ -116,7 +116,7 @@ fn small_harms_may_not_add_up_against_the_start() {
 fn placebos_come_first_and_last_and_toggle_as_candidates_do() {
     let placebos = vec![candidate("early", "same", 0), candidate("late", "same", 0)];
     let candidates = vec![candidate("a", "on", 1), candidate("b", "on", 2)];
-    let rules = Rules { placebos, ..Rules::default() };
+    let rules = LadderRules { placebos, ..LadderRules::default() };
     let run = drive(candidates, rules, worth(|_| 1.0));
     assert_eq!(run.order(), ["early", "a", "b", "late"]);
     assert!(run.step("late").placebo && !run.step("late").kept && run.findings.void.is_none());
@@ -127,7 +127,7 @@ fn placebos_come_first_and_last_and_toggle_as_candidates_do() {
 #[test]
 fn a_kept_placebo_voids_the_run_loudly() {
     // In this world toggling itself favours the candidate's arm, which a change to an equivalent value shows.
-    let rules = Rules { placebos: vec![candidate("early", "same", 0)], ..Rules::default() };
+    let rules = LadderRules { placebos: vec![candidate("early", "same", 0)], ..LadderRules::default() };
     let run = drive(Vec::new(), rules, worth(|c| if c.flow.is_empty() { 1.0 } else { 1.3 }));
     assert!(run.findings.void.as_deref().is_some_and(|v| v.contains("placebo")));
     assert!(run.noted("VOID"));
@@ -142,7 +142,7 @@ fn skips_failures_and_no_room_are_told_apart() {
     };
     let mut candidates = vec![skip("rings", false), skip("pause", true), candidate(BROKEN, "on", 1)];
     candidates.extend((0..60).map(|i| candidate(&format!("k{i}"), "on", 10 + i)));
-    let rules = Rules { budget: Nanos::secs(120), ..Rules::default() };
+    let rules = LadderRules { budget: Nanos::secs(120), ..LadderRules::default() };
     let run = drive(candidates, rules, worth(|_| 1.0));
     assert_eq!(run.step("rings").answer, Answer::Skipped);
     assert_eq!(run.step("pause").answer, Answer::NotTried);
@@ -158,7 +158,7 @@ fn skips_failures_and_no_room_are_told_apart() {
 #[test]
 fn a_block_that_stands_out_is_discarded_and_said() {
     let mut world = worth(|c| if on(c, "k") { 1.5 } else { 1.0 });
-    let run = drive(vec![candidate("k", "on", 2)], Rules::default(), |trial| Figures {
+    let run = drive(vec![candidate("k", "on", 2)], LadderRules::default(), |trial| Figures {
         steal: if trial.at == 6 { 0.1 } else { 0.0 },
         ..world(trial)
     });
@@ -170,7 +170,7 @@ fn a_block_that_stands_out_is_discarded_and_said() {
 #[test]
 fn where_neighbours_always_take_a_third_steps_are_decided_all_the_same() {
     let world = |c: &Cell| if on(c, "k") { [1.5, 1.5, 1.0, 0.3] } else { [1.0, 1.0, 1.0, 0.3] };
-    let run = drive(vec![candidate("k", "on", 1)], Rules::default(), noisy(world));
+    let run = drive(vec![candidate("k", "on", 1)], LadderRules::default(), noisy(world));
     let step = run.step("k");
     assert_eq!((step.answer, step.discarded), (Answer::Helps, 0));
     assert!(run.noted("Neighbours take about 30 % of this machine's processor time: steps need"));
@@ -178,23 +178,23 @@ fn where_neighbours_always_take_a_third_steps_are_decided_all_the_same() {
 
 #[test]
 fn one_knob_is_measured_until_it_is_decided() {
-    let rules = Rules { budget: Nanos::secs(1_200), ..Rules::default() };
+    let rules = LadderRules { budget: Nanos::secs(1_200), ..LadderRules::default() };
     let run = drive(vec![candidate("k", "on", 1)], rules, worth(|_| 1.0));
     assert_eq!(run.step("k").answer, Answer::NoEffect);
 }
 
 #[test]
 fn a_stopped_run_says_so_and_keeps_what_is_known() {
-    let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], Rules::default());
-    assert!(matches!(ladder.next(Nanos(0)), Action::Measure(_)));
+    let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], LadderRules::default());
+    assert!(matches!(ladder.next(Nanos(0)), LadderAction::Measure(_)));
     ladder.stop();
     let mut decided = Vec::new();
     let findings = loop {
         match ladder.next(BLOCK) {
-            Action::Decided(line) => decided.push(line.summary),
-            Action::Note(_) => {}
-            Action::Measure(_) | Action::Watch(_) => panic!("a stopped ladder measures nothing"),
-            Action::Finished(findings) => break findings,
+            LadderAction::Decided(line) => decided.push(line.summary),
+            LadderAction::Note(_) => {}
+            LadderAction::Measure(_) | LadderAction::Watch(_) => panic!("a stopped ladder measures nothing"),
+            LadderAction::Finished(findings) => break findings,
         }
     };
     assert_eq!(decided[0].answer, Answer::Undecided);
@@ -204,14 +204,15 @@ fn a_stopped_run_says_so_and_keeps_what_is_known() {
 
 #[test]
 fn orders_are_balanced_and_asking_twice_changes_nothing() {
-    let run = drive(vec![candidate("k", "on", 1)], Rules::default(), worth(|_| 1.0));
+    let run = drive(vec![candidate("k", "on", 1)], LadderRules::default(), worth(|_| 1.0));
     for blocks in run.pairs.chunk_by(|x, y| x.step == y.step) {
         for two in blocks.chunks_exact(2) {
             assert_ne!(two[0].candidate_first, two[1].candidate_first);
         }
     }
-    let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], Rules::default());
-    let (Action::Measure(x), Action::Measure(y)) = (ladder.next(Nanos(0)), ladder.next(Nanos(5))) else {
+    let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], LadderRules::default());
+    let (LadderAction::Measure(x), LadderAction::Measure(y)) = (ladder.next(Nanos(0)), ladder.next(Nanos(5)))
+    else {
         panic!("a block is wanted")
     };
     assert_eq!(x, y);
@@ -234,7 +235,7 @@ proptest::proptest! {
             let at = |(i, w): (usize, &f64)| if on(c, &format!("k{i}")) { *w } else { 1.0 };
             worths.iter().enumerate().map(at).product()
         };
-        let rules = Rules { budget: Nanos::secs(budget), seed, ..Rules::default() };
+        let rules = LadderRules { budget: Nanos::secs(budget), seed, ..LadderRules::default() };
         let run = drive(candidates.clone(), rules, worth(world));
         proptest::prop_assert!(run.used <= Nanos::secs(budget));
         let mut cell = Cell::default();

@@ -1,12 +1,12 @@
 //! Tests of runs on a machine whose neighbours take processor time: this costs power, but does not change the answer.
 
-use landspeed_analysis::Rules;
+use landspeed_analysis::LadderRules;
 use landspeed_record::{Answer, Arm, Figures};
 use landspeed_units::BitRate;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::drive::{Asked, Run, candidate, usual};
+use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 
 /// Returns the figures of a trial that lost `share` of its processor time and `times` as much of its rate, with 4 %
 /// noise.
@@ -16,21 +16,21 @@ fn hit(worth: f64, share: f64, times: f64, dice: &mut ChaCha8Rng) -> Figures {
     Figures { rate_bps: BitRate(rate), steal: share, ..usual() }
 }
 
-fn on(trial: &Asked<'_>) -> bool {
+fn on(trial: &SimulatedTrial<'_>) -> bool {
     trial.cell.flow.contains_key("k")
 }
 
 /// Runs a ladder over "k" and three settings that do nothing.
-fn drive(mut world: impl FnMut(&Asked<'_>, &mut ChaCha8Rng) -> Figures) -> Run {
+fn drive(mut world: impl FnMut(&SimulatedTrial<'_>, &mut ChaCha8Rng) -> Figures) -> SimulatedRun {
     let knobs = ["other-1", "k", "other-2", "other-3"];
     let candidates = (0..).zip(knobs).map(|(rank, knob)| candidate(knob, "on", rank)).collect();
     let mut dice = ChaCha8Rng::seed_from_u64(7);
-    let rules = Rules { max_blocks: 11, ..Rules::default() };
+    let rules = LadderRules { max_blocks: 11, ..LadderRules::default() };
     crate::drive::drive(candidates, rules, |trial| world(trial, &mut dice))
 }
 
 /// Returns the share that neighbours take: up to a half, for some of the trials of two blocks in five.
-fn bursty(trial: &Asked<'_>, dice: &mut ChaCha8Rng) -> f64 {
+fn bursty(trial: &SimulatedTrial<'_>, dice: &mut ChaCha8Rng) -> f64 {
     let hits = matches!(trial.at % 5, 1 | 3) && dice.random::<f64>() < 0.7;
     if hits { 0.1 + 0.4 * dice.random::<f64>() } else { 0.0 }
 }
@@ -60,8 +60,8 @@ fn blocks_that_stand_out_are_put_back_for_the_answer() {
     assert!(step.answer == Answer::Helps && step.discarded > 0, "{step:?}");
 }
 
-type Lose = fn(&mut Figures, f64);
-const KINDS: [(Lose, &str); 2] =
+type LossSetter = fn(&mut Figures, f64);
+const KINDS: [(LossSetter, &str); 2] =
     [(|f, share| f.steal = share, "hypervisor"), (|f, share| f.throttled = share, "quota or to heat")];
 
 #[test]

@@ -6,11 +6,11 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
-use crate::watched::{MSS, SPAN, Watched, first, nth, share_of};
+use crate::watched::{MSS, SPAN, WatchedPath, first, nth, share_of};
 
-pub(crate) type Fault = (Cause, fn(f64) -> Watched);
+pub(crate) type CauseFault = (Cause, fn(f64) -> WatchedPath);
 
-pub(crate) const FAULTS: &[Fault] = &[
+pub(crate) const FAULTS: &[CauseFault] = &[
     (Cause::ReceiveBuffer, receive_buffer),
     (Cause::SendBuffer, send_buffer),
     (Cause::SlowReader, slow_reader),
@@ -40,8 +40,8 @@ pub(crate) const FAULTS: &[Fault] = &[
 ];
 
 /// Returns a flow between hosts in one room.
-fn near(rate: f64, threads: [f64; 2], cores: [[f64; 2]; 2]) -> Watched {
-    Watched::busy(BitRate(rate), Nanos::micros(50), threads, cores)
+fn near(rate: f64, threads: [f64; 2], cores: [[f64; 2]; 2]) -> WatchedPath {
+    WatchedPath::busy(BitRate(rate), Nanos::micros(50), threads, cores)
 }
 
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
@@ -51,8 +51,8 @@ fn between(weak: f64, strong: f64, strength: f64) -> f64 {
 // Windows and buffers.
 
 /// Returns a path that carries one window per round trip.
-fn windowed(window: f64, rtt: Nanos) -> Watched {
-    let mut path = Watched::quiet(BitRate(1.0), rtt);
+fn windowed(window: f64, rtt: Nanos) -> WatchedPath {
+    let mut path = WatchedPath::quiet(BitRate(1.0), rtt);
     path.carry(BitRate(0.97 * window * 8.0 / rtt.as_secs_f64()));
     path.threads([0.03, 0.04]);
     path.cores([[0.1, 0.02], [0.1, 0.02]]);
@@ -61,14 +61,14 @@ fn windowed(window: f64, rtt: Nanos) -> Watched {
 
 /// The clock rwnd_limited runs whenever the next segment does not fit, which is nearly always. The reader empties the
 /// queue as data arrives. The advertised window is about half of what SO_RCVBUF was doubled to.
-pub(crate) fn receive_buffer(strength: f64) -> Watched {
+pub(crate) fn receive_buffer(strength: f64) -> WatchedPath {
     let window = between(90_000.0, 14_000.0, strength);
     let mut path = windowed(window, Nanos::millis(20));
     closed_window(&mut path, window, 0.9);
     path
 }
 
-fn closed_window(path: &mut Watched, window: f64, limited: f64) {
+fn closed_window(path: &mut WatchedPath, window: f64, limited: f64) {
     path.sender(|at, _, t| {
         t.peer_window_bytes = Bytes(window as u64);
         t.rwnd_limited_ns = share_of(at, limited);
@@ -82,7 +82,7 @@ fn closed_window(path: &mut Watched, window: f64, limited: f64) {
 }
 
 /// The clock sndbuf_limited starts when the write queue is empty and the writer sleeps for room (tcp_cwnd_validate).
-pub(crate) fn send_buffer(strength: f64) -> Watched {
+pub(crate) fn send_buffer(strength: f64) -> WatchedPath {
     let held = between(90_000.0, 12_000.0, strength);
     let mut path = windowed(held, Nanos::millis(20));
     path.sender(|at, socket, t| {
@@ -94,7 +94,7 @@ pub(crate) fn send_buffer(strength: f64) -> Watched {
 }
 
 /// Without window scaling: 64 KB per round trip, though buffers would hold more.
-pub(crate) fn window_below_bdp(strength: f64) -> Watched {
+pub(crate) fn window_below_bdp(strength: f64) -> WatchedPath {
     let rtt = Nanos(between(30e6, 150e6, strength) as u64);
     let mut path = windowed(64_000.0, rtt);
     closed_window(&mut path, 65_535.0, 0.95);
@@ -107,7 +107,7 @@ pub(crate) fn window_below_bdp(strength: f64) -> Watched {
 }
 
 /// The default maximum of tcp_wmem, 4 MB, on a path of 180 ms.
-pub(crate) fn send_buffer_below_bdp(strength: f64) -> Watched {
+pub(crate) fn send_buffer_below_bdp(strength: f64) -> WatchedPath {
     let mut path = windowed(2e6, Nanos(between(100e6, 250e6, strength) as u64));
     path.sender(|at, socket, t| {
         socket.send_buffer_bytes = Bytes(4 << 20);
@@ -119,7 +119,7 @@ pub(crate) fn send_buffer_below_bdp(strength: f64) -> Watched {
 }
 
 /// Jumbo segments, and a window of one or three of them and most of another.
-pub(crate) fn window_alignment(strength: f64) -> Watched {
+pub(crate) fn window_alignment(strength: f64) -> WatchedPath {
     let window = between(3.8, 1.8, strength) * 8948.0;
     let whole = (window / 8948.0).floor() * 8948.0;
     let mut path = windowed(whole, Nanos::millis(20));
@@ -130,7 +130,7 @@ pub(crate) fn window_alignment(strength: f64) -> Watched {
 }
 
 /// A window that the route locks: full at every moment, though nothing is lost and no queue builds up.
-pub(crate) fn congestion_window(strength: f64) -> Watched {
+pub(crate) fn congestion_window(strength: f64) -> WatchedPath {
     let segments = between(24.0, 4.0, strength).round();
     let mut path = windowed(segments * MSS as f64, Nanos::millis(20));
     path.sender(|_, _, t| {
@@ -141,9 +141,10 @@ pub(crate) fn congestion_window(strength: f64) -> Watched {
 }
 
 /// SO_MAX_PACING_RATE below what the window would carry.
-pub(crate) fn paced(strength: f64) -> Watched {
+pub(crate) fn paced(strength: f64) -> WatchedPath {
     let rate = between(100e6, 10e6, strength);
-    let mut path = Watched::busy(BitRate(rate), Nanos::millis(20), [0.03, 0.03], [[0.1, 0.02], [0.1, 0.02]]);
+    let mut path =
+        WatchedPath::busy(BitRate(rate), Nanos::millis(20), [0.03, 0.03], [[0.1, 0.02], [0.1, 0.02]]);
     path.sender(|_, _, t| {
         t.pacing_rate_bps = Some(BitRate(rate));
         t.delivery_rate_bps = BitRate(rate * 0.98);
@@ -155,7 +156,7 @@ pub(crate) fn paced(strength: f64) -> Watched {
 // Programs.
 
 /// The queue behind the window is full, so the window is closed, and the reader sleeps in a timer.
-pub(crate) fn slow_reader(strength: f64) -> Watched {
+pub(crate) fn slow_reader(strength: f64) -> WatchedPath {
     let mut path = near(between(100e6, 5e6, strength), [0.02, 0.03], [[0.1, 0.01], [0.1, 0.01]]);
     path.waits(["sk_stream_wait_memory", "hrtimer_nanosleep"]);
     let limited = between(0.9, 0.99, strength);
@@ -174,7 +175,7 @@ pub(crate) fn slow_reader(strength: f64) -> Watched {
 }
 
 /// Nothing is in flight while the writer sleeps.
-pub(crate) fn slow_writer(strength: f64) -> Watched {
+pub(crate) fn slow_writer(strength: f64) -> WatchedPath {
     let mut path = near(between(100e6, 5e6, strength), [0.03, 0.02], [[0.1, 0.01], [0.1, 0.01]]);
     let busy = between(0.1, 0.005, strength);
     path.waits(["hrtimer_nanosleep", "wait_woken"]);
@@ -186,14 +187,14 @@ pub(crate) fn slow_writer(strength: f64) -> Watched {
     path
 }
 
-fn profiled(path: &mut Watched, shares: &[(CostClass, u64)]) {
+fn profiled(path: &mut WatchedPath, shares: &[(CostClass, u64)]) {
     let classes = shares.iter().map(|&(class, samples)| ClassSamples { class, samples }).collect();
     path.a.put(Some(CostProfile { classes, ..CostProfile::default() }));
 }
 
 /// With Nagle's algorithm segments are full; the writer's time goes into calls, which with 128 bytes each cost 6 ns a
 /// byte. What is sent is acknowledged on the same core before the next call, so that little is ever in flight.
-pub(crate) fn tiny_writes(strength: f64) -> Watched {
+pub(crate) fn tiny_writes(strength: f64) -> WatchedPath {
     let mut path = near(between(1.5e9, 0.2e9, strength), [0.99, 0.3], [[0.99, 0.1], [0.35, 0.05]]);
     path.waits(["running", "wait_woken"]);
     path.sender(|at, _, t| {
@@ -214,7 +215,7 @@ pub(crate) fn tiny_writes(strength: f64) -> Watched {
 }
 
 /// With TCP_NODELAY each write is a segment.
-pub(crate) fn tiny_segments(strength: f64) -> Watched {
+pub(crate) fn tiny_segments(strength: f64) -> WatchedPath {
     let mut path = near(0.2e9, [0.97, 0.6], [[0.98, 0.3], [0.7, 0.1]]);
     let size = between(256.0, 16.0, strength) as u64;
     path.sender(|_, _, t| t.data_segments_sent = t.sent_bytes.0 / size);
@@ -223,7 +224,7 @@ pub(crate) fn tiny_segments(strength: f64) -> Watched {
 
 /// Two small writes a request: the second waits (not_sent) for the acknowledgement of the first, which the receiver's
 /// timer sends after 40 ms.
-pub(crate) fn nagle(strength: f64) -> Watched {
+pub(crate) fn nagle(strength: f64) -> WatchedPath {
     let mut path = near(5000.0, [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
     let requests = between(150.0, 240.0, strength) as u64;
     path.waits(["wait_woken", "wait_woken"]);
@@ -246,8 +247,8 @@ pub(crate) fn nagle(strength: f64) -> Watched {
     path
 }
 
-pub(crate) fn listen_backlog(strength: f64) -> Watched {
-    let mut path = Watched::quiet(BitRate(0.0), Nanos::micros(50));
+pub(crate) fn listen_backlog(strength: f64) -> WatchedPath {
+    let mut path = WatchedPath::quiet(BitRate(0.0), Nanos::micros(50));
     for seen in [&mut path.a, &mut path.b] {
         seen.put(Vec::<FlowWatch>::new());
     }
@@ -270,7 +271,7 @@ pub(crate) fn listen_backlog(strength: f64) -> Watched {
 // Processors, and the limits that remain.
 
 /// Packets of one segment each, all on core 0, where both threads run as well; core 1 idles.
-pub(crate) fn softirq_core(strength: f64) -> Watched {
+pub(crate) fn softirq_core(strength: f64) -> WatchedPath {
     let mut path =
         near(between(3e9, 1e9, strength), [0.45, 0.3], [[0.99, between(0.3, 0.5, strength)], [0.06, 0.01]]);
     // The thread is bound there, because the scheduler would move a free one to the idle core.
@@ -281,7 +282,7 @@ pub(crate) fn softirq_core(strength: f64) -> Watched {
     path
 }
 
-fn without_segmentation(path: &mut Watched) {
+fn without_segmentation(path: &mut WatchedPath) {
     path.turn_off(&["tx-tcp-segmentation", "tx-generic-segmentation"]);
     for links in [first::<LinkCounters>(&mut path.a), first::<LinkCounters>(&mut path.b)] {
         links.tx_packets = links.tx_bytes.0 / 1514;
@@ -291,10 +292,10 @@ fn without_segmentation(path: &mut Watched) {
 
 /// Other programs share the receiver's core, which the scheduler divides evenly (EEVDF, nice 0). The reader is late,
 /// its queue fills and the window closes.
-pub(crate) fn competing_load(strength: f64) -> Watched {
+pub(crate) fn competing_load(strength: f64) -> WatchedPath {
     let burners = between(1.0, 4.0, strength).round();
     let ran = 1.0 / (1.0 + burners);
-    let mut path = Watched::quiet(BitRate(20e9 * ran), Nanos::micros(50));
+    let mut path = WatchedPath::quiet(BitRate(20e9 * ran), Nanos::micros(50));
     path.threads([0.5 * ran + 0.1, ran * 0.98]);
     first::<ProcessWatch>(&mut path.b).waited_for_cpu_ns = share_of(1.0, 0.98 - ran);
     first::<ProcessWatch>(&mut path.b).allowed_cores = vec![1];
@@ -307,22 +308,22 @@ pub(crate) fn competing_load(strength: f64) -> Watched {
     path
 }
 
-pub(crate) fn offloads_off(strength: f64) -> Watched {
+pub(crate) fn offloads_off(strength: f64) -> WatchedPath {
     let mut path = near(between(6e9, 3e9, strength), [0.97, 0.8], [[0.99, 0.45], [0.85, 0.2]]);
     without_segmentation(&mut path);
     path
 }
 
 /// Without the checksum offload the kernel turns off what depends on it (netdev_fix_features).
-pub(crate) fn software_checksum(strength: f64) -> Watched {
+pub(crate) fn software_checksum(strength: f64) -> WatchedPath {
     let mut path = offloads_off(strength);
     path.turn_off(&["tx-checksum-ip-generic", "tx-scatter-gather"]);
     path
 }
 
 /// A full core at half of its clock, and a governor that keeps it there.
-pub(crate) fn low_clock(strength: f64) -> Watched {
-    let mut path = Watched::lan();
+pub(crate) fn low_clock(strength: f64) -> WatchedPath {
+    let mut path = WatchedPath::lan();
     path.limits[0] = Some(HostLimits {
         cpu_hz: Some(3.2e9 * between(0.6, 0.25, strength)),
         most_cpu_hz: Some(3.2e9),
@@ -333,7 +334,7 @@ pub(crate) fn low_clock(strength: f64) -> Watched {
 }
 
 /// Sets the time that a hypervisor took from both cores.
-pub(crate) fn stolen(path: &mut Watched, share: f64) {
+pub(crate) fn stolen(path: &mut WatchedPath, share: f64) {
     for seen in [&mut path.a, &mut path.b] {
         for core in &mut seen.get_mut::<CpuUsage>().cores {
             core.steal_ns = CpuNanos(share_of(1.0, share).0);
@@ -357,7 +358,7 @@ fn shaper(rate: f64, sent: f64) -> QdiscWatch {
 }
 
 /// The bucket lets its rate through; its queue fills, and so do TCP's windows before it.
-pub(crate) fn rate_limit(strength: f64) -> Watched {
+pub(crate) fn rate_limit(strength: f64) -> WatchedPath {
     let rate = between(500e6, 10e6, strength);
     let mut path = near(rate * 0.95, [0.02, 0.02], [[0.1, 0.02], [0.1, 0.02]]);
     let queued = 900_000.0;
@@ -380,7 +381,7 @@ pub(crate) fn rate_limit(strength: f64) -> Watched {
 
 /// Returns a path with Reno's window at a loss rate (Mathis et al. 1997), which CUBIC follows on short paths (RFC
 /// 9438 4.3).
-fn lossy(loss: f64, run: f64) -> Watched {
+fn lossy(loss: f64, run: f64) -> WatchedPath {
     let segments = (1.5 / (loss / run)).sqrt().min(600.0);
     let mut path = windowed(segments * MSS as f64, Nanos::millis(20));
     path.sender(|at, _, t| {
@@ -397,18 +398,18 @@ fn lossy(loss: f64, run: f64) -> Watched {
     path
 }
 
-pub(crate) fn random_loss(strength: f64) -> Watched {
+pub(crate) fn random_loss(strength: f64) -> WatchedPath {
     lossy(between(0.0005, 0.01, strength), 1.2)
 }
 
 /// Runs of 10 to 40 packets: each recovery repairs many losses.
-pub(crate) fn burst_loss(strength: f64) -> Watched {
+pub(crate) fn burst_loss(strength: f64) -> WatchedPath {
     lossy(between(0.001, 0.02, strength), between(10.0, 40.0, strength))
 }
 
 /// Late packets are reported as holes and then as duplicates of what was sent again (DSACK); the sender raises its
 /// reordering estimate (tcp_check_sack_reordering) and takes reductions back.
-pub(crate) fn reordering(strength: f64) -> Watched {
+pub(crate) fn reordering(strength: f64) -> WatchedPath {
     let share = between(0.005, 0.1, strength);
     let mut path = windowed(150.0 * MSS as f64, Nanos::millis(20));
     path.sender(|at, _, t| {
@@ -425,8 +426,9 @@ pub(crate) fn reordering(strength: f64) -> Watched {
 }
 
 /// The first window of full segments vanishes; time-outs double, and each sends one of them again.
-pub(crate) fn mtu_black_hole(strength: f64) -> Watched {
-    let mut path = Watched::busy(BitRate(0.0), Nanos::millis(20), [0.0, 0.0], [[0.05, 0.01], [0.05, 0.01]]);
+pub(crate) fn mtu_black_hole(strength: f64) -> WatchedPath {
+    let mut path =
+        WatchedPath::busy(BitRate(0.0), Nanos::millis(20), [0.0, 0.0], [[0.05, 0.01], [0.05, 0.01]]);
     let timeouts = between(2.0, 6.0, strength) as u8;
     path.sender(move |at, _, t| {
         t.sent_bytes = Bytes(10 * MSS + (at * f64::from(timeouts)) as u64 * MSS);
@@ -449,7 +451,7 @@ pub(crate) fn mtu_black_hole(strength: f64) -> Watched {
 
 /// A queue shorter than a large packet: what does not fit is dropped before it leaves, and the bucket behind it is
 /// never used up.
-pub(crate) fn qdisc_drops(strength: f64) -> Watched {
+pub(crate) fn qdisc_drops(strength: f64) -> WatchedPath {
     let rate = between(1.2e9, 50e6, strength);
     let mut path = near(rate * 0.95, [0.1, 0.05], [[0.2, 0.05], [0.1, 0.02]]);
     let drops = between(500.0, 20_000.0, strength) as u64;
@@ -466,8 +468,8 @@ pub(crate) fn qdisc_drops(strength: f64) -> Watched {
 // UDP.
 
 /// Returns a flow of datagrams: UDP sockets have no TCP_INFO, so counters and links are the evidence.
-fn datagrams(rate: f64) -> Watched {
-    let mut path = Watched::quiet(BitRate(rate), Nanos::micros(50));
+fn datagrams(rate: f64) -> WatchedPath {
+    let mut path = WatchedPath::quiet(BitRate(rate), Nanos::micros(50));
     for flow in [first::<FlowWatch>(&mut path.a), first::<FlowWatch>(&mut path.b)] {
         flow.key.protocol = Protocol::UDP;
         flow.congestion.clear();
@@ -476,7 +478,7 @@ fn datagrams(rate: f64) -> Watched {
     path
 }
 
-pub(crate) fn fragmentation(strength: f64) -> Watched {
+pub(crate) fn fragmentation(strength: f64) -> WatchedPath {
     let mut path = datagrams(4e9);
     let size = between(4000.0, 32_000.0, strength);
     let sent = (4e9 * 10.0 / 8.0 / size) as u64;
@@ -492,7 +494,7 @@ pub(crate) fn fragmentation(strength: f64) -> Watched {
 }
 
 /// The socket's drops and the namespace's counter are equal.
-pub(crate) fn udp_receive_buffer(strength: f64) -> Watched {
+pub(crate) fn udp_receive_buffer(strength: f64) -> WatchedPath {
     let mut path = datagrams(300e6);
     let lost = between(0.1, 0.8, strength) * 250_000.0;
     path.threads([0.2, 0.1]);

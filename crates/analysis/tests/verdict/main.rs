@@ -11,7 +11,7 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes};
 use proptest::prelude::*;
-use watched::{Watched, causes, first, nth, share_of};
+use watched::{WatchedPath, causes, first, nth, share_of};
 
 const STRENGTHS: [f64; 5] = [0.0, 0.2, 0.5, 0.8, 1.0];
 
@@ -44,7 +44,7 @@ fn the_sender_is_found_whichever_host_is_named_first() {
 
 #[test]
 fn a_healthy_path_has_a_limit_and_no_fault() {
-    for (path, limit) in [(Watched::lan(), Cause::CpuLimit), (Watched::wan(), Cause::LinkLimit)] {
+    for (path, limit) in [(WatchedPath::lan(), Cause::CpuLimit), (WatchedPath::wan(), Cause::LinkLimit)] {
         let verdict = path.verdict();
         assert_eq!(verdict.findings[0].cause, limit, "{verdict:#?}");
         assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
@@ -54,21 +54,21 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
 
 #[test]
 fn generic_segmentation_is_not_missed_where_the_device_cuts() {
-    let mut path = Watched::lan();
+    let mut path = WatchedPath::lan();
     path.turn_off(&["tx-generic-segmentation"]);
     assert!(path.verdict().findings.iter().all(|f| f.cause.is_limit()), "{:#?}", path.verdict());
 }
 
 #[test]
 fn a_quiet_path_names_what_is_nearest() {
-    let verdict = Watched::quiet(BitRate(1e6), watched::SPAN).verdict();
+    let verdict = WatchedPath::quiet(BitRate(1e6), watched::SPAN).verdict();
     assert!(verdict.findings[0].cause.is_limit(), "{verdict:#?}");
     assert!(verdict.findings[0].confidence < 0.5);
 }
 
 #[test]
 fn a_link_or_a_bus_that_is_used_up_is_the_limit() {
-    let mut path = Watched::quiet(BitRate(9.4e9), landspeed_units::Nanos::micros(50));
+    let mut path = WatchedPath::quiet(BitRate(9.4e9), landspeed_units::Nanos::micros(50));
     path.limits[0] = Some(HostLimits { link_bps: Some(BitRate(10e9)), ..HostLimits::default() });
     assert_eq!(causes(&path.verdict()), [Cause::LinkLimit]);
     let mut limits = HostLimits { link_bps: Some(BitRate(100e9)), ..HostLimits::default() };
@@ -78,9 +78,9 @@ fn a_link_or_a_bus_that_is_used_up_is_the_limit() {
 }
 
 /// Two causes that can occur together, and the observations with both.
-type Pair = (Cause, Cause, fn() -> Watched);
+type CausePair = (Cause, Cause, fn() -> WatchedPath);
 
-const PAIRS: &[Pair] = &[
+const PAIRS: &[CausePair] = &[
     (Cause::ReceiveBuffer, Cause::RandomLoss, || {
         let mut path = faults::random_loss(0.5);
         path.sender(|at, _, t| {
@@ -146,7 +146,7 @@ fn both_causes_of_a_pair_are_named() {
 }
 
 /// Pairs of causes in which the first masks the second, which costs nothing while the first is present.
-const MASKED: &[Pair] = &[
+const MASKED: &[CausePair] = &[
     (Cause::SlowWriter, Cause::RandomLoss, || {
         let mut path = faults::slow_writer(1.0);
         path.sender(|_, _, t| t.retransmitted_segments = t.data_segments_sent / 100);
@@ -190,7 +190,7 @@ fn what_binds_next_stands_behind_what_costs() {
 
 #[test]
 fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
-    let mut path = Watched::wan();
+    let mut path = WatchedPath::wan();
     path.sender(|_, _, t| t.options = 3);
     let verdict = path.verdict();
     assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
@@ -200,7 +200,7 @@ fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
 fn one_host_alone_is_enough_for_most() {
     // Buffers, windows and losses show at the sender; the reader only at the receiver.
     let at_sender = [
-        faults::receive_buffer as fn(f64) -> Watched,
+        faults::receive_buffer as fn(f64) -> WatchedPath,
         faults::send_buffer,
         faults::slow_writer,
         faults::random_loss,
@@ -213,7 +213,9 @@ fn one_host_alone_is_enough_for_most() {
     let expected: Vec<Cause> = at_sender.iter().map(|fault| fault(0.5).verdict().findings[0].cause).collect();
     let alone: Vec<Cause> = at_sender.iter().map(|fault| fault(0.5).from(0).findings[0].cause).collect();
     assert_eq!(alone, expected);
-    for fault in [faults::slow_reader as fn(f64) -> Watched, faults::receive_buffer, faults::competing_load] {
+    for fault in
+        [faults::slow_reader as fn(f64) -> WatchedPath, faults::receive_buffer, faults::competing_load]
+    {
         let path = fault(0.5);
         let (alone, both) = (path.from(1), path.verdict());
         assert_eq!(alone.findings[0].cause, both.findings[0].cause, "{alone:#?}");
@@ -225,7 +227,7 @@ fn one_host_alone_is_enough_for_most() {
 /// sample, and the round trip is that of a run queue.
 #[test]
 fn a_crowded_machine_is_not_taken_for_a_bad_network() {
-    let mut path = Watched::lan();
+    let mut path = WatchedPath::lan();
     path.threads([0.35, 0.3]);
     path.cores([[1.0, 0.15], [1.0, 0.05]]);
     for seen in [&mut path.a, &mut path.b] {
@@ -250,7 +252,7 @@ fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
 
 #[test]
 fn stolen_time_is_said_beside_the_limit() {
-    let mut path = Watched::lan();
+    let mut path = WatchedPath::lan();
     faults::stolen(&mut path, 0.3);
     assert!(causes(&path.verdict()).contains(&Cause::Steal));
     faults::stolen(&mut path, 0.1);
@@ -259,7 +261,7 @@ fn stolen_time_is_said_beside_the_limit() {
 
 #[test]
 fn two_ends_that_share_a_core_of_their_own_accord_are_no_fault() {
-    let mut path = Watched::lan();
+    let mut path = WatchedPath::lan();
     path.threads([0.5, 0.48]);
     path.cores([[0.99, 0.2], [0.1, 0.0]]);
     first::<ProcessWatch>(&mut path.b).core = 0;
@@ -275,7 +277,7 @@ fn two_ends_that_share_a_core_of_their_own_accord_are_no_fault() {
 #[test]
 fn a_gap_that_nobody_could_see_is_said() {
     let seen = Observations { unseen: vec!["no BTF here".into()], ..Observations::default() };
-    let path = Watched { b: seen, ..faults::slow_reader(0.5) };
+    let path = WatchedPath { b: seen, ..faults::slow_reader(0.5) };
     let verdict = path.verdict();
     assert!(verdict.unjudged.iter().any(|line| line == "host B: no BTF here"), "{:?}", verdict.unjudged);
     assert!(verdict.unjudged.iter().any(|line| line.contains("reads slowly")), "{:?}", verdict.unjudged);
@@ -285,7 +287,9 @@ fn a_gap_that_nobody_could_see_is_said() {
 fn remedies_are_factors_of_the_table() {
     let table = landspeed_experiment::all_factors();
     let all = faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]);
-    for finding in all.chain([Watched::lan(), Watched::wan()]).flat_map(|path| path.verdict().findings) {
+    for finding in
+        all.chain([WatchedPath::lan(), WatchedPath::wan()]).flat_map(|path| path.verdict().findings)
+    {
         assert!(!finding.evidence.is_empty(), "{finding:?}");
         for remedy in finding.remedies {
             assert!(!remedy.what.is_empty());
@@ -387,17 +391,17 @@ proptest! {
 
 #[test]
 fn nothing_is_told_of_what_was_not_seen() {
-    let told = |path: &Watched| {
+    let told = |path: &WatchedPath| {
         let verdict = path.verdict();
         assert!(verdict.findings.is_empty(), "{verdict:#?}");
         verdict.cannot_tell
     };
-    let mut path = Watched::lan();
+    let mut path = WatchedPath::lan();
     for (seen, samples) in [(&mut path.a, 3), (&mut path.b, 4)] {
         first::<FlowWatch>(seen).samples.truncate(samples);
     }
     assert_eq!(told(&path), Some(CannotTell::FewSamples { samples: 4, needed: 5 }));
-    let mut path = Watched::lan();
+    let mut path = WatchedPath::lan();
     for seen in [&mut path.a, &mut path.b] {
         let flow = first::<FlowWatch>(seen);
         let still = SocketState { tcp: Some(Box::default()), ..SocketState::default() };
@@ -417,7 +421,7 @@ fn nothing_is_told_of_what_was_not_seen() {
 fn another_program_is_advised_in_its_own_terms() {
     let flow = landspeed_transport::settings::table(landspeed_transport::find("tcp").unwrap());
     let all =
-        || faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]).chain([Watched::lan()]);
+        || faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]).chain([WatchedPath::lan()]);
     let remedies = |set: &Settings| -> Vec<Remedy> {
         all().flat_map(|path| path.of_a_program(set).findings).flat_map(|finding| finding.remedies).collect()
     };

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use landspeed_analysis::verdict::{HostView, Scene, judge};
+use landspeed_analysis::verdict::{HostView, PathObservations, judge};
 use landspeed_record::{
     Cause, CoreClasses, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters,
     LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch, Settings, SnmpCounts, SocketState,
@@ -24,7 +24,7 @@ static NOTHING: Settings = Settings::new();
 
 /// A path with the observations on both hosts. A sends.
 #[derive(Clone)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedPath {
     pub(crate) a: Observations,
     pub(crate) b: Observations,
     pub(crate) facts: [HostFacts; 2],
@@ -34,12 +34,12 @@ pub(crate) struct Watched {
     pub(crate) rate: BitRate,
 }
 
-impl Watched {
+impl WatchedPath {
     /// Returns two hosts of a lab on one machine with two cores, 20 Gb/s, 50 us: both threads are busy throughout,
     /// windows are autotuned to megabytes, and the receiver's queue holds some of that.
-    pub(crate) fn lan() -> Watched {
+    pub(crate) fn lan() -> WatchedPath {
         let mut path =
-            Watched::busy(BitRate(20e9), Nanos::micros(50), [0.8, 0.77], [[0.86, 0.35], [0.82, 0.05]]);
+            WatchedPath::busy(BitRate(20e9), Nanos::micros(50), [0.8, 0.77], [[0.86, 0.35], [0.82, 0.05]]);
         path.sender(|at, socket, t| {
             socket.send_buffer_bytes = Bytes(4 << 20);
             // A busy pair of cores shows this: most data is acknowledged within the call that sends it, some segments
@@ -65,9 +65,9 @@ impl Watched {
 
     /// Returns a path of 200 Mb/s and 20 ms with a queue of one bandwidth-delay product somewhere on it. CUBIC keeps
     /// that queue half full and overflows it now and then; processors idle.
-    pub(crate) fn wan() -> Watched {
+    pub(crate) fn wan() -> WatchedPath {
         let mut path =
-            Watched::busy(BitRate(190e6), Nanos::millis(20), [0.05, 0.06], [[0.12, 0.03], [0.10, 0.03]]);
+            WatchedPath::busy(BitRate(190e6), Nanos::millis(20), [0.05, 0.06], [[0.12, 0.03], [0.10, 0.03]]);
         path.sender(|at, socket, t| {
             socket.send_buffer_bytes = Bytes(4 << 20);
             t.cwnd_segments = 500 + (at * 2000.0) as u32 % 180;
@@ -82,7 +82,7 @@ impl Watched {
     }
 
     /// Returns two hosts between which a flow carries `rate`, with time to spare everywhere.
-    pub(crate) fn quiet(rate: BitRate, rtt: Nanos) -> Watched {
+    pub(crate) fn quiet(rate: BitRate, rtt: Nanos) -> WatchedPath {
         let facts = |name: &str| HostFacts {
             hostname: name.into(),
             kernel: "6.18.0".into(),
@@ -105,7 +105,7 @@ impl Watched {
                 .with(vec![LinkCounters { link: "eth0".into(), ..LinkCounters::default() }])
                 .with(SnmpCounts([("Tcp.OutSegs".to_owned(), 1000)].into()))
         };
-        let mut path = Watched {
+        let mut path = WatchedPath {
             a: host("10.0.0.1:40000", "10.0.0.2:5201", 100),
             b: host("10.0.0.2:5201", "10.0.0.1:40000", 200),
             facts: [facts("h0"), facts("h1")],
@@ -121,8 +121,8 @@ impl Watched {
     }
 
     /// Returns two hosts between which a flow carries `rate`, with the given load of threads and cores.
-    pub(crate) fn busy(rate: BitRate, rtt: Nanos, threads: [f64; 2], cores: [[f64; 2]; 2]) -> Watched {
-        let mut path = Watched::quiet(rate, rtt);
+    pub(crate) fn busy(rate: BitRate, rtt: Nanos, threads: [f64; 2], cores: [[f64; 2]; 2]) -> WatchedPath {
+        let mut path = WatchedPath::quiet(rate, rtt);
         path.threads(threads);
         path.cores(cores);
         path
@@ -212,7 +212,7 @@ impl Watched {
 
     /// Returns the verdict with both ends, the sender first.
     pub(crate) fn verdict(&self) -> Verdict {
-        judge(&Scene {
+        judge(&PathObservations {
             a: self.host(0),
             b: Some(self.host(1)),
             rtt: Some(self.rtt),
@@ -224,7 +224,7 @@ impl Watched {
 
     /// Returns the verdict with the ends in the other order.
     pub(crate) fn turned(&self) -> Verdict {
-        judge(&Scene {
+        judge(&PathObservations {
             a: self.host(1),
             b: Some(self.host(0)),
             rtt: Some(self.rtt),
@@ -236,7 +236,7 @@ impl Watched {
 
     /// Returns the verdict from one end alone, without an idle round trip.
     pub(crate) fn from(&self, side: usize) -> Verdict {
-        judge(&Scene {
+        judge(&PathObservations {
             a: self.host(side),
             b: None,
             rtt: None,
@@ -249,7 +249,7 @@ impl Watched {
     /// Returns the verdict on the flow of another program, on hosts with these settings.
     pub(crate) fn of_a_program(&self, set: &Settings) -> Verdict {
         let host = |side| HostView { set, ..self.host(side) };
-        judge(&Scene {
+        judge(&PathObservations {
             a: host(0),
             b: Some(host(1)),
             rtt: Some(self.rtt),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_analysis::Goal;
+use landspeed_analysis::TuningGoal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
 use landspeed_record::{Line, TuneSummary, WriteError, Writer};
 use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
@@ -179,9 +179,9 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
         program: None,
         transport: transport(args)?,
         goal: match args.goal {
-            GoalArg::Rate => Goal::Rate,
-            GoalArg::Latency => Goal::Latency,
-            GoalArg::Cpu => Goal::Cpu,
+            GoalArg::Rate => TuningGoal::Rate,
+            GoalArg::Latency => TuningGoal::Latency,
+            GoalArg::Cpu => TuningGoal::Cpu,
         },
         baseline: match baseline {
             BaselineArg::Found => Baseline::Found,

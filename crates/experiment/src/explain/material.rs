@@ -1,7 +1,7 @@
 //! From observations to the report.
 
 use landspeed_analysis::fit::cost_figures;
-use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
+use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
@@ -54,7 +54,7 @@ impl Material {
         let verdict = self.judged(options);
         let limits = self.seen.iter().filter_map(|seen| {
             let limits = seen.limits.as_ref()?;
-            Some(HostLimit { name: &seen.name, limits })
+            Some(NamedHostLimits { name: &seen.name, limits })
         });
         ExplainReport {
             format: EXPLAIN_FORMAT,
@@ -81,7 +81,7 @@ impl Material {
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(Seen::view), self.rtt, self.goodput);
-        judge(&Scene { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
+        judge(&PathObservations { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The search for the rate that the path carries, over a transport that sends whatever it is given. It runs before the
 //! first step and after each kept one, and sets the pace of the flow.
 
-use landspeed_analysis::{Bound, Ladder};
+use landspeed_analysis::{Ladder, RateBound};
 use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;
@@ -102,12 +102,12 @@ fn rounded(rate: f64) -> f64 {
 }
 
 /// Makes the bound from a pace in bit/s and the room in the receiving socket during the search.
-fn bound(pace: f64, searched: &Settings, carried: Carried) -> Bound {
+fn bound(pace: f64, searched: &Settings, carried: Carried) -> RateBound {
     let value = format!("{pace:.0}");
     let room = searched.get(RECEIVE_BUFFER).cloned().unwrap_or_default();
     let flow = [(PACE, value.clone()), (RECEIVE_BUFFER, room)].map(|(name, value)| (name.to_owned(), value));
     let percent = 100.0 * MAY_LOSE;
-    Bound {
+    RateBound {
         knob: PACE.to_owned(),
         value,
         change: Cell { flow: flow.into(), ..Cell::default() },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landspeed_analysis::{Confirm, Findings};
+use landspeed_analysis::{GainConfirmation, LadderFindings};
 use landspeed_record::Confirmation;
 use landspeed_units::Nanos;
 
@@ -15,14 +15,14 @@ const LOOK: Duration = Duration::from_millis(200);
 impl Run<'_> {
     /// Measures the blocks and returns their result; `None` if there is nothing to confirm. If the user stops it, the
     /// blocks measured so far count.
-    pub(super) fn confirm(&mut self, findings: &Findings) -> Result<Option<Confirmation>, Error> {
+    pub(super) fn confirm(&mut self, findings: &LadderFindings) -> Result<Option<Confirmation>, Error> {
         let Some(time) = self.options.confirm_for.filter(|_| !self.sink.stop()) else { return Ok(None) };
         let cells = (&findings.start_cell, &findings.final_cell);
         if cells.0 == cells.1 {
             self.note("nothing was kept, so there is nothing to confirm".into())?;
             return Ok(None);
         }
-        let mut confirm = Confirm::new(cells, time, self.toggle(findings), &self.rules());
+        let mut confirm = GainConfirmation::new(cells, time, self.toggle(findings), &self.rules());
         self.note(format!(
             "{} blocks of final against start over {time}: Ctrl-C ends them early",
             confirm.left()
@@ -46,7 +46,7 @@ impl Run<'_> {
     }
 
     /// Returns the time that all kept steps together take to toggle.
-    fn toggle(&self, findings: &Findings) -> Nanos {
+    fn toggle(&self, findings: &LadderFindings) -> Nanos {
         let kept = findings.steps.iter().filter(|step| step.kept);
         let toggle = |knob: &str| self.plan.candidates.iter().find(|c| c.knob == knob).map(|c| c.toggle_ns);
         kept.filter_map(|step| toggle(&step.knob)).sum()

@@ -1,7 +1,7 @@
 //! A look at what holds the path back under the incumbent: one short stream, watched from both ends.
 
 use landspeed_analysis::figures;
-use landspeed_analysis::verdict::{HostView, Scene, judge};
+use landspeed_analysis::verdict::{HostView, PathObservations, judge};
 use landspeed_record::{Cell, EndpointOutcome, Figures, Settings, Trial, Verdict};
 use landspeed_units::{BitRate, Nanos};
 
@@ -58,5 +58,5 @@ fn judged(pair: &Pair, own: Option<&Settings>, [a, b]: [&EndpointOutcome; 2], fi
         limits: None,
         set: &unread,
     });
-    judge(&Scene { a, b: Some(b), rtt, goodput, own, probe: None })
+    judge(&PathObservations { a, b: Some(b), rtt, goodput, own, probe: None })
 }

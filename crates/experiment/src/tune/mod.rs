@@ -10,7 +10,7 @@ mod run;
 
 use std::time::Instant;
 
-use landspeed_analysis::{Goal, RunFacts, assemble};
+use landspeed_analysis::{RunFacts, TuningGoal, assemble};
 use landspeed_record::{Header, Line, ProgramOf, RECORD_FORMAT, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 use landspeed_units::Nanos;
@@ -50,7 +50,7 @@ pub struct TunedProgram {
 /// The goal, limits and texts of a tuning run.
 #[derive(Clone)]
 pub struct TuneOptions {
-    pub goal: Goal,
+    pub goal: TuningGoal,
     pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
@@ -86,7 +86,7 @@ impl TuneOptions {
 
     /// Returns true if the run looks at what holds the path back. That says nothing about the idle RTT.
     pub fn looks(&self) -> bool {
-        self.explain && self.goal != Goal::Latency
+        self.explain && self.goal != TuningGoal::Latency
     }
 }
 

@@ -1,6 +1,6 @@
 //! The plan of a run, made before anything is turned.
 
-use landspeed_analysis::{Forecast, Rules};
+use landspeed_analysis::{Forecast, LadderRules};
 use std::time::Instant;
 
 use landspeed_factor::{Filter, On, Planner, Scope};
@@ -37,8 +37,8 @@ pub struct TunePlan {
 }
 
 impl TunePlan {
-    pub(super) fn rules(&self, options: &TuneOptions) -> Rules {
-        Rules {
+    pub(super) fn rules(&self, options: &TuneOptions) -> LadderRules {
+        LadderRules {
             goal: options.goal,
             budget: self.budget,
             block_time: self.timing.block(),
@@ -48,7 +48,7 @@ impl TunePlan {
             against: self.against.clone(),
             watch_time: self.look,
             preface_time: self.curve,
-            ..Rules::default()
+            ..LadderRules::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use landspeed_analysis::{Action, Findings, Ladder, Pair as Block, Rules, figures};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, figures};
 use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 use landspeed_units::Nanos;
 
@@ -43,7 +43,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn climb(&mut self) -> Result<Findings, Error> {
+    pub(super) fn climb(&mut self) -> Result<LadderFindings, Error> {
         self.preface()?;
         let mut ladder = Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
         let stands = self.bound(&mut ladder, &self.plan.start)?;
@@ -54,11 +54,11 @@ impl Run<'_> {
                 ladder.stop();
             }
             match ladder.next(self.used()) {
-                Action::Measure(block) => self.block(&mut ladder, &block)?,
-                Action::Decided(step) => self.decided(&mut ladder, step)?,
-                Action::Watch(cell) => self.watch(&mut ladder, &cell)?,
-                Action::Note(text) => self.note(text)?,
-                Action::Finished(findings) => break *findings,
+                LadderAction::Measure(block) => self.block(&mut ladder, &block)?,
+                LadderAction::Decided(step) => self.decided(&mut ladder, step)?,
+                LadderAction::Watch(cell) => self.watch(&mut ladder, &cell)?,
+                LadderAction::Note(text) => self.note(text)?,
+                LadderAction::Finished(findings) => break *findings,
             }
         };
         if !self.sink.stop() {
@@ -80,7 +80,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn rules(&self) -> Rules {
+    pub(super) fn rules(&self) -> LadderRules {
         self.plan.rules(self.options)
     }
 
@@ -109,7 +109,7 @@ impl Run<'_> {
     }
 
     /// Measures a block. A turn that fails ends the step and leaves the incumbent set.
-    fn block(&mut self, ladder: &mut Ladder, block: &Block) -> Result<(), Error> {
+    fn block(&mut self, ladder: &mut Ladder, block: &LadderBlock) -> Result<(), Error> {
         match self.blocks().measure(block)? {
             BlockOutcome::Measured(result) => ladder.observe(result),
             BlockOutcome::Refused(why) => ladder.failed(&block.step, &why),

@@ -1,6 +1,6 @@
 //! The commands, each with little work.
 
-use landspeed_analysis::Goal;
+use landspeed_analysis::TuningGoal;
 use landspeed_experiment::{
     Attention, Baseline, Effort, Error, ExplainOptions, Host, Measurement, Pair, Sink, SizesOptions,
     StudyHead, Timing, TuneOptions, Wishes, begin, compare_on, explain, explain_sizes, flow, measure, plan,
@@ -75,7 +75,7 @@ fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String
     let options = TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
-        goal: Goal::Rate,
+        goal: TuningGoal::Rate,
         transport: find("tcp").expect("there is one"),
         baseline: Baseline::Found,
         budget,

@@ -60,8 +60,9 @@ pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<Course> {
 }
 
 fn course(protocol: &str, run: &StudyRun, timeline: &Timeline) -> Course {
-    let rates =
-        |lane: &landspeed_analysis::compare::Lane| lane.rates.iter().map(|rate| rate.0).collect::<Vec<_>>();
+    let rates = |lane: &landspeed_analysis::compare::FlowRates| {
+        lane.rates.iter().map(|rate| rate.0).collect::<Vec<_>>()
+    };
     Course {
         name: words::name(protocol),
         repeat: u64::from(run.repeat) + 1,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use landspeed_analysis::verdict::{Glance, glance};
+use landspeed_analysis::verdict::{FlowSummary, glance};
 use landspeed_record::FlowWatch;
 use landspeed_units::Bytes;
 
@@ -10,7 +10,7 @@ use crate::{Output, safe, table};
 
 /// Returns the flows, fastest first, in `height` lines of at most `width` columns.
 pub fn top(flows: &[FlowWatch], (width, height): (u16, u16)) -> Vec<String> {
-    let mut seen: Vec<(Glance, &FlowWatch)> =
+    let mut seen: Vec<(FlowSummary, &FlowWatch)> =
         flows.iter().filter_map(|flow| Some((glance(flow)?, flow))).collect();
     seen.sort_by_key(|(glance, _)| Reverse(glance.rate.0 as u64));
     let rows: Vec<Vec<String>> = seen.iter().map(|(glance, flow)| row(glance, flow)).collect();
@@ -24,7 +24,7 @@ pub fn top(flows: &[FlowWatch], (width, height): (u16, u16)) -> Vec<String> {
     lines.take(usize::from(height)).map(cut).collect()
 }
 
-fn row(glance: &Glance, flow: &FlowWatch) -> Vec<String> {
+fn row(glance: &FlowSummary, flow: &FlowWatch) -> Vec<String> {
     let tcp = flow.samples.iter().rev().find_map(|sample| sample.tcp.as_deref());
     let (rtt, window) = tcp.map_or_else(Default::default, |tcp| {
         let window = Bytes(u64::from(tcp.cwnd_segments).saturating_mul(tcp.send_mss_bytes.0));

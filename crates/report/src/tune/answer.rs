@@ -1,6 +1,6 @@
 //! The answer of a run in one line, which claims no more than the final trials show, and advice on how to show more.
 
-use landspeed_analysis::Rules;
+use landspeed_analysis::LadderRules;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
@@ -201,7 +201,7 @@ fn rounded(nanos: f64) -> String {
 /// Returns the result for a figure, by its ratio (above 1 is better). A guarded figure may lose as much as its guard
 /// allows.
 pub(super) fn word(better: Option<Estimate>, is_guard: bool) -> &'static str {
-    let rules = Rules::default();
+    let rules = LadderRules::default();
     let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);
     match better.filter(words::has_ends) {
         None => "not known",

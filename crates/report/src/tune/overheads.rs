@@ -1,7 +1,7 @@
 //! The overheads of datagrams: where their time goes after each kept step, and the gain from removing each, beside
 //! the paper that removed them one by one (jin-yoo-2007).
 
-use landspeed_analysis::{Budget, SizeBudget, Stage, budgets};
+use landspeed_analysis::{PathStage, SizeBudget, TimeBudget, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
 use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
@@ -56,9 +56,9 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
         .all(removed(summary).some())
 }
 
-fn parts(budgets: &[Budget], summary: &TuneSummary) -> Table {
+fn parts(budgets: &[TimeBudget], summary: &TuneSummary) -> Table {
     let mut columns = vec![Column::words("At"), Column::number("Size")];
-    columns.extend(Stage::ALL.map(|stage| Column::number(stage.name())));
+    columns.extend(PathStage::ALL.map(|stage| Column::number(stage.name())));
     columns.extend([Column::number("Lost"), Column::words("Longest")]);
     let rows = budgets.iter().flat_map(|budget| {
         let row = |(index, size): (usize, &SizeBudget)| {
@@ -74,14 +74,14 @@ fn part(at: Text, size: &SizeBudget) -> Row {
     let time = |stage| Cell::from(size.of(stage).map(|ns| Cell::number(ns, format!("{ns:.0}"))));
     let mut cells: Vec<Cell> =
         vec![at.into(), Cell::number(size.size.0 as f64, format!("{} B", size.size.0))];
-    cells.extend(Stage::ALL.map(time));
+    cells.extend(PathStage::ALL.map(time));
     cells.push(Cell::number(size.lost, format!("{:.1} %", 100.0 * size.lost)));
-    cells.push(size.largest().map_or("", Stage::name).into());
+    cells.push(size.largest().map_or("", PathStage::name).into());
     Row::from(cells)
 }
 
 /// Returns when a budget was measured: "the start", or after which kept step.
-fn moment(budget: &Budget, summary: &TuneSummary) -> Text {
+fn moment(budget: &TimeBudget, summary: &TuneSummary) -> Text {
     let step = summary.steps.iter().find(|step| step.id == budget.after);
     step.map_or_else(
         || "the start".into(),

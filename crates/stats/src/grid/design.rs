@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::{DMatrix, DVector};
 
-use super::{Refused, Trial};
+use super::{CellTrial, GridError};
 
 /// Blocks of several plots that are needed to estimate the plots' variance: with two plots a block, five degrees of
 /// freedom.
@@ -12,7 +12,7 @@ const PLOT_BLOCKS: usize = 6;
 
 /// The design of a grid. The effects are those of the blocks, then those of the cells except the reference, whose
 /// effect is 0.
-pub(super) struct Design {
+pub(super) struct GridDesign {
     /// The cells, in ascending order.
     pub(super) cells: Vec<u32>,
     pub(super) blocks: usize,
@@ -30,20 +30,20 @@ pub(super) struct Design {
     reference: usize,
 }
 
-impl Design {
-    pub(super) fn of(trials: &[Trial], reference: u32) -> Result<Design, Refused> {
+impl GridDesign {
+    pub(super) fn of(trials: &[CellTrial], reference: u32) -> Result<GridDesign, GridError> {
         let cells: Vec<u32> = trials.iter().map(|t| t.cell).collect::<BTreeSet<_>>().into_iter().collect();
-        let place = cells.binary_search(&reference).map_err(|_| Refused::Reference(reference))?;
+        let place = cells.binary_search(&reference).map_err(|_| GridError::Reference(reference))?;
         let apart = apart(trials, reference);
         if !apart.is_empty() {
-            return Err(Refused::Apart(apart));
+            return Err(GridError::Apart(apart));
         }
         let (block, blocks) = numbered(trials.iter().map(|t| t.block));
         let (plots, count) = numbered(trials.iter().map(|t| (t.block, t.plot)));
         let split = split_blocks(&block, &plots, blocks);
         let has_plots = split > 0 && count < trials.len();
         if has_plots && split < PLOT_BLOCKS {
-            return Err(Refused::Blocks { have: split, need: PLOT_BLOCKS });
+            return Err(GridError::Blocks { have: split, need: PLOT_BLOCKS });
         }
         let plot = if has_plots { plots } else { block.clone() };
         let mut sizes = DVector::zeros(if has_plots { count } else { blocks });
@@ -51,7 +51,7 @@ impl Design {
         let cell: Vec<usize> =
             trials.iter().map(|t| cells.binary_search(&t.cell).expect("gathered above")).collect();
         let y = DVector::from_iterator(trials.len(), trials.iter().map(|t| t.ln));
-        let mut design = Design {
+        let mut design = GridDesign {
             x: DMatrix::zeros(trials.len(), 0),
             cells,
             blocks,
@@ -91,7 +91,7 @@ impl Design {
 }
 
 /// Returns the cells that no chain of blocks with common cells joins to the reference.
-fn apart(trials: &[Trial], reference: u32) -> Vec<u32> {
+fn apart(trials: &[CellTrial], reference: u32) -> Vec<u32> {
     let mut blocks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     trials.iter().for_each(|t| _ = blocks.entry(t.block).or_default().insert(t.cell));
     let mut joined = BTreeSet::from([reference]);

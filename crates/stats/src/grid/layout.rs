@@ -4,12 +4,12 @@ use super::Contrast;
 
 /// A grid of factors. Cells are numbered consecutively; the level of the last factor changes fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct GridLayout {
     /// The number of levels of each factor.
     pub levels: Vec<u32>,
 }
 
-impl Layout {
+impl GridLayout {
     pub fn cells(&self) -> u32 {
         self.levels.iter().product()
     }

@@ -10,32 +10,32 @@
 //! Journal 50, 2008). Where cells differ in noise, each contrast has the error of its own differences within blocks.
 //! docs/decisions/0032 gives the reasons; `make grid-coverage` shows how often the intervals hold the truth.
 
+mod block_means;
 mod design;
 mod layout;
 mod maximum;
 mod model;
 mod noise;
-mod paired;
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use statrs::distribution::ContinuousCDF;
 
 use crate::estimate::{student, student_quantile};
-use design::Design;
-use model::{Error, Model};
-use noise::{Noise, Variance};
-use paired::Paired;
+use block_means::BlockMeans;
+use design::GridDesign;
+use model::{EstimateVariance, MixedModel};
+use noise::{CellNoise, Variance};
 
-pub use layout::Layout;
+pub use layout::GridLayout;
 
 /// One measurement of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trial {
+pub struct CellTrial {
     pub block: u32,
     /// The plot's number: trials of one block with the same number share a plot. Where each block is one plot, or
     /// each trial is its own plot, plots are not a stratum of their own.
     pub plot: u32,
-    /// The cell's number, as [`Layout`] numbers the cells of a grid of factors.
+    /// The cell's number, as [`GridLayout`] numbers the cells of a grid of factors.
     pub cell: u32,
     /// The natural log of the figure.
     pub ln: f64,
@@ -50,7 +50,7 @@ pub struct Contrast {
 
 /// The reason why a grid or a contrast has no intervals.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Refused {
+pub enum GridError {
     #[error("no trial of the reference, cell {0}")]
     Reference(u32),
     #[error("no trial of cell {0}")]
@@ -67,7 +67,7 @@ pub enum Refused {
 
 /// The variances from which a contrast's error comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum VarianceMethod {
     /// One variance for all cells.
     Common,
     /// One variance for most cells, and a separate one for each louder cell. Where all cells differ in noise and too
@@ -77,19 +77,21 @@ pub enum Method {
     Paired,
 }
 
-impl std::fmt::Display for Method {
+impl std::fmt::Display for VarianceMethod {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Method::Common => "mixed model, one variance for all cells",
-            Method::Own => "mixed model, loud cells with a variance of their own",
-            Method::Paired => "cells differ in noise: differences within blocks, Bonferroni's correction",
+            VarianceMethod::Common => "mixed model, one variance for all cells",
+            VarianceMethod::Own => "mixed model, loud cells with a variance of their own",
+            VarianceMethod::Paired => {
+                "cells differ in noise: differences within blocks, Bonferroni's correction"
+            }
         })
     }
 }
 
 /// The estimate of a contrast: the log of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared {
+pub struct ContrastEstimate {
     pub ln: f64,
     /// The standard error of `ln`.
     pub error: f64,
@@ -100,12 +102,12 @@ pub struct Compared {
     /// The low and high end of the simultaneous interval: all intervals of the family hold the truth together with
     /// the given confidence.
     pub together: (f64, f64),
-    pub method: Method,
+    pub method: VarianceMethod,
 }
 
 /// The mean of a cell over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mean {
+pub struct CellMean {
     pub cell: u32,
     pub ln: f64,
     /// The standard error from the variance of trials and plots; the blocks' effects are taken as given.
@@ -115,38 +117,38 @@ pub struct Mean {
 }
 
 /// A grid with the fitted model.
-pub struct Grid {
-    design: Design,
-    model: Model,
-    noise: Noise,
-    paired: Paired,
+pub struct FittedGrid {
+    design: GridDesign,
+    model: MixedModel,
+    noise: CellNoise,
+    block_means: BlockMeans,
     /// The covariance of the effects.
     covariance: DMatrix<f64>,
 }
 
 /// An estimate without its intervals.
-struct Estimated {
+struct PointEstimate {
     ln: f64,
     error: f64,
     freedom: f64,
 }
 
-impl Estimated {
+impl PointEstimate {
     fn within(&self, bound: f64) -> (f64, f64) {
         (self.ln - bound * self.error, self.ln + bound * self.error)
     }
 }
 
-impl Grid {
+impl FittedGrid {
     /// Fits the model to `trials`.
     ///
     /// # Errors
     /// Returns an error if no trial is of the cell `reference`, if no chain of blocks joins a cell to it, or if there
     /// are too few blocks or trials to estimate the variances.
-    pub fn of(trials: &[Trial], reference: u32) -> Result<Grid, Refused> {
-        let design = Design::of(trials, reference)?;
-        let model = Model::of(&design)?;
-        let noise = Noise::of(&design)?;
+    pub fn of(trials: &[CellTrial], reference: u32) -> Result<FittedGrid, GridError> {
+        let design = GridDesign::of(trials, reference)?;
+        let model = MixedModel::of(&design)?;
+        let noise = CellNoise::of(&design)?;
         let mut covariance = model.covariance();
         if let Some(own) = noise.own() {
             let mut scaled = model.weights.clone();
@@ -155,7 +157,7 @@ impl Grid {
             }
             covariance += scaled.transpose() * &model.weights;
         }
-        Ok(Grid { design, model, noise, paired: Paired::of(trials), covariance })
+        Ok(FittedGrid { design, model, noise, block_means: BlockMeans::of(trials), covariance })
     }
 
     /// Estimates a family of contrasts, with intervals at `confidence` (0.95, say).
@@ -163,9 +165,13 @@ impl Grid {
     /// # Errors
     /// Returns an error if a contrast has a cell without a trial, or weights that do not sum to 0
     /// or are all 0.
-    pub fn compare(&self, contrasts: &[Contrast], confidence: f64) -> Result<Vec<Compared>, Refused> {
+    pub fn compare(
+        &self,
+        contrasts: &[Contrast],
+        confidence: f64,
+    ) -> Result<Vec<ContrastEstimate>, GridError> {
         let rows = contrasts.iter().map(|contrast| self.row(contrast)).collect::<Result<Vec<_>, _>>()?;
-        let estimates: Vec<Estimated> = rows.iter().map(|row| self.estimate(row)).collect();
+        let estimates: Vec<PointEstimate> = rows.iter().map(|row| self.estimate(row)).collect();
         let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {
             return Ok(Vec::new());
         };
@@ -174,8 +180,8 @@ impl Grid {
         // wider, not narrower.
         let most = maximum::bound(&self.factor(&rows), freedom, confidence);
         let error = student(freedom).cdf(-most);
-        let method = if self.noise.own().is_some() { Method::Own } else { Method::Common };
-        let compared = |one: &Estimated| Compared {
+        let method = if self.noise.own().is_some() { VarianceMethod::Own } else { VarianceMethod::Common };
+        let compared = |one: &PointEstimate| ContrastEstimate {
             ln: one.ln,
             error: one.error,
             freedom: one.freedom,
@@ -183,12 +189,12 @@ impl Grid {
             together: one.within(student_quantile(one.freedom, 1.0 - error)),
             method,
         };
-        let paired = |(contrast, one): (&Contrast, &Estimated)| {
-            let found = self.paired.compare(contrast, contrasts.len(), confidence)?;
+        let paired = |(contrast, one): (&Contrast, &PointEstimate)| {
+            let found = self.block_means.compare(contrast, contrasts.len(), confidence)?;
             let is_better = match self.noise {
-                Noise::Alike => false,
-                Noise::Loud(_) => found.freedom > one.freedom,
-                Noise::Differs(_) => true,
+                CellNoise::Alike => false,
+                CellNoise::Loud(_) => found.freedom > one.freedom,
+                CellNoise::Differs(_) => true,
             };
             is_better.then_some(found)
         };
@@ -197,7 +203,7 @@ impl Grid {
     }
 
     /// Estimates the mean of each cell over the blocks; cells in ascending order.
-    pub fn means(&self, confidence: f64) -> Vec<Mean> {
+    pub fn means(&self, confidence: f64) -> Vec<CellMean> {
         let mean = |(place, cell): (usize, &u32)| {
             let mut row = DVector::zeros(self.model.effects.len());
             row.rows_mut(0, self.design.blocks).fill(1.0 / self.design.blocks as f64);
@@ -206,26 +212,26 @@ impl Grid {
             }
             let one = self.estimate(&row);
             let alone = one.within(student_quantile(one.freedom, 0.5 + confidence / 2.0));
-            Mean { cell: *cell, ln: one.ln, error: one.error, alone }
+            CellMean { cell: *cell, ln: one.ln, error: one.error, alone }
         };
         self.design.cells.iter().enumerate().map(mean).collect()
     }
 
     /// Returns the weights of the effects in a contrast.
-    fn row(&self, contrast: &Contrast) -> Result<DVector<f64>, Refused> {
+    fn row(&self, contrast: &Contrast) -> Result<DVector<f64>, GridError> {
         let mut row = DVector::zeros(self.model.effects.len());
         for (cell, weight) in &contrast.weights {
-            let place = self.design.cells.binary_search(cell).map_err(|_| Refused::Cell(*cell))?;
+            let place = self.design.cells.binary_search(cell).map_err(|_| GridError::Cell(*cell))?;
             if let Some(column) = self.design.column(place) {
                 row[column] += weight;
             }
         }
         let sum: f64 = contrast.weights.iter().map(|(_, weight)| weight).sum();
-        if sum.abs() < 1e-9 && row.amax() > 0.0 { Ok(row) } else { Err(Refused::Weights) }
+        if sum.abs() < 1e-9 && row.amax() > 0.0 { Ok(row) } else { Err(GridError::Weights) }
     }
 
-    fn estimate(&self, row: &DVector<f64>) -> Estimated {
-        let Error { mut variance, excess, mut spread } = self.model.error_of(row);
+    fn estimate(&self, row: &DVector<f64>) -> PointEstimate {
+        let EstimateVariance { mut variance, excess, mut spread } = self.model.error_of(row);
         if let Some(own) = self.noise.own() {
             let shares = self.shares(row);
             let total: f64 = shares.iter().map(|(square, _)| square).sum();
@@ -243,7 +249,7 @@ impl Grid {
             spread += shares.iter().zip(own).map(apart).sum::<f64>();
         }
         let freedom = (2.0 * variance * variance / spread).clamp(1.0, maximum::NORMAL);
-        Estimated { ln: self.model.effects.dot(row), error: (variance + excess).sqrt(), freedom }
+        PointEstimate { ln: self.model.effects.dot(row), error: (variance + excess).sqrt(), freedom }
     }
 
     /// Returns for each cell the sum of the squares of its trials' weights in an estimate, and its part of all
@@ -276,7 +282,7 @@ impl Grid {
 
 /// Returns the largest effect, in either direction, that the simultaneous intervals do not rule out: "no effect
 /// larger than".
-pub fn largest(compared: &[Compared]) -> f64 {
+pub fn largest(compared: &[ContrastEstimate]) -> f64 {
     compared.iter().flat_map(|one| [one.together.0.abs(), one.together.1.abs()]).fold(0.0, f64::max)
 }
 

@@ -8,8 +8,8 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix2, SymmetricEigen, Vector2};
 
-use super::Refused;
-use super::design::Design;
+use super::GridError;
+use super::design::GridDesign;
 
 /// Lower bound for the variance of a plot's mean, as a part of what the trials' variance alone would give it. A ratio
 /// below 0 is allowed: the classical analysis of variance has it too, and a bound at 0 makes intervals between plots
@@ -20,7 +20,7 @@ const MOST: f64 = 1e8;
 /// The degrees of freedom that are needed to estimate the plots' variance.
 const PLOT_FREEDOM: usize = 5;
 
-pub(super) struct Model {
+pub(super) struct MixedModel {
     /// The variance of the trials.
     pub(super) variance: f64,
     pub(super) effects: DVector<f64>,
@@ -37,10 +37,10 @@ pub(super) struct Model {
     pub(super) weights: DMatrix<f64>,
 }
 
-impl Model {
-    pub(super) fn of(design: &Design) -> Result<Model, Refused> {
+impl MixedModel {
+    pub(super) fn of(design: &GridDesign) -> Result<MixedModel, GridError> {
         let plots = design.by_plot(&design.x);
-        let strata = Strata::of(design, &plots)?;
+        let strata = PlotStrata::of(design, &plots)?;
         let ratio = strata.ratio;
         let shrunk = design.sizes.map(|size| 1.0 / (1.0 + ratio * size));
         let part = |by: DVector<f64>| plots.transpose() * DMatrix::from_diagonal(&by) * &plots;
@@ -60,7 +60,16 @@ impl Model {
         let of_ratio = spread[(0, 0)] - 2.0 * ratio * spread[(0, 1)] + ratio * ratio * spread[(1, 1)];
         let excess = (twice * &inverse - &once * &by_plots) * (2.0 * of_ratio / strata.variance);
         let effects = weights.transpose() * &design.y;
-        Ok(Model { variance: strata.variance, effects, inverse, excess, by_plots, ratio, spread, weights })
+        Ok(MixedModel {
+            variance: strata.variance,
+            effects,
+            inverse,
+            excess,
+            by_plots,
+            ratio,
+            spread,
+            weights,
+        })
     }
 
     /// Returns the covariance of the effects if the estimated variances were the true ones.
@@ -69,11 +78,11 @@ impl Model {
     }
 
     /// Returns the error of an estimate, which is a weighted sum of effects.
-    pub(super) fn error_of(&self, of: &DVector<f64>) -> Error {
+    pub(super) fn error_of(&self, of: &DVector<f64>) -> EstimateVariance {
         let form = |matrix: &DMatrix<f64>| of.dot(&(matrix * of));
         let (unit, by_plots) = (form(&self.inverse), form(&self.by_plots));
         let slopes = Vector2::new(by_plots, unit - self.ratio * by_plots);
-        Error {
+        EstimateVariance {
             variance: unit * self.variance,
             excess: form(&self.excess),
             spread: slopes.dot(&(self.spread * slopes)),
@@ -81,7 +90,7 @@ impl Model {
     }
 }
 
-pub(super) struct Error {
+pub(super) struct EstimateVariance {
     /// The variance of the estimate if the estimated variances were the true ones.
     pub(super) variance: f64,
     /// The variance added because they are estimates.
@@ -90,12 +99,12 @@ pub(super) struct Error {
     pub(super) spread: f64,
 }
 
-pub(super) fn positive(matrix: DMatrix<f64>) -> Result<Cholesky<f64, Dyn>, Refused> {
-    Cholesky::new(matrix).ok_or(Refused::Freedom)
+pub(super) fn positive(matrix: DMatrix<f64>) -> Result<Cholesky<f64, Dyn>, GridError> {
+    Cholesky::new(matrix).ok_or(GridError::Freedom)
 }
 
 /// The residuals of least squares, decomposed by plots.
-struct Strata {
+struct PlotStrata {
     /// The eigenvalues of `Z' M Z` above 0, with the squared residuals along each eigenvector.
     plots: Vec<(f64, f64)>,
     /// The sum of the squared residuals.
@@ -105,8 +114,8 @@ struct Strata {
     variance: f64,
 }
 
-impl Strata {
-    fn of(design: &Design, plots: &DMatrix<f64>) -> Result<Strata, Refused> {
+impl PlotStrata {
+    fn of(design: &GridDesign, plots: &DMatrix<f64>) -> Result<PlotStrata, GridError> {
         let fit = positive(design.x.transpose() * &design.x)?;
         let residuals = &design.y - &design.x * fit.solve(&(design.x.transpose() * &design.y));
         let freedom = design.x.nrows().saturating_sub(design.x.ncols());
@@ -122,11 +131,11 @@ impl Strata {
             Vec::new()
         };
         if design.has_plots && plots.len() < PLOT_FREEDOM || freedom <= plots.len() {
-            return Err(Refused::Freedom);
+            return Err(GridError::Freedom);
         }
         // Where trials agree to the last digit, a floor keeps the quotients below finite.
         let squares = residuals.norm_squared().max(1e-24);
-        let mut strata = Strata { plots, squares, freedom: freedom as f64, ratio: 0.0, variance: 0.0 };
+        let mut strata = PlotStrata { plots, squares, freedom: freedom as f64, ratio: 0.0, variance: 0.0 };
         if design.has_plots {
             strata.ratio = strata.most_likely(largest);
         }

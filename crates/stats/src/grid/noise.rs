@@ -8,8 +8,8 @@ use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 use statrs::function::gamma::digamma;
 
-use super::Refused;
-use super::design::Design;
+use super::GridError;
+use super::design::GridDesign;
 use super::model::positive;
 
 /// The probability that cells of equal variance are taken for cells that all differ.
@@ -29,7 +29,7 @@ pub(super) struct Variance {
 
 /// The residuals of a cell's trials within plots.
 #[derive(Debug, Clone, Copy)]
-struct Residuals {
+struct CellResiduals {
     cell: usize,
     squares: f64,
     /// The expected value of `squares` if all trials have variance 1.
@@ -38,7 +38,7 @@ struct Residuals {
     from_own: f64,
 }
 
-impl Residuals {
+impl CellResiduals {
     fn freedom(&self) -> f64 {
         self.expected * self.expected / self.from_own
     }
@@ -56,7 +56,7 @@ impl Residuals {
 }
 
 /// How the cells differ in noise.
-pub(super) enum Noise {
+pub(super) enum CellNoise {
     /// No cell differs from the others by more than chance.
     Alike,
     /// A few cells are louder than the others, which are alike. Holds the variance of each cell.
@@ -65,13 +65,13 @@ pub(super) enum Noise {
     Differs(Vec<Variance>),
 }
 
-impl Noise {
-    pub(super) fn of(design: &Design) -> Result<Noise, Refused> {
+impl CellNoise {
+    pub(super) fn of(design: &GridDesign) -> Result<CellNoise, GridError> {
         let cells = design.cells.len();
         let all = residuals(design, &vec![true; cells])?;
         let tests = all.len() as f64;
         if !spreads(&all) && loudest(&all, LOUD / tests).is_none() {
-            return Ok(Noise::Alike);
+            return Ok(CellNoise::Alike);
         }
         let (mut loud, mut quiet) = (Vec::new(), all.clone());
         while let Some(loudest) = loudest(&quiet, LOUD / tests) {
@@ -80,28 +80,28 @@ impl Noise {
                 (0..cells).map(|cell| loud.iter().all(|one| one.cell != cell)).collect();
             quiet = residuals(design, &is_quiet)?;
         }
-        let common = pooled(&quiet.iter().map(Residuals::equal).collect::<Vec<_>>());
+        let common = pooled(&quiet.iter().map(CellResiduals::equal).collect::<Vec<_>>());
         let mut own = vec![Variance { value: common.value, freedom: f64::INFINITY }; cells];
         if loud.len() * FEW <= cells && !spreads(&quiet) {
             loud.iter().for_each(|one| own[one.cell] = one.beside(common.value));
-            return Ok(Noise::Loud(own));
+            return Ok(CellNoise::Loud(own));
         }
         all.iter().for_each(|one| own[one.cell] = one.equal());
-        Ok(Noise::Differs(own))
+        Ok(CellNoise::Differs(own))
     }
 
     /// Returns each cell's own variance; `None` where one variance fits all.
     pub(super) fn own(&self) -> Option<&[Variance]> {
         match self {
-            Noise::Alike => None,
-            Noise::Loud(own) | Noise::Differs(own) => Some(own),
+            CellNoise::Alike => None,
+            CellNoise::Loud(own) | CellNoise::Differs(own) => Some(own),
         }
     }
 }
 
 /// Returns true if the logs of the variances spread further than chance spreads them.
-fn spreads(all: &[Residuals]) -> bool {
-    let own: Vec<Variance> = all.iter().map(Residuals::equal).collect();
+fn spreads(all: &[CellResiduals]) -> bool {
+    let own: Vec<Variance> = all.iter().map(CellResiduals::equal).collect();
     if own.len() < 2 {
         return false;
     }
@@ -113,7 +113,7 @@ fn spreads(all: &[Residuals]) -> bool {
 
 /// Returns the residuals of each cell of `which` whose trials are informative, in a model of these cells and their
 /// plots alone.
-fn residuals(design: &Design, which: &[bool]) -> Result<Vec<Residuals>, Refused> {
+fn residuals(design: &GridDesign, which: &[bool]) -> Result<Vec<CellResiduals>, GridError> {
     let used: Vec<usize> = (0..design.cell.len()).filter(|trial| which[design.cell[*trial]]).collect();
     let cells = which.len();
     let mut x = DMatrix::zeros(used.len(), cells + 1);
@@ -143,7 +143,7 @@ fn residuals(design: &Design, which: &[bool]) -> Result<Vec<Residuals>, Refused>
     let of = |cell: usize| {
         let own: Vec<usize> = (0..used.len()).filter(|row| design.cell[used[*row]] == cell).collect();
         let pairs = own.iter().flat_map(|a| own.iter().map(move |b| (*a, *b)));
-        Residuals {
+        CellResiduals {
             cell,
             squares: own.iter().map(|a| left[*a].powi(2)).sum(),
             expected: own.iter().map(|a| kept(*a, *a)).sum(),
@@ -173,11 +173,11 @@ fn pooled(variances: &[Variance]) -> Variance {
 }
 
 /// Returns the cell whose variance is larger than the others' by more than chance, if any.
-fn loudest(quiet: &[Residuals], error: f64) -> Option<Residuals> {
-    let value = |one: &Residuals| one.equal().value;
+fn loudest(quiet: &[CellResiduals], error: f64) -> Option<CellResiduals> {
+    let value = |one: &CellResiduals| one.equal().value;
     let loudest = *quiet.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;
     let others = quiet.iter().filter(|one| one.cell != loudest.cell);
-    let rest: Vec<Variance> = others.map(Residuals::equal).collect();
+    let rest: Vec<Variance> = others.map(CellResiduals::equal).collect();
     if rest.len() < 2 {
         return None;
     }

@@ -6,11 +6,11 @@ use crate::Random;
 
 /// Returns the trials of a split plot: the first factor has two levels and changes by plots of `sub` cells. Trials
 /// vary by 1, plots by `deviation`; all cells are equal.
-fn split_plot(blocks: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<Trial> {
+fn split_plot(blocks: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<CellTrial> {
     let mut trials = Vec::new();
     for (block, plot) in (0..blocks).flat_map(|block| [(block, 0), (block, 1)]) {
         let of_plot = f64::from(block) + deviation * random.normal();
-        trials.extend((0..sub).map(|cell| Trial {
+        trials.extend((0..sub).map(|cell| CellTrial {
             block,
             plot,
             cell: plot * sub + cell,
@@ -25,13 +25,13 @@ fn assert_close(a: f64, b: f64, relative: f64) {
 }
 
 /// Fits the grid with one variance for all cells, as in the textbooks.
-fn common(trials: &[Trial]) -> Grid {
-    let mut grid = Grid::of(trials, 0).unwrap();
-    grid.noise = Noise::Alike;
+fn common(trials: &[CellTrial]) -> FittedGrid {
+    let mut grid = FittedGrid::of(trials, 0).unwrap();
+    grid.noise = CellNoise::Alike;
     grid
 }
 
-fn alone(grid: &Grid, contrast: Contrast) -> Compared {
+fn alone(grid: &FittedGrid, contrast: Contrast) -> ContrastEstimate {
     grid.compare(&[contrast], 0.95).unwrap()[0]
 }
 
@@ -44,7 +44,7 @@ fn a_balanced_split_plot_has_the_classical_errors_and_freedom() {
         let trials = split_plot(blocks, sub, deviation, &mut Random::new(3));
         let (between, within) = mean_squares(&trials, blocks, sub);
         let grid = common(&trials);
-        let layout = Layout { levels: vec![2, sub] };
+        let layout = GridLayout { levels: vec![2, sub] };
         let slow = alone(&grid, layout.main(0));
         assert_close(slow.error, (2.0 * between / (b * s)).sqrt(), 1e-6);
         assert_close(slow.freedom, b - 1.0, 1e-6);
@@ -61,8 +61,8 @@ fn a_balanced_split_plot_has_the_classical_errors_and_freedom() {
 }
 
 /// Returns the mean squares of plots within blocks and of trials within plots.
-fn mean_squares(trials: &[Trial], blocks: u32, sub: u32) -> (f64, f64) {
-    let mean = |which: &dyn Fn(&Trial) -> bool| {
+fn mean_squares(trials: &[CellTrial], blocks: u32, sub: u32) -> (f64, f64) {
+    let mean = |which: &dyn Fn(&CellTrial) -> bool| {
         let of: Vec<f64> = trials.iter().filter(|t| which(t)).map(|t| t.ln).collect();
         of.iter().sum::<f64>() / of.len() as f64
     };
@@ -80,20 +80,20 @@ fn mean_squares(trials: &[Trial], blocks: u32, sub: u32) -> (f64, f64) {
 }
 
 /// The formulas of Kenward and Roger's paper as printed, with the covariance matrix of all trials, for one contrast.
-struct Printed {
+struct PublishedFormulas {
     x: DMatrix<f64>,
     y: DVector<f64>,
     /// The derivatives of the trials' covariance with respect to the variances of plots and trials.
     parts: [DMatrix<f64>; 2],
 }
 
-impl Printed {
-    fn of(trials: &[Trial], cells: u32) -> Printed {
+impl PublishedFormulas {
+    fn of(trials: &[CellTrial], cells: u32) -> PublishedFormulas {
         let n = trials.len();
         let blocks = trials.iter().map(|t| t.block).max().unwrap() + 1;
         let one = |is: bool| f64::from(u8::from(is));
-        let column = |t: &Trial, j: u32| t.block == j || (t.cell > 0 && blocks + t.cell - 1 == j);
-        Printed {
+        let column = |t: &CellTrial, j: u32| t.block == j || (t.cell > 0 && blocks + t.cell - 1 == j);
+        PublishedFormulas {
             x: DMatrix::from_fn(n, (blocks + cells - 1) as usize, |i, j| one(column(&trials[i], j as u32))),
             y: DVector::from_fn(n, |i, _| trials[i].ln),
             parts: [
@@ -148,13 +148,13 @@ fn unbalanced_grids_have_the_errors_and_freedom_that_the_paper_prints() {
     let mut trials = split_plot(7, 3, 1.5, &mut random);
     trials.retain(|_| !random.happens(0.2));
     let grid = common(&trials);
-    let printed = Printed::of(&trials, 6);
+    let printed = PublishedFormulas::of(&trials, 6);
     let found = [grid.model.variance * grid.model.ratio, grid.model.variance];
     for step in [[1e-3, 0.0], [-1e-3, 0.0], [0.0, 1e-3], [0.0, -1e-3]] {
         let beside = [0, 1].map(|i| found[i] + step[i]);
         assert!(printed.unlikely(found) < printed.unlikely(beside), "{found:?} {beside:?}");
     }
-    for contrast in (Layout { levels: vec![2, 3] }).to_reference(0) {
+    for contrast in (GridLayout { levels: vec![2, 3] }).to_reference(0) {
         let (error, freedom) = printed.kenward_roger(found, &grid.row(&contrast).unwrap());
         let compared = alone(&grid, contrast);
         assert_close(compared.error, error, 1e-6);
@@ -204,14 +204,14 @@ fn one_contrast_has_students_bound_and_independent_ones_have_sidaks() {
 
 /// Counts the grids, of `grids` with trials from `split_plot`, that hold the truth in all intervals together, in one
 /// between plots alone and in one within plots alone.
-fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut Trial, &mut Random)) -> [u32; 3] {
-    let layout = Layout { levels: vec![2, 4] };
+fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut CellTrial, &mut Random)) -> [u32; 3] {
+    let layout = GridLayout { levels: vec![2, 4] };
     let mut held = [0; 3];
     for seed in 0..grids {
         let mut random = Random::stream(seed, 2);
         let mut trials = split_plot(8, 4, deviation, &mut random);
         trials.iter_mut().for_each(|trial| change(trial, &mut random));
-        let grid = Grid::of(&trials, 0).unwrap();
+        let grid = FittedGrid::of(&trials, 0).unwrap();
         let holds = |(low, high): (f64, f64)| low < 0.0 && 0.0 < high;
         let family = grid.compare(&layout.to_reference(0), 0.95).unwrap();
         held[0] += u32::from(family.iter().all(|one| holds(one.together)));
@@ -224,7 +224,7 @@ fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut Trial, &mut Random)
 /// Of 400 grids 380 are expected to hold the truth; 362 is four deviations fewer, and 393 three more.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    let loud = |trial: &mut Trial, random: &mut Random| {
+    let loud = |trial: &mut CellTrial, random: &mut Random| {
         trial.ln += if trial.cell == 5 { 8.0_f64.sqrt() * random.normal() } else { 0.0 };
     };
     let held = [coverage(400, 0.0, |_, _| ()), coverage(400, 3.0, |_, _| ()), coverage(400, 1.0, loud)];
@@ -237,13 +237,13 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 
 #[test]
 fn a_loud_cell_has_its_own_error_and_leaves_the_others_theirs() {
-    let layout = Layout { levels: vec![8] };
+    let layout = GridLayout { levels: vec![8] };
     let mut random = Random::new(11);
-    let mut trials: Vec<Trial> =
-        (0..96).map(|i| Trial { block: i / 8, plot: 0, cell: i % 8, ln: random.normal() }).collect();
+    let mut trials: Vec<CellTrial> =
+        (0..96).map(|i| CellTrial { block: i / 8, plot: 0, cell: i % 8, ln: random.normal() }).collect();
     trials.iter_mut().filter(|trial| trial.cell == 3).for_each(|trial| trial.ln *= 6.0);
-    let compared = Grid::of(&trials, 0).unwrap().compare(&layout.to_reference(0), 0.95).unwrap();
-    assert!(compared.iter().all(|one| one.method != Method::Common));
+    let compared = FittedGrid::of(&trials, 0).unwrap().compare(&layout.to_reference(0), 0.95).unwrap();
+    assert!(compared.iter().all(|one| one.method != VarianceMethod::Common));
     let loud: Vec<f64> = trials.iter().filter(|trial| trial.cell == 3).map(|trial| trial.ln).collect();
     let mean = loud.iter().sum::<f64>() / 12.0;
     let variance = loud.iter().map(|ln| (ln - mean).powi(2)).sum::<f64>() / 11.0;
@@ -256,11 +256,11 @@ fn a_loud_cell_has_its_own_error_and_leaves_the_others_theirs() {
 
 #[test]
 fn cells_that_differ_one_and_all_are_compared_within_blocks() {
-    let layout = Layout { levels: vec![10] };
+    let layout = GridLayout { levels: vec![10] };
     let mut random = Random::new(11);
     let mut cell = |i: u32| (0.01 * 10_f64.powf(f64::from(i % 10) / 3.0), random.normal());
-    let trials: Vec<Trial> = (0..120)
-        .map(|i| Trial {
+    let trials: Vec<CellTrial> = (0..120)
+        .map(|i| CellTrial {
             block: i / 10,
             plot: 0,
             cell: i % 10,
@@ -270,8 +270,8 @@ fn cells_that_differ_one_and_all_are_compared_within_blocks() {
             },
         })
         .collect();
-    let compared = Grid::of(&trials, 0).unwrap().compare(&layout.to_reference(0), 0.95).unwrap();
-    assert!(compared.iter().all(|one| one.method == Method::Paired && one.freedom == 11.0));
+    let compared = FittedGrid::of(&trials, 0).unwrap().compare(&layout.to_reference(0), 0.95).unwrap();
+    assert!(compared.iter().all(|one| one.method == VarianceMethod::Paired && one.freedom == 11.0));
     // Student's test of one sample, by hand.
     let differences = trials.chunks(10).map(|block| block[1].ln - block[0].ln).collect::<Vec<_>>();
     let mean = differences.iter().sum::<f64>() / 12.0;
@@ -285,8 +285,8 @@ fn cells_that_differ_one_and_all_are_compared_within_blocks() {
 
 #[test]
 fn means_of_complete_blocks_are_the_cells_means_and_blocks_are_no_noise() {
-    let trials: Vec<Trial> = (0..24_u32)
-        .map(|i| Trial {
+    let trials: Vec<CellTrial> = (0..24_u32)
+        .map(|i| CellTrial {
             block: i / 4,
             plot: 0,
             cell: i % 4,
@@ -304,11 +304,13 @@ fn means_of_complete_blocks_are_the_cells_means_and_blocks_are_no_noise() {
 
 #[test]
 fn trials_that_agree_leave_no_doubt() {
-    let trials: Vec<Trial> = (0..24_u32)
-        .map(|i| Trial { block: i / 4, plot: 0, cell: i % 4, ln: f64::from(i / 4 + i % 4) })
+    let trials: Vec<CellTrial> = (0..24_u32)
+        .map(|i| CellTrial { block: i / 4, plot: 0, cell: i % 4, ln: f64::from(i / 4 + i % 4) })
         .collect();
-    let compared =
-        Grid::of(&trials, 0).unwrap().compare(&Layout { levels: vec![4] }.to_reference(0), 0.95).unwrap();
+    let compared = FittedGrid::of(&trials, 0)
+        .unwrap()
+        .compare(&GridLayout { levels: vec![4] }.to_reference(0), 0.95)
+        .unwrap();
     for (cell, one) in (1..).zip(compared) {
         assert!((one.ln - f64::from(cell)).abs() < 1e-9 && one.error < 1e-9, "{one:?}");
     }
@@ -316,42 +318,42 @@ fn trials_that_agree_leave_no_doubt() {
 
 #[test]
 fn what_cannot_be_known_is_refused() {
-    let refused = |trials: &[Trial], reference: u32| Grid::of(trials, reference).err();
+    let refused = |trials: &[CellTrial], reference: u32| FittedGrid::of(trials, reference).err();
     let trials = split_plot(6, 3, 1.0, &mut Random::new(1));
     assert_eq!(refused(&trials, 0), None);
-    assert_eq!(refused(&trials, 6), Some(Refused::Reference(6)));
-    assert_eq!(refused(&[], 0), Some(Refused::Reference(0)));
+    assert_eq!(refused(&trials, 6), Some(GridError::Reference(6)));
+    assert_eq!(refused(&[], 0), Some(GridError::Reference(0)));
     let fewer = split_plot(5, 3, 1.0, &mut Random::new(1));
-    assert_eq!(refused(&fewer, 0), Some(Refused::Blocks { have: 5, need: 6 }));
+    assert_eq!(refused(&fewer, 0), Some(GridError::Blocks { have: 5, need: 6 }));
     let one = &split_plot(1, 1, 1.0, &mut Random::new(1));
-    assert_eq!(refused(one, 0), Some(Refused::Freedom));
-    let far = |t: &Trial| Trial { block: t.block + 6, cell: t.cell + 6, ..*t };
-    let both: Vec<Trial> = trials.iter().copied().chain(trials.iter().map(far)).collect();
-    assert_eq!(refused(&both, 0), Some(Refused::Apart((6..12).collect())));
-    let grid = Grid::of(&trials, 0).unwrap();
+    assert_eq!(refused(one, 0), Some(GridError::Freedom));
+    let far = |t: &CellTrial| CellTrial { block: t.block + 6, cell: t.cell + 6, ..*t };
+    let both: Vec<CellTrial> = trials.iter().copied().chain(trials.iter().map(far)).collect();
+    assert_eq!(refused(&both, 0), Some(GridError::Apart((6..12).collect())));
+    let grid = FittedGrid::of(&trials, 0).unwrap();
     let weights = |weights: &[(u32, f64)]| grid.compare(&[Contrast { weights: weights.to_vec() }], 0.95);
-    assert_eq!(weights(&[(6, 1.0), (0, -1.0)]), Err(Refused::Cell(6)));
-    assert_eq!(weights(&[(1, 1.0), (0, -0.5)]), Err(Refused::Weights));
-    assert_eq!(weights(&[(1, 0.0)]), Err(Refused::Weights));
+    assert_eq!(weights(&[(6, 1.0), (0, -1.0)]), Err(GridError::Cell(6)));
+    assert_eq!(weights(&[(1, 1.0), (0, -0.5)]), Err(GridError::Weights));
+    assert_eq!(weights(&[(1, 0.0)]), Err(GridError::Weights));
     assert_eq!(grid.compare(&[], 0.95), Ok(Vec::new()));
 }
 
 #[test]
 fn what_no_contrast_exceeds_is_the_farthest_end() {
-    let at = |low: f64, high: f64| Compared {
+    let at = |low: f64, high: f64| ContrastEstimate {
         ln: 0.0,
         error: 0.1,
         freedom: 9.0,
         alone: (0.0, 0.0),
         together: (low, high),
-        method: Method::Common,
+        method: VarianceMethod::Common,
     };
     assert_eq!(largest(&[at(-0.1, 0.2), at(-0.3, 0.1)]), 0.3);
 }
 
 #[test]
 fn contrasts_name_the_cells_that_differ_in_what_is_asked() {
-    let layout = Layout { levels: vec![2, 3, 2] };
+    let layout = GridLayout { levels: vec![2, 3, 2] };
     assert_eq!(layout.cells(), 12);
     assert_eq!(layout.levels_of(9), [1, 1, 1]);
     assert_eq!((layout.with(9, 1, 2), layout.with(9, 0, 0), layout.with(9, 2, 1)), (11, 3, 9));
@@ -365,7 +367,7 @@ fn contrasts_name_the_cells_that_differ_in_what_is_asked() {
 /// Compares the effects with those computed by hand, for a grid in which each cell's figure is known.
 #[test]
 fn effects_of_two_valued_factors_are_those_of_their_definitions() {
-    let layout = Layout { levels: vec![2, 2, 2] };
+    let layout = GridLayout { levels: vec![2, 2, 2] };
     let of = |cell: u32| {
         let on: Vec<f64> = layout.levels_of(cell).into_iter().map(f64::from).collect();
         3.0 * on[0] + 5.0 * on[1] + 7.0 * on[2] + 2.0 * on[0] * on[1]

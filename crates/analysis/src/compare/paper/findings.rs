@@ -3,11 +3,11 @@
 use landspeed_record::RegionFigures;
 use landspeed_units::{BitRate, Nanos};
 
-use super::super::metrics::{COST, FAIRNESS, Metric, ROUND_TRIP, STABILITY, THROUGHPUT};
+use super::super::metrics::{COST, FAIRNESS, ProtocolMetric, ROUND_TRIP, STABILITY, THROUGHPUT};
 use super::super::repeats::mean;
 use super::super::run::RunFigures;
-use super::judge::Test::{Above, Ascending, Below, Best, Cannot, CostAlike, Ratio, Value, Worst};
-use super::judge::{Claim, Figure, Others, Scene, Test};
+use super::judge::ClaimTest::{Above, Ascending, Below, Best, Cannot, CostAlike, Ratio, Value, Worst};
+use super::judge::{ClaimTest, PaperClaim, PaperStudy, PeerProtocols, ProtocolFigure};
 use super::tables::UDT;
 
 const TEXT: &str = "section IV.A";
@@ -20,19 +20,19 @@ const FIGURE_4: &str = "section IV.A, Figure 4 and Table 1";
 const FIGURE_5: &str = "section IV.A, Figure 5 and Table 1";
 
 /// The share of its former rate to which an aggregate comes back as flows leave.
-const RECOVERY: Metric = Metric {
+const RECOVERY: ProtocolMetric = ProtocolMetric {
     name: "aggregate while flows leave over that while they entered",
     more_is_better: true,
     of: RunFigures::recovery,
     say: |share| format!("{share:.2}"),
 };
-const DEVIATION: Metric = Metric { name: "deviation of the round trip", ..ROUND_TRIP };
+const DEVIATION: ProtocolMetric = ProtocolMetric { name: "deviation of the round trip", ..ROUND_TRIP };
 /// The share of its former rate from which on an aggregate has returned.
 const RETURNED: f64 = 0.9;
 /// The share of its former rate below which an aggregate has dropped.
 const DROPPED: f64 = 0.8;
 /// The TCPs that the paper means where it calls UDT's stability and fairness "comparable to the better" ones.
-const BETTER: Others = Others::These(&["htcp", "bic"]);
+const BETTER: PeerProtocols = PeerProtocols::These(&["htcp", "bic"]);
 /// How far a ratio may be from 1 for "about as". The paper's own ratios are 1.16 (throughput, all TCPs), 1.25
 /// (stability), 0.96 (least fairness) and 0.86 (deviation of the round trip).
 const WITHIN_A_THIRD: (f64, f64) = (0.75, 4.0 / 3.0);
@@ -42,7 +42,7 @@ const WITHIN_A_TENTH: (f64, f64) = (0.9, 1.0 / 0.9);
 const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 
 #[rustfmt::skip]
-pub(super) const FINDINGS: [Claim; 27] = [
+pub(super) const FINDINGS: [PaperClaim; 27] = [
     claim_of(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
         Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery),
     claim_of(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
@@ -62,31 +62,31 @@ pub(super) const FINDINGS: [Claim; 27] = [
     claim_of(FIGURE_4, "the round trip moves least under FAST, more under Reno, most under H-TCP",
         Ascending(&["fast", "reno", "htcp"], &DEVIATION), queue),
     claim_of(FIGURE_2, "Reno's aggregate does not come back near its first value after the other flows have left",
-        Below(Figure { protocol: "reno", of: first_and_last, say: |[share, _]|
+        Below(ProtocolFigure { protocol: "reno", of: first_and_last, say: |[share, _]|
             format!("Reno alone in the last region has {:.2} of what it had in the first", share.mean)
         }, RETURNED), reno_recovers_in),
     claim_of(FIGURE_2, "Reno lengthens the round trip by up to 25 % as its aggregate nears the maximum",
-        Value(Figure { protocol: "reno", of: |run, idle| alike(run.rtt_of_many_s?[2] / idle - 1.0), say: |[rise, _]|
+        Value(ProtocolFigure { protocol: "reno", of: |run, idle| alike(run.rtt_of_many_s?[2] / idle - 1.0), say: |[rise, _]|
             format!("with three and four flows one round trip in twenty is {:.0} % longer or more", rise.mean * 100.0)
         }, (0.125, 0.5)), queue),
     claim_of(FIGURE_2, "about 60 s after the start Reno's rising round trip throttles it",
-        Value(Figure { protocol: "reno", of: |run, _| alike(run.first_resent_s?), say: |[at, _]|
+        Value(ProtocolFigure { protocol: "reno", of: |run, _| alike(run.first_resent_s?), say: |[at, _]|
             format!("Reno's first loss is {:.0} s after the start", at.mean)
         }, (30.0, 120.0)),
         |_| "slow start ends here in a full queue within seconds; the paper's hosts offered 16 MB of window, 818 Mb/s, \
              and shared the path".into()),
     claim_of(FIGURE_3, "round trips of 160 to 350 ms under more than two flows of H-TCP",
-        Value(Figure { protocol: "htcp", of: |run, _| run.rtt_of_many_s.map(|[low, _, high]| [high * 1e3, low * 1e3]),
+        Value(ProtocolFigure { protocol: "htcp", of: |run, _| run.rtt_of_many_s.map(|[low, _, high]| [high * 1e3, low * 1e3]),
             say: |[high, low]|
             format!("with more than two flows 90 % of round trips are from {:.0} to {:.0} ms", low.mean, high.mean)
         }, (280.0, 420.0)), queue),
     claim_of(FIGURE_3, "H-TCP's aggregate drops when the next-to-last flow leaves",
-        Below(Figure { protocol: "htcp", of: |run, _| alike(run.last_leaving?), say: |[share, _]|
+        Below(ProtocolFigure { protocol: "htcp", of: |run, _| alike(run.last_leaving?), say: |[share, _]|
             format!("the five samples after it left carry {:.2} of the ten before", share.mean)
         }, DROPPED),
         |_| "the flow that stays takes up what is left within the samples that are compared".into()),
     claim_of(FIGURE_3, "more than two flows of H-TCP carry more than two",
-        Above(Figure { protocol: "htcp", of: |run, _| {
+        Above(ProtocolFigure { protocol: "htcp", of: |run, _| {
             let [two, more] = two_and_more(run, |region| Some(region.mean_bps.0))?;
             alike(more - two)
         }, say: |[gain, _]| format!("regions with three and four flows carry {} {} than those with two",
@@ -94,14 +94,14 @@ pub(super) const FINDINGS: [Claim; 27] = [
         }, 0.0),
         |_| "two flows fill this path, which carries no other traffic".into()),
     claim_of(FIGURE_3, "two flows of H-TCP are steadier than more",
-        Above(Figure { protocol: "htcp", of: |run, _| {
+        Above(ProtocolFigure { protocol: "htcp", of: |run, _| {
             let [two, more] = two_and_more(run, |region| region.stability)?;
             Some([more - two, two])
         }, say: |[gain, two]|
             format!("S is {:.2} with two flows and {:.2} with more", two.mean, two.mean + gain.mean)
         }, 0.0), alone),
     claim_of(FIGURE_4, "FAST carries 335 to 400 Mb/s",
-        Value(Figure { protocol: "fast", of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
+        Value(ProtocolFigure { protocol: "fast", of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
             format!("FAST carries {}", THROUGHPUT.say_interval(&rate))
         }, (335e6 * 0.8, 400e6 * 1.2)), alone),
     claim_of(TEXT, "what a bit costs the sender's processor is alike for all TCPs, within an eighth",
@@ -115,28 +115,28 @@ pub(super) const FINDINGS: [Claim; 27] = [
     claim_of(TEXT, "more parallel streams cost more processor time for a bit",
         Cannot("the runs of a study have as many flows as its schedule; figures by streams are apart"), never),
     claim_of(FIGURE_5, "UDTv2 carries about 390 Mb/s",
-        Value(Figure { protocol: UDT, of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
+        Value(ProtocolFigure { protocol: UDT, of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
             format!("UDT carries {}", THROUGHPUT.say_interval(&rate))
         }, (390e6 * 0.8, 390e6 * 1.2)), alone),
-    claim_of(TABLE, "UDTv2 carries about as much as the TCPs", Ratio(UDT, Others::Tcps, &THROUGHPUT, WITHIN_A_THIRD),
+    claim_of(TABLE, "UDTv2 carries about as much as the TCPs", Ratio(UDT, PeerProtocols::Tcps, &THROUGHPUT, WITHIN_A_THIRD),
         another_version),
     claim_of(FIGURE_5, "UDTv2 is about as steady as the better TCPs", Ratio(UDT, BETTER, &STABILITY, WITHIN_A_HALF),
         another_version),
     claim_of(FIGURE_5, "UDTv2 is about as fair as the better TCPs", Ratio(UDT, BETTER, &FAIRNESS, WITHIN_A_TENTH), alone),
     claim_of(FIGURE_5, "the round trip moves under UDTv2 about as under H-TCP",
-        Ratio(UDT, Others::These(&["htcp"]), &DEVIATION, WITHIN_A_HALF), another_version),
+        Ratio(UDT, PeerProtocols::These(&["htcp"]), &DEVIATION, WITHIN_A_HALF), another_version),
     claim_of(TABLE, "UDTv2 takes about twice the processor time of TCP for a bit",
-        Ratio(UDT, Others::Tcps, &COST, (1.5, 2.5)),
+        Ratio(UDT, PeerProtocols::Tcps, &COST, (1.5, 2.5)),
         |_| "both have changed: this UDT hands over runs of packets in one call, and the kernel cuts TCP's bytes into packets below it".into()),
 ];
 
 const fn claim_of(
     place: &'static str,
     claim: &'static str,
-    test: Test,
-    reason: fn(&Scene<'_>) -> String,
-) -> Claim {
-    Claim { place, claim, test, reason }
+    test: ClaimTest,
+    reason: fn(&PaperStudy<'_>) -> String,
+) -> PaperClaim {
+    PaperClaim { place, claim, test, reason }
 }
 
 /// Returns a single figure in place of a pair.
@@ -157,24 +157,24 @@ fn two_and_more(run: &RunFigures, of: fn(&RegionFigures) -> Option<f64>) -> Opti
     Some([over(|flows| flows == 2)?, over(|flows| flows > 2)?])
 }
 
-fn never(_: &Scene<'_>) -> String {
+fn never(_: &PaperStudy<'_>) -> String {
     String::new()
 }
 
 /// Explains why protocols that lose often do better than in 2004.
-fn recovery(_: &Scene<'_>) -> String {
+fn recovery(_: &PaperStudy<'_>) -> String {
     "a loss costs a sender of today one reduction (selective acknowledgements, RACK, proportional rate reduction), where one \
      of 2004 often fell back to a timeout, and the path carries no other traffic"
         .into()
 }
 
 /// Explains why today's UDT behaves differently.
-fn another_version(_: &Scene<'_>) -> String {
+fn another_version(_: &PaperStudy<'_>) -> String {
     "this is UDT's version 4, whose rate control differs from version 2's, and the path carries no other traffic".into()
 }
 
 /// Explains why flows share differently than on a production network.
-fn alone(_: &Scene<'_>) -> String {
+fn alone(_: &PaperStudy<'_>) -> String {
     "the flows have the path to themselves and lose in the same queue at the same moments; the paper's carried the traffic of \
      others"
         .into()
@@ -183,9 +183,9 @@ fn alone(_: &Scene<'_>) -> String {
 /// Returns the paper's own contradicting result, `own_table`, if it shows here too: if the mean of `protocol` is
 /// below that of all `others`.
 fn unless_below(
-    scene: &Scene<'_>,
+    scene: &PaperStudy<'_>,
     protocol: &str,
-    (others, metric): (&[&str], &Metric),
+    (others, metric): (&[&str], &ProtocolMetric),
     own_table: &str,
 ) -> String {
     let of = |name: &str| scene.mean(name, metric);
@@ -195,7 +195,7 @@ fn unless_below(
 
 /// Explains with the time that Reno needs from a halved window back to the whole path: half a window, at a segment
 /// per round trip.
-fn reno_recovers_in(scene: &Scene<'_>) -> String {
+fn reno_recovers_in(scene: &PaperStudy<'_>) -> String {
     let path = &scene.study.path;
     let segments = path.bdp().0 / u64::from(path.mtu_bytes.max(1));
     let takes = Nanos((segments / 2).saturating_mul(path.rtt_ns.0));
@@ -204,7 +204,7 @@ fn reno_recovers_in(scene: &Scene<'_>) -> String {
 }
 
 /// Explains why round trips differ.
-fn queue(scene: &Scene<'_>) -> String {
+fn queue(scene: &PaperStudy<'_>) -> String {
     let ours = scene.queue_share().map_or_else(
         || "the queue of this path is unknown".to_owned(),
         |share| format!("the queue of this path adds up to {:.0} % to a round trip", share * 100.0),
@@ -213,7 +213,7 @@ fn queue(scene: &Scene<'_>) -> String {
 }
 
 /// Explains why FAST fails to keep a queue short.
-fn fasts_queue(scene: &Scene<'_>) -> String {
+fn fasts_queue(scene: &PaperStudy<'_>) -> String {
     let room = scene.queue_share().map(|share| format!(", which here holds {share:.2} of a round trip"));
     let room = room.unwrap_or_default();
     format!(

@@ -5,37 +5,37 @@ use std::collections::BTreeMap;
 use landspeed_record::{Engine, Interval, PaperFinding, Study};
 use landspeed_stats::{mean_and_deviation, mean_interval};
 
-use super::super::contests::Entry;
-use super::super::metrics::{COST, Metric};
+use super::super::contests::ContestRuns;
+use super::super::metrics::{COST, ProtocolMetric};
 use super::super::names::title;
 use super::super::repeats::{CONFIDENCE, log_ratio, mean, over, ratio as geometric};
 use super::super::run::RunFigures;
 use super::tables::{TABLE_1, UDT};
 
-type Names = &'static [&'static str];
+type ProtocolNames = &'static [&'static str];
 
 /// A finding of the paper, with its test.
-pub(super) struct Claim {
+pub(super) struct PaperClaim {
     pub(super) place: &'static str,
     pub(super) claim: &'static str,
-    pub(super) test: Test,
+    pub(super) test: ClaimTest,
     /// The likely reason where the study does not reproduce it.
-    pub(super) reason: fn(&Scene<'_>) -> String,
+    pub(super) reason: fn(&PaperStudy<'_>) -> String,
 }
 
-pub(super) enum Test {
+pub(super) enum ClaimTest {
     /// These are the best of the paper's TCPs.
-    Best(Names, &'static Metric),
-    Worst(Names, &'static Metric),
+    Best(ProtocolNames, &'static ProtocolMetric),
+    Worst(ProtocolNames, &'static ProtocolMetric),
     /// Each of these has less than the next.
-    Ascending(Names, &'static Metric),
-    Below(Figure, f64),
-    Above(Figure, f64),
+    Ascending(ProtocolNames, &'static ProtocolMetric),
+    Below(ProtocolFigure, f64),
+    Above(ProtocolFigure, f64),
     /// The figure is between two values of the paper's path and size. It is judged only in a study of that path and
     /// size.
-    Value(Figure, (f64, f64)),
+    Value(ProtocolFigure, (f64, f64)),
     /// The ratio of this protocol's figure to the mean of others' is between the two values.
-    Ratio(&'static str, Others, &'static Metric, (f64, f64)),
+    Ratio(&'static str, PeerProtocols, &'static ProtocolMetric, (f64, f64)),
     /// The cost of a bit deviates between the paper's TCPs by no more than this share of its mean.
     CostAlike(f64),
     /// No study like this can judge the finding. Holds the reason.
@@ -44,15 +44,15 @@ pub(super) enum Test {
 
 /// The protocols with which one is compared.
 #[derive(Clone, Copy)]
-pub(super) enum Others {
+pub(super) enum PeerProtocols {
     /// All of the paper's TCPs that are in the study.
     Tcps,
-    These(Names),
+    These(ProtocolNames),
 }
 
 /// A figure of one protocol.
 #[derive(Clone, Copy)]
-pub(super) struct Figure {
+pub(super) struct ProtocolFigure {
     pub(super) protocol: &'static str,
     /// Computes the figure, and a second one that is printed with it, from a run and the path's idle round trip in
     /// seconds.
@@ -61,14 +61,14 @@ pub(super) struct Figure {
 }
 
 /// The study and its contests of the paper's kind.
-pub(super) struct Scene<'a> {
+pub(super) struct PaperStudy<'a> {
     pub(super) study: &'a Study,
-    pub(super) entries: &'a [&'a Entry<'a>],
+    pub(super) entries: &'a [&'a ContestRuns<'a>],
     /// True if our figures are comparable with the paper's.
     pub(super) is_papers: bool,
 }
 
-impl Scene<'_> {
+impl PaperStudy<'_> {
     /// Returns a figure by repeat; empty where the protocol is not in the study or none of its runs counts.
     fn each(&self, protocol: &str, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
         let entry = self.entries.iter().find(|entry| entry.protocol() == protocol);
@@ -86,14 +86,14 @@ impl Scene<'_> {
     }
 
     /// Returns the judgement for a metric of which no run has a figure.
-    fn no_figure(&self, metric: &Metric) -> Judged {
+    fn no_figure(&self, metric: &ProtocolMetric) -> ClaimJudgement {
         match self.study.engine {
             Engine::Simulator if metric.name == COST.name => cannot("the simulator counts no processor time"),
             _ => cannot(format!("no run has a figure of {}", metric.name)),
         }
     }
 
-    pub(super) fn mean(&self, protocol: &str, metric: &Metric) -> Option<f64> {
+    pub(super) fn mean(&self, protocol: &str, metric: &ProtocolMetric) -> Option<f64> {
         mean(self.each(protocol, metric.of).into_values())
     }
 
@@ -105,20 +105,20 @@ impl Scene<'_> {
 }
 
 /// Returns true if the finding is reproduced, `None` if the study cannot tell, and the evidence.
-type Judged = (Option<bool>, String);
+type ClaimJudgement = (Option<bool>, String);
 
-fn cannot(why: impl Into<String>) -> Judged {
+fn cannot(why: impl Into<String>) -> ClaimJudgement {
     (None, why.into())
 }
 
-fn without(protocols: &[&str]) -> Judged {
+fn without(protocols: &[&str]) -> ClaimJudgement {
     let names: Vec<&str> = protocols.iter().map(|protocol| title(protocol)).collect();
     cannot(format!("not in this study, or no run counts: {}", names.join(", ")))
 }
 
 /// Judges by a margin in each repeat, which is above zero where the finding is reproduced. If the interval of the
 /// mean includes zero, or with a single repeat, the study cannot tell.
-fn by_margin(margins: &[f64], evidence: String) -> Judged {
+fn by_margin(margins: &[f64], evidence: String) -> ClaimJudgement {
     let (low, high) = mean_interval(margins, CONFIDENCE).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
     match margins.len() {
         _ if low > 0.0 => (Some(true), evidence),
@@ -128,8 +128,8 @@ fn by_margin(margins: &[f64], evidence: String) -> Judged {
     }
 }
 
-impl Claim {
-    pub(super) fn judged(&self, scene: &Scene<'_>) -> PaperFinding {
+impl PaperClaim {
+    pub(super) fn judged(&self, scene: &PaperStudy<'_>) -> PaperFinding {
         let (reproduces, evidence) = self.test.judge(scene);
         let reason = (reproduces == Some(false)).then(|| (self.reason)(scene));
         let scaled =
@@ -144,26 +144,26 @@ impl Claim {
     }
 }
 
-impl Test {
-    fn judge(&self, scene: &Scene<'_>) -> Judged {
+impl ClaimTest {
+    fn judge(&self, scene: &PaperStudy<'_>) -> ClaimJudgement {
         match *self {
-            Test::Best(named, metric) => set_apart(scene, named, (metric, metric.more_is_better)),
-            Test::Worst(named, metric) => set_apart(scene, named, (metric, !metric.more_is_better)),
-            Test::Ascending(named, metric) => ascending(scene, named, metric),
-            Test::Below(figure, most) => within(scene, figure, (f64::NEG_INFINITY, most)),
-            Test::Above(figure, least) => within(scene, figure, (least, f64::INFINITY)),
-            Test::Value(figure, range) if scene.is_papers => within(scene, figure, range),
-            Test::Value(..) => {
+            ClaimTest::Best(named, metric) => set_apart(scene, named, (metric, metric.more_is_better)),
+            ClaimTest::Worst(named, metric) => set_apart(scene, named, (metric, !metric.more_is_better)),
+            ClaimTest::Ascending(named, metric) => ascending(scene, named, metric),
+            ClaimTest::Below(figure, most) => within(scene, figure, (f64::NEG_INFINITY, most)),
+            ClaimTest::Above(figure, least) => within(scene, figure, (least, f64::INFINITY)),
+            ClaimTest::Value(figure, range) if scene.is_papers => within(scene, figure, range),
+            ClaimTest::Value(..) => {
                 cannot("a value of the paper's size and path: nothing of this study may stand beside it")
             }
-            Test::Ratio(name, others, metric, range) => ratio(scene, (name, others), metric, range),
-            Test::CostAlike(most) => cost_alike(scene, most),
-            Test::Cannot(why) => cannot(why),
+            ClaimTest::Ratio(name, others, metric, range) => ratio(scene, (name, others), metric, range),
+            ClaimTest::CostAlike(most) => cost_alike(scene, most),
+            ClaimTest::Cannot(why) => cannot(why),
         }
     }
 }
 
-fn within(scene: &Scene<'_>, figure: Figure, (low, high): (f64, f64)) -> Judged {
+fn within(scene: &PaperStudy<'_>, figure: ProtocolFigure, (low, high): (f64, f64)) -> ClaimJudgement {
     let idle = scene.study.path.rtt_ns.as_secs_f64();
     let [values, beside] = [0, 1].map(|which| {
         let of = |run: &RunFigures| Some((figure.of)(run, idle)?[which]);
@@ -181,14 +181,18 @@ fn within(scene: &Scene<'_>, figure: Figure, (low, high): (f64, f64)) -> Judged 
 }
 
 /// Protocols with a figure by repeat.
-type Group<'a> = Vec<(&'a str, BTreeMap<u32, f64>)>;
+type ProtocolGroup<'a> = Vec<(&'a str, BTreeMap<u32, f64>)>;
 
-fn group<'a>(scene: &Scene<'_>, protocols: &[&'a str], metric: &Metric) -> Group<'a> {
+fn group<'a>(scene: &PaperStudy<'_>, protocols: &[&'a str], metric: &ProtocolMetric) -> ProtocolGroup<'a> {
     protocols.iter().map(|protocol| (*protocol, scene.each(protocol, metric.of))).collect()
 }
 
 /// Judges whether the figures of `named` are above (or below) those of all others of the paper's TCPs.
-fn set_apart(scene: &Scene<'_>, named: Names, (metric, above): (&Metric, bool)) -> Judged {
+fn set_apart(
+    scene: &PaperStudy<'_>,
+    named: ProtocolNames,
+    (metric, above): (&ProtocolMetric, bool),
+) -> ClaimJudgement {
     let others: Vec<&str> = scene.papers_own().filter(|name| !named.contains(name)).collect();
     let sign = if above { 1.0 } else { -1.0 };
     let groups = [group(scene, named, metric), group(scene, &others, metric)];
@@ -211,14 +215,14 @@ fn set_apart(scene: &Scene<'_>, named: Names, (metric, above): (&Metric, bool)) 
 
 /// Judges whether the ratio of a protocol's figure to the mean of others' is within the range, by repeat.
 fn ratio(
-    scene: &Scene<'_>,
-    (name, others): (&'static str, Others),
-    metric: &Metric,
+    scene: &PaperStudy<'_>,
+    (name, others): (&'static str, PeerProtocols),
+    metric: &ProtocolMetric,
     (low, high): (f64, f64),
-) -> Judged {
+) -> ClaimJudgement {
     let beside: Vec<&str> = match others {
-        Others::Tcps => scene.papers_own().collect(),
-        Others::These(named) => named.to_vec(),
+        PeerProtocols::Tcps => scene.papers_own().collect(),
+        PeerProtocols::These(named) => named.to_vec(),
     };
     let lacking = missing(scene, &[name]).or_else(|| missing(scene, &beside));
     if lacking.is_some() || beside.is_empty() {
@@ -234,13 +238,13 @@ fn ratio(
 }
 
 /// Returns the mean over protocols in one repeat; `None` where one of them has no figure there.
-fn mean_at(group: &Group<'_>, repeat: u32) -> Option<f64> {
+fn mean_at(group: &ProtocolGroup<'_>, repeat: u32) -> Option<f64> {
     let values: Option<Vec<f64>> = group.iter().map(|(_, values)| values.get(&repeat).copied()).collect();
     values.and_then(mean)
 }
 
-fn ascending(scene: &Scene<'_>, named: Names, metric: &Metric) -> Judged {
-    let groups: Vec<Group<'_>> = named.iter().map(|name| group(scene, &[name], metric)).collect();
+fn ascending(scene: &PaperStudy<'_>, named: ProtocolNames, metric: &ProtocolMetric) -> ClaimJudgement {
+    let groups: Vec<ProtocolGroup<'_>> = named.iter().map(|name| group(scene, &[name], metric)).collect();
     let evidence = || format!("{}: {}", metric.name, said(&means(&groups.concat()), metric));
     missing(scene, named).unwrap_or_else(|| match margins(&groups, -1.0) {
         none if none.is_empty() => cannot(format!("no repeat has a figure of the {} for all", metric.name)),
@@ -248,15 +252,15 @@ fn ascending(scene: &Scene<'_>, named: Names, metric: &Metric) -> Judged {
     })
 }
 
-fn missing(scene: &Scene<'_>, named: &[&str]) -> Option<Judged> {
+fn missing(scene: &PaperStudy<'_>, named: &[&str]) -> Option<ClaimJudgement> {
     let missing: Vec<&str> = named.iter().copied().filter(|name| !scene.has(name)).collect();
     (!missing.is_empty()).then(|| without(&missing))
 }
 
 /// Returns, for each repeat, by how much each group is above the next (below it where `sign` is negative): the least
 /// distance between members of successive groups. A repeat in which a protocol has no figure has no margin.
-fn margins(groups: &[Group<'_>], sign: f64) -> Vec<f64> {
-    let nearest = |group: &Group<'_>, repeat, pick: fn(f64, f64) -> f64| {
+fn margins(groups: &[ProtocolGroup<'_>], sign: f64) -> Vec<f64> {
+    let nearest = |group: &ProtocolGroup<'_>, repeat, pick: fn(f64, f64) -> f64| {
         let values = group.iter().map(|(_, values)| Some(sign * values.get(repeat)?));
         values.collect::<Option<Vec<f64>>>()?.into_iter().reduce(pick)
     };
@@ -269,16 +273,16 @@ fn margins(groups: &[Group<'_>], sign: f64) -> Vec<f64> {
     groups[0][0].1.keys().filter_map(margin).collect()
 }
 
-fn means<'a>(group: &Group<'a>) -> Vec<(&'a str, f64)> {
+fn means<'a>(group: &ProtocolGroup<'a>) -> Vec<(&'a str, f64)> {
     group.iter().filter_map(|(name, values)| Some((*name, mean(values.values().copied())?))).collect()
 }
 
-fn said(means: &[(&str, f64)], metric: &Metric) -> String {
+fn said(means: &[(&str, f64)], metric: &ProtocolMetric) -> String {
     let each = means.iter().map(|(name, value)| format!("{} {}", title(name), (metric.say)(*value)));
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn cost_alike(scene: &Scene<'_>, most: f64) -> Judged {
+fn cost_alike(scene: &PaperStudy<'_>, most: f64) -> ClaimJudgement {
     let costs: Vec<f64> = scene.papers_own().filter_map(|name| scene.mean(name, &COST)).collect();
     if costs.is_empty() && scene.study.engine == Engine::Simulator {
         return scene.no_figure(&COST);

@@ -13,17 +13,17 @@ mod tables;
 
 use landspeed_record::{ContestFigures, PaperFinding, PaperValue, Study};
 
-use super::contests::Entry;
-use judge::Scene;
+use super::contests::ContestRuns;
+use judge::PaperStudy;
 use tables::{TABLE_1, TABLE_2};
 
 /// The relative difference up to which a path counts as the paper's.
 const SAME_PATH: f64 = 0.1;
 
 /// A figure's name, the conversion of the paper's value to our unit, and our value.
-type Column = (&'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
+type TableColumn = (&'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
 /// The columns of Table 1, with the paper's values in our units.
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [TableColumn; 7] = [
     ("mean_bps", |mbps| mbps * 1e6, |ours| Some(ours.mean_bps.0)),
     ("sd_bps", |mbps| mbps * 1e6, |ours| Some(ours.sd_bps.0)),
     ("stability", |s| s, |ours| ours.stability),
@@ -83,10 +83,10 @@ fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
 
 /// Returns every finding of the paper that a study like this could reproduce, with its judgement. All are about flows
 /// that come and go, so there are none where only other questions were studied.
-pub(super) fn findings(study: &Study, regions: &[&Entry<'_>]) -> Vec<PaperFinding> {
+pub(super) fn findings(study: &Study, regions: &[&ContestRuns<'_>]) -> Vec<PaperFinding> {
     if regions.is_empty() {
         return Vec::new();
     }
-    let scene = Scene { study, entries: regions, is_papers: why_not_beside(study).is_none() };
+    let scene = PaperStudy { study, entries: regions, is_papers: why_not_beside(study).is_none() };
     findings::FINDINGS.iter().map(|row| row.judged(&scene)).collect()
 }

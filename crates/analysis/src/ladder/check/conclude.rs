@@ -2,33 +2,33 @@
 
 use landspeed_record::{Estimate, Gain};
 
-use super::super::Findings;
+use super::super::LadderFindings;
 use super::super::doubts::Doubts;
 use super::super::run_state::RunState;
-use super::{Check, Role, square};
+use super::{CheckRole, FinalCheck, square};
 use crate::Metric;
-use crate::series::Series;
+use crate::series::BlockSeries;
 
 /// Closes the run: kept steps get what they are worth, and dropped and overwritten ones are marked.
-pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
+pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings {
     square::report(&check, run);
     revise_steps(&check, run);
     let doubts = doubts(&check, run);
-    let of = |role: Role| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
-    let (start, final_) = of(Role::Final).map(Series::centers).unwrap_or_default();
+    let of = |role: CheckRole| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
+    let (start, final_) = of(CheckRole::Final).map(BlockSeries::centers).unwrap_or_default();
     if let Some(bound) = &check.standing.bound {
         bound.revise(final_.lost, run);
     }
-    let measured = of(Role::Final).is_some_and(|series| series.counted() > 0);
+    let measured = of(CheckRole::Final).is_some_and(|series| series.counted() > 0);
     if !measured {
         run.say_void("the final setting was not compared with the start: no block was measured");
     }
-    Findings {
+    LadderFindings {
         steps: run.lines.iter().map(|line| line.summary.clone()).collect(),
         start,
         final_,
-        gain: gain(of(Role::Final).unwrap_or(&Series::default())),
-        against: of(Role::Against).map(gain),
+        gain: gain(of(CheckRole::Final).unwrap_or(&BlockSeries::default())),
+        against: of(CheckRole::Against).map(gain),
         start_cell: check.standing.start.clone(),
         final_cell: check.standing.cell(&[]),
         void: run.void.clone(),
@@ -37,13 +37,13 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
 }
 
 /// Returns the ratios of all figures of a comparison.
-pub(crate) fn gain(series: &Series) -> Gain {
+pub(crate) fn gain(series: &BlockSeries) -> Gain {
     let [rate, cost, latency] = Metric::ALL.map(|metric| series.estimate(metric));
     Gain { rate, cost, latency, loaded_latency: series.loaded_estimate() }
 }
 
 /// Records what a step was worth when it was dropped.
-pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, run: &mut RunState) {
+pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, run: &mut RunState) {
     let id = &check.standing.kept[at].id;
     if let Some(line) = run.lines.iter_mut().find(|l| l.summary.id == *id) {
         line.summary.left_out = Some(run.rules.goal.primary().as_measured(estimate));
@@ -51,7 +51,7 @@ pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, run: &
 }
 
 /// Decides all kept steps again with the trials of the final check.
-fn revise_steps(check: &Check, run: &mut RunState) {
+fn revise_steps(check: &FinalCheck, run: &mut RunState) {
     let standing = check.standing.steps();
     for (i, kept) in check.standing.kept.iter().enumerate() {
         let Some(mut line) = run.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
@@ -81,7 +81,7 @@ fn revise_steps(check: &Check, run: &mut RunState) {
 }
 
 /// Returns the doubts that the run's trials raise, and notes each once.
-fn doubts(check: &Check, run: &mut RunState) -> Vec<String> {
+fn doubts(check: &FinalCheck, run: &mut RunState) -> Vec<String> {
     check.left_out.comparisons().for_each(|comparison| run.learn(&comparison.series));
     let mut doubts = Doubts::default();
     for i in check.standing.steps() {

@@ -1,19 +1,19 @@
 //! The 2x2 of two steps, measured where what a step added and what it is worth in the end differ.
 
-use super::super::comparison::Comparison;
+use super::super::comparison::CellComparison;
 use super::super::run_state::RunState;
 use super::super::words::interval;
-use super::{Check, IN_THE_END, Role, SQUARE_BLOCKS, Slot};
+use super::{CheckRole, CheckSlot, FinalCheck, IN_THE_END, SQUARE_BLOCKS};
 use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
-use landspeed_stats::Opinions;
+use landspeed_stats::CountedAndAllMeans;
 
 /// Adds the missing side of the 2x2 for the first step whose two figures have disjoint intervals: what it adds
 /// without its partner. (What it adds with its partner is its left-out figure.) A run measures one pair only: the
 /// time is better spent on the gain.
-pub(super) fn propose(check: &mut Check, run: &RunState) {
+pub(super) fn propose(check: &mut FinalCheck, run: &RunState) {
     let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
-    if !has_the_least || check.slots.iter().any(|s| matches!(s.role, Role::Square(..))) {
+    if !has_the_least || check.slots.iter().any(|s| matches!(s.role, CheckRole::Square(..))) {
         return;
     }
     let pair = check.standing.steps().into_iter().find_map(|i| {
@@ -29,17 +29,17 @@ pub(super) fn propose(check: &mut Check, run: &RunState) {
     let [knob, without] = [step, partner].map(|i| &check.standing.kept[i].candidate.knob);
     let what = format!("{knob} without {without}: {name} where {other} is missing");
     let comparison =
-        Comparison::new(format!("2x2 {name} x {other}"), what, cells, check.standing.kept[step].toggle());
-    check.slots.push(Slot { role: Role::Square(step, partner), comparison, cap: SQUARE_BLOCKS });
+        CellComparison::new(format!("2x2 {name} x {other}"), what, cells, check.standing.kept[step].toggle());
+    check.slots.push(CheckSlot { role: CheckRole::Square(step, partner), comparison, cap: SQUARE_BLOCKS });
 }
 
 /// Notes the result of the 2x2.
-pub(super) fn report(check: &Check, run: &mut RunState) {
+pub(super) fn report(check: &FinalCheck, run: &mut RunState) {
     for slot in &check.slots {
-        let Role::Square(step, partner) = slot.role else { continue };
+        let CheckRole::Square(step, partner) = slot.role else { continue };
         let primary = run.rules.goal.primary();
         let blocks = slot.comparison.series.contrasts(primary, &run.toll);
-        let alone = Opinions::of(&blocks).map(|both| both.estimate(CONFIDENCE));
+        let alone = CountedAndAllMeans::of(&blocks).map(|both| both.estimate(CONFIDENCE));
         let with = check.left_out.worth(step, &check.standing, run);
         let (Some(alone), Some(with)) = (alone, with) else { continue };
         let [name, other] = [step, partner].map(|i| &check.standing.kept[i].id);
@@ -54,7 +54,7 @@ pub(super) fn report(check: &Check, run: &mut RunState) {
 
 /// Returns the step that most likely changes what step `i` is worth: the latest kept one that the knob table lists as
 /// interacting with it, else the one kept right after it, else the one before.
-fn partner(check: &Check, i: usize) -> Option<usize> {
+fn partner(check: &FinalCheck, i: usize) -> Option<usize> {
     let others: Vec<usize> = check.standing.steps().into_iter().filter(|&j| j != i).collect();
     let known = others.iter().rev().find(|&&j| check.standing.kept[i].interacts(&check.standing.kept[j]));
     known.or_else(|| others.iter().find(|&&j| j > i)).or_else(|| others.last()).copied()

@@ -2,9 +2,9 @@
 
 use landspeed_record::{Cause, Finding, Protocol};
 
-use crate::verdict::judge::{Telling, found};
+use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::LEAST_WEIGHT;
-use crate::verdict::view::{EndView, View, counter, settings};
+use crate::verdict::view::{EndView, VerdictView, counter, settings};
 use crate::verdict::words::{percent, share};
 
 /// Returns the sum of a counter of IPv4 and its counterpart of IPv6, by their kernel names.
@@ -12,7 +12,7 @@ fn both(end: &EndView<'_>, v4: &str, v6: &str) -> f64 {
     counter(end.host, v4) as f64 + counter(end.host, v6) as f64
 }
 
-pub(super) fn fragmentation(view: &View<'_>) -> Option<Finding> {
+pub(super) fn fragmentation(view: &VerdictView<'_>) -> Option<Finding> {
     let made = view.sender.as_ref().map_or(0.0, |end| both(end, "Ip.FragCreates", "Ip6.FragCreates"));
     let sent = view.sender.as_ref().map_or(0.0, |end| both(end, "Udp.OutDatagrams", "Udp6.OutDatagrams"));
     let came = view.receiver.as_ref().map_or(0.0, |end| both(end, "Ip.ReasmReqds", "Ip6.ReasmReqds"));
@@ -45,7 +45,7 @@ pub(super) fn fragmentation(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn udp_receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.receiver.as_ref()?;
     let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == Protocol::UDP);
     let drops = |flow: &crate::verdict::view::FlowView<'_>| {

@@ -3,19 +3,19 @@
 use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_units::BitRate;
 
-use crate::verdict::judge::{Telling, found};
+use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::AT_LINK;
-use crate::verdict::view::{EndView, HeldBy, View, settings};
+use crate::verdict::view::{EndView, VerdictView, WindowCause, settings};
 use crate::verdict::words::percent;
 
 /// The number of times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
 const CROSSINGS: f64 = 3.0;
 
-pub(super) fn cpu(view: &View<'_>) -> Option<Finding> {
+pub(super) fn cpu(view: &VerdictView<'_>) -> Option<Finding> {
     view.cpu.saturated().then(|| processor(view, 0.9))
 }
 
-fn processor(view: &View<'_>, confidence: f64) -> Finding {
+fn processor(view: &VerdictView<'_>, confidence: f64) -> Finding {
     let (busiest, at) = (view.cpu.busiest, &view.cpu.at);
     let summary = match at.is_empty() {
         true => "nothing that was watched is at its end; a processor is the likeliest limit".to_owned(),
@@ -31,7 +31,7 @@ fn processor(view: &View<'_>, confidence: f64) -> Finding {
         });
         finding = finding.saw_if(ran);
     }
-    let shows = view.window_limit.filter(|limit| limit.by == HeldBy::Processor);
+    let shows = view.window_limit.filter(|limit| limit.by == WindowCause::Processor);
     finding
         .saw_if(shows.map(|limit| {
             format!(
@@ -55,12 +55,14 @@ fn above(room: f64) -> String {
 }
 
 /// Returns the slower of the ends' links, where their speeds are known.
-pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, BitRate)> {
+pub(in crate::verdict) fn slowest_link<'v, 'a>(
+    view: &'v VerdictView<'a>,
+) -> Option<(&'v EndView<'a>, BitRate)> {
     let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
     speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
 }
 
-pub(super) fn link(view: &View<'_>) -> Option<Finding> {
+pub(super) fn link(view: &VerdictView<'_>) -> Option<Finding> {
     if let Some((end, speed)) = slowest_link(view).filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
         let used = view.goodput.0 / speed.0;
         let at =
@@ -79,7 +81,7 @@ fn speed(end: &EndView<'_>) -> Option<BitRate> {
 }
 
 /// Judges the narrowest link of the path, which is not a link of either host: the sender fills a queue there.
-fn path(view: &View<'_>) -> Option<Finding> {
+fn path(view: &VerdictView<'_>) -> Option<Finding> {
     let queued = view.standing_queue()?;
     let flow = view.sender.as_ref()?.main()?;
     if view.cpu.saturated()
@@ -115,7 +117,7 @@ fn path(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn memory(view: &View<'_>) -> Option<Finding> {
+pub(super) fn memory(view: &VerdictView<'_>) -> Option<Finding> {
     let copies = |end: &EndView<'_>| {
         let rates = end.host.limits?.memory.iter().filter(|rate| rate.kernel == MemoryKernel::Copy);
         rates.map(|rate| rate.best_bps.0).max_by(f64::total_cmp).filter(|rate| *rate > 0.0)
@@ -137,7 +139,7 @@ pub(super) fn memory(view: &View<'_>) -> Option<Finding> {
     )))
 }
 
-pub(super) fn bus(view: &View<'_>) -> Option<Finding> {
+pub(super) fn bus(view: &VerdictView<'_>) -> Option<Finding> {
     let buses = view.ends().filter_map(|end| Some((end, end.host.limits?.pcie.as_ref()?)));
     let rated = buses.filter(|(_, pcie)| pcie.rate_bps.0 > 0.0);
     let (end, pcie) = rated.min_by(|a, b| a.1.rate_bps.0.total_cmp(&b.1.rate_bps.0))?;
@@ -165,7 +167,7 @@ pub(super) fn bus(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Returns the limit that is nearest, where none is reached.
-pub(in crate::verdict) fn nearest(view: &View<'_>) -> Finding {
+pub(in crate::verdict) fn nearest(view: &VerdictView<'_>) -> Finding {
     let link = view.ends().filter_map(speed).map(|speed| view.goodput.0 / speed.0).fold(0.0, f64::max);
     if link > view.cpu.busiest {
         let summary = format!(

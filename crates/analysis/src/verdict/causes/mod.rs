@@ -13,18 +13,18 @@ use landspeed_record::{Cause, Finding};
 pub(super) use programs::backlog_overflows;
 pub use stall::stalls;
 
-use super::judge::Judge;
-use super::judge::Need::{
+use super::judge::CauseJudge;
+use super::judge::EvidenceKind::{
     self, AnyTcp, Cores, Counters, Limits, Processes, Qdiscs, ReceiverTcp, SenderTcp, Settings,
 };
-use super::view::View;
+use super::view::VerdictView;
 
-type Find = fn(&View<'_>) -> Option<Finding>;
+type JudgeFunction = fn(&VerdictView<'_>) -> Option<Finding>;
 
 /// The table of all causes, with the evidence of each judge. Its order does not matter, because findings are ordered
 /// by weight.
 #[rustfmt::skip]
-pub const CAUSES: [Judge; 32] = [
+pub const CAUSES: [CauseJudge; 32] = [
     // The time that the sender waited for the peer's window, the window's size, and how full the receive queue was.
     row(Cause::ReceiveBuffer, &[AnyTcp], windows::receive_buffer, windows::receive_buffer_next),
     // Windows at the end of their scale, or large ones on a path that holds more.
@@ -91,12 +91,17 @@ pub const CAUSES: [Judge; 32] = [
     row(Cause::BusLimit, &[Limits], limits::bus, unseen),
 ];
 
-const fn row(cause: Cause, needs: &'static [Need], judge: Find, next: Find) -> Judge {
-    Judge { cause, needs, judge, next }
+const fn row(
+    cause: Cause,
+    needs: &'static [EvidenceKind],
+    judge: JudgeFunction,
+    next: JudgeFunction,
+) -> CauseJudge {
+    CauseJudge { cause, needs, judge, next }
 }
 
 /// Returns nothing, for a cause that leaves no evidence while it costs nothing.
-fn unseen(_: &View<'_>) -> Option<Finding> {
+fn unseen(_: &VerdictView<'_>) -> Option<Finding> {
     None
 }
 

@@ -3,17 +3,17 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::verdict::judge::{Telling, behind, found};
+use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{
     BURST, CARRIED_SEGMENTS, COMMON_LOSS, COMMON_REORDERING, FEW_LOSSES, FEW_REORDERINGS, GROWTH,
     LEAST_WEIGHT, NOTABLE, RARE_LOSS, RARE_REORDERING, SATURATED, SPURIOUS,
 };
-use crate::verdict::view::{EndView, FlowView, Queue, View, counter, queues, settings};
+use crate::verdict::view::{EndView, FlowView, QueueView, VerdictView, counter, queues, settings};
 use crate::verdict::words::{percent, share, shown};
 
 /// Returns the flow and its congestion window in segments, if losses matter and fall in bursts or singly, as
 /// `in_bursts` says.
-fn loses<'v, 'a>(view: &'v View<'a>, in_bursts: bool) -> Option<(&'v FlowView<'a>, f64)> {
+fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v FlowView<'a>, f64)> {
     let flow = view.sender.as_ref()?.main()?;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
     let loss = &view.loss;
@@ -25,7 +25,7 @@ fn cause_of(in_bursts: bool) -> Cause {
     if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss }
 }
 
-pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+pub(super) fn lossy(view: &VerdictView<'_>, in_bursts: bool) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     if in_bursts && stalled(flow) && carried(flow) {
         return Some(standstill(view, flow));
@@ -47,7 +47,7 @@ pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
 }
 
 /// Judges losses that do not cost the flow anything yet, because something else keeps it slow.
-pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+pub(super) fn lossy_next(view: &VerdictView<'_>, in_bursts: bool) -> Option<Finding> {
     let (flow, window) = loses(view, in_bursts)?;
     let summary = format!("the path loses {} of the segments", percent(view.loss.rate()));
     let finding = behind(cause_of(in_bursts), allowed(view, flow)?, 0.7, summary);
@@ -55,7 +55,7 @@ pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
 }
 
 /// Reports a flow that makes no progress, because each retransmission of a lost window is lost too.
-fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
+fn standstill(view: &VerdictView<'_>, flow: &FlowView<'_>) -> Finding {
     let timed_out = flow.when(|t| t.retransmit_timeouts > 0);
     let summary = "the path lost a whole window and what was sent again: the flow waits for its timer";
     let finding = found(Cause::BurstLoss, timed_out.max(0.5), 0.7, summary).at("the path");
@@ -73,7 +73,7 @@ fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
 }
 
 /// Adds the number of losses, their pattern, and the rate that they allow as evidence.
-fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Finding) -> Finding {
+fn loss_evidence(view: &VerdictView<'_>, flow: &FlowView<'_>, window: f64, finding: Finding) -> Finding {
     let loss = &view.loss;
     finding
         .at("the path")
@@ -113,7 +113,7 @@ fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Fin
 
 /// Returns true if losses cost anything: there are some, they are real, a queue that fills does not explain them, and
 /// no processor is the limit.
-fn matters(view: &View<'_>) -> bool {
+fn matters(view: &VerdictView<'_>) -> bool {
     let loss = &view.loss;
     // Two losses that were repaired in separate recoveries are two events.
     let several = loss.on_path() >= FEW_LOSSES || loss.on_path().min(loss.recoveries) >= 2.0;
@@ -126,7 +126,7 @@ fn matters(view: &View<'_>) -> bool {
 
 /// Returns the rate that losses allow a sender with CUBIC: its own window (RFC 9438 section 5.1, C = 0.4, beta = 0.7)
 /// or the Reno-like one, whichever is larger.
-fn allowed(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
+fn allowed(view: &VerdictView<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
     let mss = flow.last()?.send_mss_bytes;
     let rtt = view.rtt.filter(|rtt| rtt.0 > 0)?;
     // Each recovery counts as one event, because the sender responds to a burst once.
@@ -138,14 +138,14 @@ fn allowed(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
 }
 
 /// Returns the rate of Mathis, Semke, Mahdavi & Ott (1997), equation 3: MSS / RTT * sqrt(3/2) / sqrt(p).
-fn mathis(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
+fn mathis(view: &VerdictView<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
     let mss = flow.last()?.send_mss_bytes;
     let rtt = flow.median_tcp(|t| t.rtt_ns.0).filter(|rtt| *rtt > 0.0)?;
     let p = share(view.loss.rate());
     (p > 0.0).then(|| BitRate(mss.per(Nanos(rtt as u64)).0 * (1.5 / p).sqrt()))
 }
 
-pub(super) fn reordering(view: &View<'_>) -> Option<Finding> {
+pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
     let loss = &view.loss;
     let needless = if loss.retransmitted > 0.0 { share(loss.spurious / loss.retransmitted) } else { 1.0 };
     let rare = (loss.reorderings as f64) < RARE_REORDERING * loss.sent;
@@ -207,11 +207,11 @@ pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
 
 /// Judges an MTU black hole, from a probe of the path if there is one: its packets are better evidence than the
 /// stalled flow.
-pub(super) fn mtu_black_hole(view: &View<'_>) -> Option<Finding> {
+pub(super) fn mtu_black_hole(view: &VerdictView<'_>) -> Option<Finding> {
     view.probe.map_or_else(|| of_flow(view), super::stall::black_hole)
 }
 
-fn of_flow(view: &View<'_>) -> Option<Finding> {
+fn of_flow(view: &VerdictView<'_>) -> Option<Finding> {
     let mtus = mtus(view);
     let flow = view.sender.as_ref().and_then(EndView::main);
     let stall = flow.is_some_and(|flow| stalled(flow) && !carried(flow));
@@ -232,7 +232,12 @@ fn of_flow(view: &View<'_>) -> Option<Finding> {
     Some(mtu_evidence(view, flow, found(Cause::MtuBlackHole, weight, confidence, summary), probes))
 }
 
-fn mtu_evidence(view: &View<'_>, flow: Option<&FlowView<'_>>, finding: Finding, probes: u64) -> Finding {
+fn mtu_evidence(
+    view: &VerdictView<'_>,
+    flow: Option<&FlowView<'_>>,
+    finding: Finding,
+    probes: u64,
+) -> Finding {
     let last = flow.and_then(FlowView::last);
     let small = last.map_or(0, |t| t.segments_received);
     let finding = finding
@@ -259,12 +264,12 @@ fn mtu_evidence(view: &View<'_>, flow: Option<&FlowView<'_>>, finding: Finding, 
 }
 
 /// Returns the MTUs of the links of sender and receiver.
-fn mtus(view: &View<'_>) -> Option<(Bytes, Bytes)> {
+fn mtus(view: &VerdictView<'_>) -> Option<(Bytes, Bytes)> {
     let of = |end: &EndView<'_>| settings(end.host).map(|s| s.mtu_bytes).filter(|mtu| mtu.0 > 0);
     view.sender.as_ref().and_then(of).zip(view.receiver.as_ref().and_then(of))
 }
 
-pub(super) fn congestion_control(view: &View<'_>) -> Option<Finding> {
+pub(super) fn congestion_control(view: &VerdictView<'_>) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
@@ -290,7 +295,7 @@ pub(super) fn congestion_control(view: &View<'_>) -> Option<Finding> {
 }
 
 fn congestion_evidence(
-    view: &View<'_>,
+    view: &VerdictView<'_>,
     flow: &FlowView<'_>,
     weight: f64,
     paced: Option<BitRate>,
@@ -327,7 +332,7 @@ fn congestion_evidence(
 }
 
 /// Judges a window below the ten segments with which every connection begins (RFC 6928), though nothing was lost.
-pub(super) fn congestion_control_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn congestion_control_next(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let (segments, mss) = (flow.most(|t| u64::from(t.cwnd_segments))?, flow.last()?.send_mss_bytes);
@@ -368,7 +373,7 @@ fn grows(flow: &FlowView<'_>) -> bool {
     half > 0 && mean(&windows[half..]) > GROWTH * mean(&windows[..half])
 }
 
-pub(super) fn rate_limit(view: &View<'_>) -> Option<Finding> {
+pub(super) fn rate_limit(view: &VerdictView<'_>) -> Option<Finding> {
     let shaped = view.shaped.as_ref()?;
     let watch = shaped.queue.watch;
     let rate = watch.rate_bps?;
@@ -395,7 +400,7 @@ pub(super) fn rate_limit(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Judges a shaper that is far from its rate, if something else holds the flow.
-pub(super) fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn rate_limit_next(view: &VerdictView<'_>) -> Option<Finding> {
     let shapers = view.ends().flat_map(|end| queues(end).map(move |queue| (end, queue.watch)));
     let rated = shapers.filter_map(|(end, watch)| Some((end, watch, watch.rate_bps?)));
     let (end, watch, rate) = rated.min_by(|a, b| a.2.0.total_cmp(&b.2.0))?;
@@ -408,7 +413,7 @@ pub(super) fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn qdisc_drops(view: &View<'_>) -> Option<Finding> {
+pub(super) fn qdisc_drops(view: &VerdictView<'_>) -> Option<Finding> {
     let dropping = view.ends().flat_map(|end| queues(end).map(move |queue| (end, queue)));
     let dropping = dropping.filter(|(_, queue)| queue.watch.drops > 0);
     let found = dropping.filter_map(|(end, queue)| dropped(view, end, queue));
@@ -417,7 +422,7 @@ pub(super) fn qdisc_drops(view: &View<'_>) -> Option<Finding> {
 
 /// Judges the drops of one queue. A queue that fills and drops the excess works as intended. It is a fault if it is
 /// too short for a burst of the sender, or if its losses keep the window small without a shaper at its rate.
-fn dropped(view: &View<'_>, end: &EndView<'_>, queue: Queue<'_>) -> Option<Finding> {
+fn dropped(view: &VerdictView<'_>, end: &EndView<'_>, queue: QueueView<'_>) -> Option<Finding> {
     let watch = queue.watch;
     let at_rate = view.shaped.is_some();
     let drop_share = queue.drop_share();

@@ -3,11 +3,11 @@
 use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
 use landspeed_units::{BitRate, CpuNanos};
 
-use crate::verdict::judge::{Telling, behind, found};
+use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{
     FULL_CORE, IDLE_CORE, LOW_CLOCK, NOTABLE, PACKETS_ALONE, PACKETS_WITH_THREADS, STOLEN,
 };
-use crate::verdict::view::{Core, EndView, Role, View, settings};
+use crate::verdict::view::{CoreLoad, EndRole, EndView, VerdictView, settings};
 use crate::verdict::words::{percent, share, shown};
 
 /// The classes of cost that grow with packets and not with bytes.
@@ -27,21 +27,21 @@ const UNPROFILED: f64 = 0.6;
 /// The part of the packets' cost that offloads save: large packets still cost something.
 const SAVED: f64 = 0.85;
 
-pub(super) struct Missing {
+pub(super) struct MissingOffload {
     pub(super) knob: &'static str,
     pub(super) host: String,
 }
 
 /// Returns the offloads that are off: the sender's segmentation offload, and the receiver's receive offload if
 /// packets reach it one by one. A receiver whose device delivers whole large packets has nothing to join.
-pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
+pub(super) fn offloads_missing(view: &VerdictView<'_>) -> Vec<MissingOffload> {
     let off = |end: &EndView<'_>, feature: &str| {
         let settings = settings(end.host);
         settings
             .is_some_and(|s| s.features.get(feature) == Some(&false) && !s.fixed.iter().any(|f| f == feature))
     };
     let mut missing = Vec::new();
-    let mut add = |end: &EndView<'_>, knob| missing.push(Missing { knob, host: end.name() });
+    let mut add = |end: &EndView<'_>, knob| missing.push(MissingOffload { knob, host: end.name() });
     if let Some(end) = &view.sender {
         if off(end, "tx-tcp-segmentation") {
             add(end, "tso");
@@ -67,7 +67,7 @@ fn one_by_one(end: &EndView<'_>) -> bool {
 }
 
 /// Returns the largest share of a host's sampled time that is spent on packets.
-fn per_packet(view: &View<'_>) -> Option<f64> {
+fn per_packet(view: &VerdictView<'_>) -> Option<f64> {
     let of = |end: &EndView<'_>| {
         let known: Vec<f64> = PER_PACKET.iter().filter_map(|class| end.cost_share(*class)).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>())
@@ -75,7 +75,7 @@ fn per_packet(view: &View<'_>) -> Option<f64> {
     view.ends().filter_map(of).max_by(f64::total_cmp)
 }
 
-pub(super) fn offloads_off(view: &View<'_>) -> Option<Finding> {
+pub(super) fn offloads_off(view: &VerdictView<'_>) -> Option<Finding> {
     let missing = offloads_missing(view);
     if missing.is_empty() || !view.cpu.hurried() || view.is_udp() {
         return None;
@@ -106,13 +106,13 @@ pub(super) fn offloads_off(view: &View<'_>) -> Option<Finding> {
 
 /// Returns the rate at which a core carries packets of the path's size one by one, at their cost in the lab without
 /// offloads: 2.4 Gb/s per processor second at 1,500 bytes.
-pub(super) fn one_by_one_rate(view: &View<'_>) -> Option<BitRate> {
+pub(super) fn one_by_one_rate(view: &VerdictView<'_>) -> Option<BitRate> {
     const PACKET_SECONDS: f64 = 4.8e-6;
     let payload = view.sender.as_ref()?.main()?.last()?.send_mss_bytes;
     Some(BitRate(payload.0 as f64 * 8.0 / PACKET_SECONDS))
 }
 
-pub(super) fn offloads_off_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn offloads_off_next(view: &VerdictView<'_>) -> Option<Finding> {
     // Where the processor computes checksums, segmentation offload depends on that.
     let missing = if summing(view).is_some() { Vec::new() } else { offloads_missing(view) };
     let first = missing.first()?;
@@ -134,7 +134,7 @@ const CHECKSUM_ALONE: f64 = 0.31;
 const WITH_SEGMENTATION: f64 = 0.75;
 
 /// Returns the end whose checksums are computed in software though its device could do it, with the knob.
-pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
+pub(super) fn summing<'v, 'a>(view: &'v VerdictView<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
     let off = |end: &EndView<'_>, names: &[&str]| {
         let Some(settings) = settings(end.host) else { return false };
         let turnable = |name: &&&str| !settings.fixed.iter().any(|fixed| fixed == **name);
@@ -152,12 +152,12 @@ fn summed(end: &EndView<'_>) -> f64 {
     end.cost_share(CostClass::Checksum).unwrap_or(0.0)
 }
 
-pub(super) fn software_checksum(view: &View<'_>) -> Option<Finding> {
+pub(super) fn software_checksum(view: &VerdictView<'_>) -> Option<Finding> {
     let (end, knob) = summing(view)?;
     if !view.cpu.hurried() {
         return None;
     }
-    let segmentation = end.role == Role::Sender && !view.is_udp();
+    let segmentation = end.role == EndRole::Sender && !view.is_udp();
     let sums = view.ends().map(summed).fold(0.0, f64::max);
     let cost = if segmentation {
         WITH_SEGMENTATION
@@ -182,8 +182,8 @@ pub(super) fn software_checksum(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn software_checksum_next(view: &View<'_>) -> Option<Finding> {
-    let (end, knob) = summing(view).filter(|(end, _)| end.role == Role::Sender && !view.is_udp())?;
+pub(super) fn software_checksum_next(view: &VerdictView<'_>) -> Option<Finding> {
+    let (end, knob) = summing(view).filter(|(end, _)| end.role == EndRole::Sender && !view.is_udp())?;
     let allows = one_by_one_rate(view)?;
     let summary = "the processor computes checksums that the device could, and sends packets one by one";
     Some(
@@ -197,7 +197,7 @@ pub(super) fn software_checksum_next(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Returns a core that packets fill, or that packets and threads fill together while another one idles.
-pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
+pub(super) fn full_core<'v>(view: &'v VerdictView<'_>) -> Option<&'v CoreLoad> {
     let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
     let packets = full.filter(|core| {
         let spare = view.cpu.idle_beside(core) >= IDLE_CORE;
@@ -208,7 +208,7 @@ pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
 
 /// Returns true if packets fill one core alone, or together with threads of the flow that are bound to it. The
 /// scheduler moves free threads elsewhere.
-pub(super) fn packets_bound(view: &View<'_>) -> bool {
+pub(super) fn packets_bound(view: &VerdictView<'_>) -> bool {
     let Some(core) = full_core(view) else { return false };
     let here = |end: &&EndView<'_>| end.process.is_some_and(|p| p.core == core.number);
     let held = |end: &EndView<'_>| end.process.is_some_and(|p| p.allowed_cores.len() == 1);
@@ -216,7 +216,7 @@ pub(super) fn packets_bound(view: &View<'_>) -> bool {
     core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
 
-pub(super) fn softirq_core(view: &View<'_>) -> Option<Finding> {
+pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
     let core = full_core(view)?;
     if core.interrupts > 2.0 * view.packet_time() {
         return None; // The flow's packets explain less than half of it.
@@ -254,7 +254,7 @@ pub(super) fn softirq_core(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
+fn sharing(view: &VerdictView<'_>, core: &CoreLoad) -> Option<String> {
     let here = |end: &&EndView<'_>| end.process.is_some_and(|process| process.core == core.number);
     let names: Vec<String> = view.ends().filter(here).map(|end| end.name()).collect();
     (!names.is_empty()).then(|| format!("the flow's thread of {} runs on it as well", names.join(" and ")))
@@ -262,7 +262,7 @@ fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
 
 /// Returns the time that other programs ran on the end's machine, in cores: everything but the flow's processes,
 /// interrupts and ksoftirqd, which work for the flow.
-fn others(view: &View<'_>, end: &EndView<'_>) -> f64 {
+fn others(view: &VerdictView<'_>, end: &EndView<'_>) -> f64 {
     let usage = end.host.cpu();
     let ran: CpuNanos = usage.cores.iter().map(|core| core.user_ns + core.system_ns).sum();
     let here = view.ends().filter(|other| view.one_machine || other.role == end.role);
@@ -274,7 +274,7 @@ fn others(view: &View<'_>, end: &EndView<'_>) -> f64 {
 
 /// Returns the share of time that the end's thread waited for other programs: not for the flow's other end on the
 /// same core, nor for ksoftirqd, nor longer than other programs ran at all.
-fn waited_for_others(view: &View<'_>, end: &EndView<'_>) -> Option<f64> {
+fn waited_for_others(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<f64> {
     let process = end.process?;
     let same_core = |other: &&EndView<'_>| {
         let core = other.process.map(|process| process.core);
@@ -287,7 +287,7 @@ fn waited_for_others(view: &View<'_>, end: &EndView<'_>) -> Option<f64> {
     Some(share(waited.min(others(view, end))))
 }
 
-pub(super) fn competing(view: &View<'_>) -> Option<Finding> {
+pub(super) fn competing(view: &VerdictView<'_>) -> Option<Finding> {
     let all = view.ends().filter_map(|end| Some((end, waited_for_others(view, end)?)));
     let (end, weight) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, waited)| *waited >= NOTABLE)?;
     let process = end.process?;
@@ -313,7 +313,7 @@ pub(super) fn competing(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn placement(view: &View<'_>) -> Option<Finding> {
+pub(super) fn placement(view: &VerdictView<'_>) -> Option<Finding> {
     let pinned =
         view.ends().filter_map(|end| confined(view, end)).max_by(|a, b| a.weight.total_cmp(&b.weight));
     let far = view.ends().find_map(|end| remote_node(view, end));
@@ -322,7 +322,7 @@ pub(super) fn placement(view: &View<'_>) -> Option<Finding> {
 
 /// Judges a thread that may not leave a full core while others idle. Two ends that the scheduler puts on one core are
 /// not a fault: what they save in caches is worth more than a second core (feng-2003 3.3.1).
-fn confined(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
+fn confined(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<Finding> {
     let process = end.process?;
     let cores = end.host.cpu().cores.len();
     let core = view
@@ -350,7 +350,7 @@ fn confined(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
 }
 
 /// Judges a thread on another NUMA node than the link, where a processor is full.
-fn remote_node(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
+fn remote_node(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<Finding> {
     let (process, link) = (end.process?, end.link_facts()?);
     let far = !link.local_cpus.is_empty() && !link.local_cpus.contains(&process.core);
     if end.host.facts.numa_nodes < 2 || !far || !view.cpu.saturated() {
@@ -368,7 +368,7 @@ fn remote_node(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     ))
 }
 
-pub(super) fn steal(view: &View<'_>) -> Option<Finding> {
+pub(super) fn steal(view: &VerdictView<'_>) -> Option<Finding> {
     let all = view.ends().map(|end| (end, end.host.cpu().steal_share()));
     let (end, stolen) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, stolen)| *stolen >= STOLEN)?;
     let summary = format!("the hypervisor gave {} of the processors' time to another guest", percent(stolen));
@@ -380,7 +380,7 @@ pub(super) fn steal(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn low_clock(view: &View<'_>) -> Option<Finding> {
+pub(super) fn low_clock(view: &VerdictView<'_>) -> Option<Finding> {
     if !view.cpu.saturated() {
         return None;
     }

@@ -2,16 +2,16 @@
 
 use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
 
-use super::processors::{Missing, offloads_missing};
-use crate::verdict::judge::{Telling, found};
+use super::processors::{MissingOffload, offloads_missing};
+use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::{
     CALLS, COPYING, DEAR_BYTE_NS, DELAYED_ACK_NS, NOTABLE, SATURATED, SMALL_SEGMENT, SYN_RETRY_NS, UNHURRIED,
 };
-use crate::verdict::view::{EndView, FlowView, HeldBy, View, counter};
+use crate::verdict::view::{EndView, FlowView, VerdictView, WindowCause, counter};
 use crate::verdict::words::{percent, share, shown};
 
-pub(super) fn slow_reader(view: &View<'_>) -> Option<Finding> {
-    let limit = view.window_limit.filter(|limit| limit.by == HeldBy::Reader)?;
+pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
+    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Reader)?;
     let end = view.receiver.as_ref()?;
     let confidence = if end.process.is_some() { 0.95 } else { 0.7 };
     let summary = format!("{} reads more slowly than data arrives", program(end));
@@ -31,7 +31,7 @@ pub(super) fn slow_reader(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn slow_writer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let time = view.time?;
@@ -93,7 +93,7 @@ fn instead(end: &EndView<'_>) -> Option<String> {
     Some(format!("its busiest thread ran for {} of the time{}", percent(ran), seen.unwrap_or_default()))
 }
 
-pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
+pub(super) fn tiny_writes(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let (weight, confidence, finding) =
         by_segments(view, end).or_else(|| by_calls(end)).or_else(|| by_price(view, end))?;
@@ -106,7 +106,7 @@ pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
     Some(told.expect(view.won_back(weight)))
 }
 
-type Signs = (f64, f64, Vec<String>);
+type TinyWriteSigns = (f64, f64, Vec<String>);
 
 /// Returns the bytes per segment with data, also as a share of the MSS; `None` where none was sent.
 pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
@@ -118,7 +118,7 @@ pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
 }
 
 /// Returns the signs of tiny writes in the segments: without Nagle's algorithm each write is a segment.
-fn by_segments(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
+fn by_segments(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<TinyWriteSigns> {
     let (each, fill) = fill(end)?;
     let time = view.time?;
     let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= UNHURRIED);
@@ -131,7 +131,7 @@ fn by_segments(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
 
 /// Returns the signs of tiny writes in the profile: with Nagle's algorithm segments are full, and the profile shows
 /// calls instead of copying.
-fn by_calls(end: &EndView<'_>) -> Option<Signs> {
+fn by_calls(end: &EndView<'_>) -> Option<TinyWriteSigns> {
     let (calls, copying) = (end.cost_share(CostClass::SystemCall)?, end.cost_share(CostClass::Copy)?);
     if end.wanted_cpu()? < SATURATED || calls < CALLS || copying >= calls {
         return None;
@@ -146,12 +146,12 @@ fn by_calls(end: &EndView<'_>) -> Option<Signs> {
 
 /// Returns the signs of tiny writes in the cost: a byte is expensive though the sender's offloads are on, and the
 /// receiver has time to spare.
-fn by_price(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
+fn by_price(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<TinyWriteSigns> {
     let reader_waits = view.receiver.as_ref().and_then(|end| end.ran()).is_some_and(|ran| ran < SATURATED);
     let bytes = end.main()?.moved(end.role).0 as f64;
     let price = end.process?.busiest_thread_ns.0 as f64 / bytes;
     let dear = bytes > 0.0 && price >= DEAR_BYTE_NS && end.ran()? >= SATURATED;
-    let own = |missing: &Missing| missing.host == end.name();
+    let own = |missing: &MissingOffload| missing.host == end.name();
     if !dear || !reader_waits || offloads_missing(view).iter().any(own) {
         return None;
     }
@@ -172,7 +172,7 @@ pub(super) fn nagle_waits(end: &EndView<'_>) -> f64 {
     })
 }
 
-pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
+pub(super) fn nagle(view: &VerdictView<'_>) -> Option<Finding> {
     let held = view.sender.as_ref().map(nagle_waits);
     let acks = view.receiver.as_ref().map_or(0, |end| counter(end.host, "TcpExt.DelayedACKs"));
     let timer = delay(view);
@@ -203,7 +203,7 @@ pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Returns the receiver's delayed-acknowledgement timer, in nanoseconds.
-fn delay(view: &View<'_>) -> f64 {
+fn delay(view: &VerdictView<'_>) -> f64 {
     let flow = view.receiver.as_ref().and_then(EndView::main);
     let timer = flow.and_then(|flow| flow.median_tcp(|t| t.ato_ns.0)).filter(|timer| *timer > 0.0);
     timer.map_or(DELAYED_ACK_NS, |timer| timer.min(5.0 * DELAYED_ACK_NS))
@@ -222,7 +222,7 @@ fn small_segments(flow: &FlowView<'_>) -> bool {
     segments > 0 && bytes / segments < mss / 2
 }
 
-fn slow_answers(view: &View<'_>) -> bool {
+fn slow_answers(view: &VerdictView<'_>) -> bool {
     let flow = view.sender.as_ref().and_then(EndView::main);
     let answered = flow.and_then(|flow| flow.median_tcp(|t| t.rtt_ns.0)).unwrap_or(0.0);
     let idle = view.rtt.map_or(0.0, |rtt| rtt.0 as f64);
@@ -233,7 +233,7 @@ fn slow_answers(view: &View<'_>) -> bool {
 const FEW: u64 = 2;
 
 /// Returns true if either host drops connections because a backlog is full.
-pub(in crate::verdict) fn backlog_overflows(view: &View<'_>) -> bool {
+pub(in crate::verdict) fn backlog_overflows(view: &VerdictView<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
 
@@ -246,7 +246,7 @@ fn drops(end: &EndView<'_>) -> u64 {
     counter(end.host, "TcpExt.ListenOverflows").max(watched)
 }
 
-pub(super) fn listen_backlog(view: &View<'_>) -> Option<Finding> {
+pub(super) fn listen_backlog(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.ends().max_by_key(|end| drops(end))?;
     let dropped = drops(end);
     if dropped < FEW {

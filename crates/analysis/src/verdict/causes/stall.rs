@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Cut, Finding, PathProbe, ProbedSize};
 use landspeed_units::Bytes;
 
-use crate::verdict::judge::{Telling, found};
+use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::words::percent;
 
 /// The rules for what a probe shows. The last one applies where no packet passes, or where packets pass and no other
@@ -122,7 +122,7 @@ fn evidence(probe: &PathProbe, finding: Finding) -> Finding {
     let row = |size: &ProbedSize| format!("{} B {} of {}", size.packet_bytes.0, size.arrived, size.sent);
     let whole: Vec<String> = probe.sizes.iter().filter(|size| size.cut == Cut::Never).map(row).collect();
     let failed = probe.failed.iter().cloned();
-    let finding = failed.fold(finding, Telling::saw);
+    let finding = failed.fold(finding, FindingBuilder::saw);
     finding
         .at("the path")
         .saw_when(

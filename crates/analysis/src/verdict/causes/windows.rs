@@ -3,18 +3,18 @@
 use landspeed_record::{Cause, Finding, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::verdict::judge::{Telling, behind, found};
+use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
-use crate::verdict::view::{EndView, FlowView, HeldBy, SCALED, View, WindowLimit};
+use crate::verdict::view::{EndView, FlowView, SCALED, VerdictView, WindowCause, WindowLimit};
 use crate::verdict::words::percent;
 use crate::window::lost_to_rounding;
 
-fn limit(view: &View<'_>, by: HeldBy) -> Option<WindowLimit> {
+fn limit(view: &VerdictView<'_>, by: WindowCause) -> Option<WindowLimit> {
     view.window_limit.filter(|limit| limit.by == by)
 }
 
-pub(super) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
-    let limit = limit(view, HeldBy::Buffer)?;
+pub(super) fn receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
+    let limit = limit(view, WindowCause::Buffer)?;
     let window = Bytes(limit.window as u64);
     let summary =
         format!("the receiver's window of {window} is smaller than the path needs: its buffer is small");
@@ -38,13 +38,13 @@ pub(super) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Returns true if the receive buffer kept one size over the samples, as one set with SO_RCVBUF does.
-fn fixed_buffer(view: &View<'_>) -> bool {
+fn fixed_buffer(view: &VerdictView<'_>) -> bool {
     let flow = view.receiver.as_ref().and_then(EndView::main);
     flow.is_some_and(|flow| one_size(flow, |sample| sample.receive_buffer_bytes).is_some())
 }
 
-pub(super) fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
-    let received = limit(view, HeldBy::Path).map(|limit| {
+pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
+    let received = limit(view, WindowCause::Path).map(|limit| {
         let window = Bytes(limit.window as u64);
         let why = if limit.scaled {
             "as large as its buffer may become"
@@ -78,8 +78,8 @@ pub(super) fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
     received.into_iter().chain(sent).max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
 
-pub(super) fn window_alignment(view: &View<'_>) -> Option<Finding> {
-    let limit = limit(view, HeldBy::Alignment)?;
+pub(super) fn window_alignment(view: &VerdictView<'_>) -> Option<Finding> {
+    let limit = limit(view, WindowCause::Alignment)?;
     let whole = limit.segments.floor();
     let summary = format!(
         "the window holds {:.1} segments, and only {whole:.0} are ever sent: rounding wastes {} of it",
@@ -98,7 +98,7 @@ pub(super) fn window_alignment(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn send_buffer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn send_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     let (share, buffer) = blocked_buffer(view).filter(|(_, buffer)| *buffer < LARGE_WINDOW)?;
     let buffer = Bytes(buffer as u64);
     let summary = format!("the sender's buffer of {buffer} is smaller than the path needs");
@@ -116,7 +116,7 @@ pub(super) fn send_buffer(view: &View<'_>) -> Option<Finding> {
 
 /// Returns the share of time that the send buffer limited, and its largest size, if its size is the reason: on a path
 /// that a processor or a queue fills, a buffer is full without being small.
-fn blocked_buffer(view: &View<'_>) -> Option<(f64, f64)> {
+fn blocked_buffer(view: &VerdictView<'_>) -> Option<(f64, f64)> {
     let flow = view.sender.as_ref()?.main()?;
     let share = view.time?.buffer.max(flow.buffer_full());
     let buffer = flow.watch.samples.iter().map(|s| s.send_buffer_bytes.0).max().unwrap_or(0) as f64;
@@ -137,7 +137,7 @@ fn confidence(limit: &WindowLimit) -> f64 {
     }
 }
 
-fn window_evidence(view: &View<'_>, finding: Finding, limit: &WindowLimit) -> Finding {
+fn window_evidence(view: &VerdictView<'_>, finding: Finding, limit: &WindowLimit) -> Finding {
     let how = if limit.timed {
         "data waited for the peer's window (rwnd_limited)"
     } else {
@@ -154,7 +154,7 @@ fn window_evidence(view: &View<'_>, finding: Finding, limit: &WindowLimit) -> Fi
         .saw_if(path(view))
 }
 
-fn path(view: &View<'_>) -> Option<String> {
+fn path(view: &VerdictView<'_>) -> Option<String> {
     let (rtt, held) = (view.rtt?, view.held_by_path()?);
     Some(format!("{} over a round trip of {rtt} are {} in flight", view.goodput, Bytes(held as u64)))
 }
@@ -165,13 +165,13 @@ const UNSCALED: Bytes = Bytes(65_535);
 /// (tcp_sndbuf_expand in net/ipv4/tcp_input.c).
 const KERNELS_OWN: u64 = 2;
 
-fn rate(view: &View<'_>, window: Bytes) -> Option<BitRate> {
+fn rate(view: &VerdictView<'_>, window: Bytes) -> Option<BitRate> {
     let rtt = view.rtt.filter(|rtt| *rtt > Nanos(0))?;
     Some(window.per(rtt))
 }
 
 /// Judges a send buffer that the program fixed at less than the kernel would have given it.
-pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn send_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let buffer = one_size(flow, |sample| sample.send_buffer_bytes)?;
@@ -198,7 +198,7 @@ pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Judges a receive window that never grew beyond a part of the kernel's initial window.
-pub(super) fn receive_buffer_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn receive_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
     let fixed = view.receiver.as_ref().and_then(EndView::main).is_none_or(|flow| {
         // Where the receiver was watched, its buffer must have kept its size.
@@ -220,7 +220,7 @@ pub(super) fn receive_buffer_next(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Judges a connection without window scaling.
-pub(super) fn unscaled_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn unscaled_next(view: &VerdictView<'_>) -> Option<Finding> {
     let state = view.main()?.last()?;
     if state.options & SCALED != 0 {
         return None;
@@ -236,7 +236,7 @@ pub(super) fn unscaled_next(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Judges a window of so few segments that rounding takes much of it.
-pub(super) fn alignment_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn alignment_next(view: &VerdictView<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
     if window >= TOO_FEW_SEGMENTS * mss {
         return None;
@@ -249,7 +249,7 @@ pub(super) fn alignment_next(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Returns the largest window that the receiver offered, and the segment size that fills it.
-fn largest(view: &View<'_>) -> Option<(f64, f64)> {
+fn largest(view: &VerdictView<'_>) -> Option<(f64, f64)> {
     let flow = view.sender.as_ref().and_then(EndView::main)?;
     let mss = flow.last()?.send_mss_bytes.0 as f64;
     let window = flow.most(|t| t.peer_window_bytes.0)?;
@@ -271,7 +271,7 @@ mod tests {
     fn confidence_follows_what_was_watched() {
         let limit = WindowLimit {
             share: 0.5,
-            by: HeldBy::Buffer,
+            by: WindowCause::Buffer,
             window: 1.0,
             segments: 1.0,
             rounding: 0.0,

@@ -9,7 +9,7 @@ use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
 use crate::verdict::words::share;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Core {
+pub(crate) struct CoreLoad {
     /// The host's name, "host B", or "the machine's" where both hosts are one machine.
     pub(crate) host: String,
     pub(crate) number: u32,
@@ -21,16 +21,16 @@ pub(crate) struct Core {
     pub(crate) carries: bool,
 }
 
-impl Core {
+impl CoreLoad {
     /// Returns the core's name, such as "host B core 3".
     pub(crate) fn name(&self) -> String {
         format!("{} core {}", self.host, self.number)
     }
 
-    fn of(host: &str, classes: &CoreClasses, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> Core {
+    fn of(host: &str, classes: &CoreClasses, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> CoreLoad {
         let given = (usage.window_ns.0 as f64 - classes.steal_ns.0 as f64).max(1.0);
         let interrupts = share((classes.irq_ns + classes.softirq_ns).0 as f64 / given);
-        Core {
+        CoreLoad {
             host: host.to_owned(),
             number: classes.core,
             busy: share(classes.busy().0 as f64 / given),
@@ -41,9 +41,9 @@ impl Core {
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Cpu {
+pub(crate) struct CpuLoad {
     /// All cores, those of one machine once.
-    pub(crate) cores: Vec<Core>,
+    pub(crate) cores: Vec<CoreLoad>,
     /// The larger of two shares of time: in which the flow's busiest thread ran or was ready to run, and in which the
     /// busiest core that handles its packets was busy. Zero where neither is known.
     pub(crate) busiest: f64,
@@ -51,8 +51,12 @@ pub(crate) struct Cpu {
     pub(crate) at: String,
 }
 
-impl Cpu {
-    pub(super) fn of(sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>, one_machine: bool) -> Cpu {
+impl CpuLoad {
+    pub(super) fn of(
+        sender: Option<&EndView<'_>>,
+        receiver: Option<&EndView<'_>>,
+        one_machine: bool,
+    ) -> CpuLoad {
         let ends: Vec<&EndView<'_>> = sender.into_iter().chain(receiver).collect();
         let mut cores = Vec::new();
         for (nth, end) in ends.iter().enumerate() {
@@ -72,7 +76,7 @@ impl Cpu {
         let busiest = threads
             .chain(carrying)
             .fold((0.0, String::new()), |best, next| if next.0 > best.0 + 0.02 { next } else { best });
-        Cpu { cores, busiest: busiest.0, at: busiest.1 }
+        CpuLoad { cores, busiest: busiest.0, at: busiest.1 }
     }
 
     /// Returns true if a thread or core that carries the flow has no time left.
@@ -86,7 +90,7 @@ impl Cpu {
     }
 
     /// Returns the idle share of the idlest other core of `core`'s machine.
-    pub(crate) fn idle_beside(&self, core: &Core) -> f64 {
+    pub(crate) fn idle_beside(&self, core: &CoreLoad) -> f64 {
         let others = self.cores.iter().filter(|c| c.host == core.host && c.number != core.number);
         others.map(|other| 1.0 - other.busy).fold(0.0, f64::max)
     }
@@ -106,9 +110,9 @@ fn carriers(ends: &[&EndView<'_>]) -> BTreeSet<u32> {
     cores
 }
 
-fn cores_of(host: &str, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> Vec<Core> {
+fn cores_of(host: &str, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> Vec<CoreLoad> {
     if usage.window_ns.0 == 0 {
         return Vec::new();
     }
-    usage.cores.iter().map(|classes| Core::of(host, classes, usage, carried_by)).collect()
+    usage.cores.iter().map(|classes| CoreLoad::of(host, classes, usage, carried_by)).collect()
 }

@@ -5,7 +5,7 @@ use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatc
 use landspeed_units::{Bytes, Nanos};
 
 use super::{FlowView, counter};
-use crate::verdict::scene::{HostView, Scene};
+use crate::verdict::observations::{HostView, PathObservations};
 use crate::verdict::words::{called, share};
 
 /// Functions in which a thread waits for data to arrive (/proc/TID/wchan).
@@ -24,13 +24,13 @@ const ALONE: f64 = 0.7;
 
 /// The direction of the data at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum EndRole {
     Sender,
     Receiver,
 }
 
 pub(crate) struct EndView<'a> {
-    pub(crate) role: Role,
+    pub(crate) role: EndRole,
     pub(crate) host: &'a HostView<'a>,
     /// The flows by what they moved in the path's direction, most first.
     pub(crate) flows: Vec<FlowView<'a>>,
@@ -38,7 +38,7 @@ pub(crate) struct EndView<'a> {
 }
 
 impl<'a> EndView<'a> {
-    fn new(role: Role, host: &'a HostView<'a>) -> Self {
+    fn new(role: EndRole, host: &'a HostView<'a>) -> Self {
         let mut flows: Vec<FlowView<'a>> =
             host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
         flows.sort_by_key(|flow| std::cmp::Reverse(weight(flow, role)));
@@ -76,26 +76,29 @@ impl<'a> EndView<'a> {
 }
 
 /// Returns the key that ranks flows: payload moved, or, where none came through, payload sent.
-fn weight(flow: &FlowView<'_>, role: Role) -> (Bytes, u64) {
+fn weight(flow: &FlowView<'_>, role: EndRole) -> (Bytes, u64) {
     (flow.moved(role), flow.delta(|t| t.sent_bytes.0))
 }
 
-fn link_bytes(host: &HostView<'_>, role: Role) -> Bytes {
+fn link_bytes(host: &HostView<'_>, role: EndRole) -> Bytes {
     let links = host.links().iter();
     match role {
-        Role::Sender => links.map(|link| link.tx_bytes).max().unwrap_or_default(),
-        Role::Receiver => links.map(|link| link.rx_bytes).max().unwrap_or_default(),
+        EndRole::Sender => links.map(|link| link.tx_bytes).max().unwrap_or_default(),
+        EndRole::Receiver => links.map(|link| link.rx_bytes).max().unwrap_or_default(),
     }
 }
 
-pub(super) fn roles<'a>(scene: &'a Scene<'a>) -> (Option<EndView<'a>>, Option<EndView<'a>>) {
-    let a_sends = sends(&scene.a).or_else(|| scene.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
+pub(super) fn roles<'a>(
+    observations: &'a PathObservations<'a>,
+) -> (Option<EndView<'a>>, Option<EndView<'a>>) {
+    let a_sends =
+        sends(&observations.a).or_else(|| observations.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
     let end = |role, host| Some(EndView::new(role, host));
-    let other = |role| scene.b.as_ref().map(|host| EndView::new(role, host));
+    let other = |role| observations.b.as_ref().map(|host| EndView::new(role, host));
     // Where nothing moved, the hosts' order decides.
     match a_sends.unwrap_or(true) {
-        true => (end(Role::Sender, &scene.a), other(Role::Receiver)),
-        false => (other(Role::Sender), end(Role::Receiver, &scene.a)),
+        true => (end(EndRole::Sender, &observations.a), other(EndRole::Receiver)),
+        false => (other(EndRole::Sender), end(EndRole::Receiver, &observations.a)),
     }
 }
 
@@ -109,10 +112,10 @@ fn sends(host: &HostView<'_>) -> Option<bool> {
     let count = |name| if udp || flows.is_empty() { counter(host, name) } else { 0 };
     let arrived = count("Udp.InDatagrams").saturating_add(count("Udp.RcvbufErrors"));
     let pairs = [
-        (sum(Role::Sender), sum(Role::Receiver)),
+        (sum(EndRole::Sender), sum(EndRole::Receiver)),
         (tried, 0),
         (count("Udp.OutDatagrams"), arrived),
-        (link_bytes(host, Role::Sender).0, link_bytes(host, Role::Receiver).0),
+        (link_bytes(host, EndRole::Sender).0, link_bytes(host, EndRole::Receiver).0),
     ];
     pairs.into_iter().find(|(out, into)| out != into).map(|(out, into)| out > into)
 }
@@ -164,8 +167,8 @@ impl EndView<'_> {
     pub(crate) fn elsewhere(&self) -> Option<f64> {
         let process = self.process?;
         let for_flow = match self.role {
-            Role::Sender => FOR_ROOM,
-            Role::Receiver => FOR_DATA,
+            EndRole::Sender => FOR_ROOM,
+            EndRole::Receiver => FOR_DATA,
         };
         let waits_for_flow = |place: &str| for_flow.iter().any(|name| place.contains(name));
         let sum = |counts: &dyn Fn(&str) -> bool| {

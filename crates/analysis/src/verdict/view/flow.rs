@@ -4,7 +4,7 @@ use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_stats::median;
 use landspeed_units::{Bytes, Nanos};
 
-use super::Role;
+use super::EndRole;
 use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};
 use crate::verdict::words::share;
 
@@ -50,10 +50,10 @@ impl<'a> FlowView<'a> {
     }
 
     /// Returns the payload that reached the peer (for the sender) or came from it.
-    pub(crate) fn moved(&self, role: Role) -> Bytes {
+    pub(crate) fn moved(&self, role: EndRole) -> Bytes {
         match role {
-            Role::Sender => Bytes(self.delta(|t| t.acked_bytes.0)),
-            Role::Receiver => Bytes(self.delta(|t| t.received_bytes.0)),
+            EndRole::Sender => Bytes(self.delta(|t| t.acked_bytes.0)),
+            EndRole::Receiver => Bytes(self.delta(|t| t.received_bytes.0)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::verdict::thresholds::{AT_RATE, SHORT_QUEUE_BYTES};
 
 /// The losses that the sender knows of over the window, all its flows together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Loss {
+pub(crate) struct SenderLosses {
     /// The segments with data, retransmissions included.
     pub(crate) sent: f64,
     pub(crate) retransmitted: f64,
@@ -29,14 +29,14 @@ pub(crate) struct Loss {
     pub(crate) disordered: f64,
 }
 
-impl Loss {
-    pub(super) fn of(sender: Option<&EndView<'_>>) -> Loss {
-        let Some(end) = sender else { return Loss::default() };
+impl SenderLosses {
+    pub(super) fn of(sender: Option<&EndView<'_>>) -> SenderLosses {
+        let Some(end) = sender else { return SenderLosses::default() };
         let sum = |of: fn(&TcpState) -> u64| end.flows.iter().map(|flow| flow.delta(of) as f64).sum::<f64>();
         let sent = sum(|t| t.data_segments_sent);
         let host = end.host;
         let recoveries = ["TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery", "TcpExt.TCPTimeouts"];
-        Loss {
+        SenderLosses {
             sent,
             retransmitted: sum(|t| t.retransmitted_segments),
             spurious: sum(|t| t.duplicates_reported),
@@ -92,11 +92,11 @@ fn dispersion(flow: &FlowView<'_>) -> f64 {
 
 /// A queueing discipline, with the properties that judges need.
 #[derive(Clone, Copy)]
-pub(crate) struct Queue<'a> {
+pub(crate) struct QueueView<'a> {
     pub(crate) watch: &'a QdiscWatch,
 }
 
-impl Queue<'_> {
+impl QueueView<'_> {
     /// Returns dropped packets over all that arrived.
     pub(crate) fn drop_share(&self) -> f64 {
         let came = self.watch.sent_packets as f64 + self.watch.drops as f64;
@@ -111,20 +111,28 @@ impl Queue<'_> {
 }
 
 #[derive(Clone)]
-pub(crate) struct Shaped<'a> {
-    pub(crate) queue: Queue<'a>,
+pub(crate) struct ShaperView<'a> {
+    pub(crate) queue: QueueView<'a>,
     pub(crate) host: String,
     /// The rate that left it over its configured rate.
     pub(crate) used: f64,
 }
 
 /// Returns the queues of an end that can hold data back; "noqueue" cannot.
-pub(crate) fn queues<'a>(end: &EndView<'a>) -> impl Iterator<Item = Queue<'a>> {
-    end.host.seen.get::<Vec<QdiscWatch>>().iter().filter(|q| q.kind != "noqueue").map(|watch| Queue { watch })
+pub(crate) fn queues<'a>(end: &EndView<'a>) -> impl Iterator<Item = QueueView<'a>> {
+    end.host
+        .seen
+        .get::<Vec<QdiscWatch>>()
+        .iter()
+        .filter(|q| q.kind != "noqueue")
+        .map(|watch| QueueView { watch })
 }
 
 /// Returns the shaper of either end that is nearest to its rate, if one is at it.
-pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView<'a>>) -> Option<Shaped<'a>> {
+pub(super) fn shaped<'a>(
+    sender: Option<&EndView<'a>>,
+    receiver: Option<&EndView<'a>>,
+) -> Option<ShaperView<'a>> {
     let ends = sender.into_iter().chain(receiver);
     let all = ends.flat_map(|end| {
         let window = end.host.cpu().window_ns;
@@ -133,7 +141,7 @@ pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView
         queues(end).filter_map(move |queue| {
             let rate = queue.watch.rate_bps.filter(|rate| rate.0 > 0.0)?;
             let used = queue.watch.sent_bytes.per(window).0 / rate.0;
-            Some(Shaped { queue, host: end.name(), used })
+            Some(ShaperView { queue, host: end.name(), used })
         })
     });
     // A class that borrows exceeds its rate, which is then not a limit. A bucket adds a little to a short window.
@@ -149,7 +157,7 @@ pub(super) fn shaped<'a>(sender: Option<&EndView<'a>>, receiver: Option<&EndView
 /// has several segments. Root and child of one link count the same drop, so the largest count is used.
 fn drops_of(end: &EndView<'_>) -> f64 {
     let mss = end.main().and_then(|flow| flow.last()).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
-    let segments = |queue: Queue<'_>| {
+    let segments = |queue: QueueView<'_>| {
         let watch = queue.watch;
         let bytes = watch.sent_bytes.0 as f64 / (watch.sent_packets as f64).max(1.0);
         let each = if mss > 0.0 { (bytes / mss).max(1.0) } else { 1.0 };

@@ -12,22 +12,22 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-pub(super) use cpu::{Core, Cpu};
-pub(super) use end::{EndView, Role};
+pub(super) use cpu::{CoreLoad, CpuLoad};
+pub(super) use end::{EndRole, EndView};
 pub(super) use flow::{FlowView, TimeShares};
-use loss::Loss;
-pub(super) use loss::{Queue, Shaped, queues};
-pub(super) use window::{HeldBy, SCALED, WindowLimit};
+use loss::SenderLosses;
+pub(super) use loss::{QueueView, ShaperView, queues};
+pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
-use super::judge::Need;
-use super::scene::{HostView, Scene};
+use super::judge::EvidenceKind;
+use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
 use super::words::share;
 use end::roles;
 
 /// A path as judges see it. Nothing in it names a test or a lab.
-pub struct View<'a> {
+pub struct VerdictView<'a> {
     /// The end that data leaves, where its host was watched.
     pub(super) sender: Option<EndView<'a>>,
     /// The end that data reaches, where its host was watched.
@@ -39,9 +39,9 @@ pub struct View<'a> {
     /// The use of the sender's time, over all its flows.
     pub(super) time: Option<TimeShares>,
     /// Losses and reordering as the sender saw them.
-    pub(super) loss: Loss,
-    pub(super) cpu: Cpu,
-    pub(super) shaped: Option<Shaped<'a>>,
+    pub(super) loss: SenderLosses,
+    pub(super) cpu: CpuLoad,
+    pub(super) shaped: Option<ShaperView<'a>>,
     /// The reason why the receive window is closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
     /// True if both hosts are one machine, whose processor time is counted once.
@@ -50,18 +50,18 @@ pub struct View<'a> {
     pub(super) probe: Option<&'a PathProbe>,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(scene: &'a Scene<'a>) -> View<'a> {
-        let (sender, receiver) = roles(scene);
-        let one_machine = one_machine(scene);
-        let window = window_of(scene);
-        let goodput = goodput(scene, sender.as_ref(), receiver.as_ref());
+impl<'a> VerdictView<'a> {
+    pub(super) fn new(observations: &'a PathObservations<'a>) -> VerdictView<'a> {
+        let (sender, receiver) = roles(observations);
+        let one_machine = one_machine(observations);
+        let window = window_of(observations);
+        let goodput = goodput(observations, sender.as_ref(), receiver.as_ref());
         let main = sender.as_ref().and_then(EndView::main).or(receiver.as_ref().and_then(EndView::main));
-        let rtt = scene.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
-        let mut view = View {
+        let rtt = observations.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
+        let mut view = VerdictView {
             time: sender.as_ref().and_then(|end| TimeShares::of(&end.flows)),
-            loss: Loss::of(sender.as_ref()),
-            cpu: Cpu::of(sender.as_ref(), receiver.as_ref(), one_machine),
+            loss: SenderLosses::of(sender.as_ref()),
+            cpu: CpuLoad::of(sender.as_ref(), receiver.as_ref(), one_machine),
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
             window_limit: None,
             sender,
@@ -70,7 +70,7 @@ impl<'a> View<'a> {
             rtt,
             window,
             one_machine,
-            probe: scene.probe,
+            probe: observations.probe,
         };
         view.window_limit = window::limit(&view);
         view
@@ -146,33 +146,33 @@ impl<'a> View<'a> {
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
     }
 
-    pub(super) fn has(&self, need: Need) -> bool {
+    pub(super) fn has(&self, need: EvidenceKind) -> bool {
         let tcp = |end: &Option<EndView<'_>>| {
             end.as_ref().and_then(EndView::main).is_some_and(|f| f.last().is_some())
         };
         let any = |of: fn(&Observations) -> bool| self.ends().any(|end| of(end.host.seen));
         match need {
-            Need::SenderTcp => tcp(&self.sender),
-            Need::ReceiverTcp => tcp(&self.receiver),
-            Need::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
-            Need::Cores => any(|seen| !seen.get::<CpuUsage>().cores.is_empty()),
-            Need::Processes => any(|seen| !seen.get::<Vec<ProcessWatch>>().is_empty()),
-            Need::Qdiscs => any(|seen| !seen.get::<Vec<QdiscWatch>>().is_empty()),
-            Need::Settings => any(|seen| !seen.get::<Vec<LinkSettings>>().is_empty()),
-            Need::Counters => any(|seen| !seen.get::<SnmpCounts>().0.is_empty()),
-            Need::Limits => self.ends().any(|end| end.host.limits.is_some()),
+            EvidenceKind::SenderTcp => tcp(&self.sender),
+            EvidenceKind::ReceiverTcp => tcp(&self.receiver),
+            EvidenceKind::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
+            EvidenceKind::Cores => any(|seen| !seen.get::<CpuUsage>().cores.is_empty()),
+            EvidenceKind::Processes => any(|seen| !seen.get::<Vec<ProcessWatch>>().is_empty()),
+            EvidenceKind::Qdiscs => any(|seen| !seen.get::<Vec<QdiscWatch>>().is_empty()),
+            EvidenceKind::Settings => any(|seen| !seen.get::<Vec<LinkSettings>>().is_empty()),
+            EvidenceKind::Counters => any(|seen| !seen.get::<SnmpCounts>().0.is_empty()),
+            EvidenceKind::Limits => self.ends().any(|end| end.host.limits.is_some()),
         }
     }
 }
 
-fn one_machine(scene: &Scene<'_>) -> bool {
+fn one_machine(observations: &PathObservations<'_>) -> bool {
     let same = |a: &HostFacts, b: &HostFacts| !a.boot_id.is_empty() && a.boot_id == b.boot_id;
-    scene.b.is_some_and(|b| same(scene.a.facts, b.facts))
+    observations.b.is_some_and(|b| same(observations.a.facts, b.facts))
 }
 
 /// Returns the window that counters cover: the observers', else the longest flow's.
-fn window_of(scene: &Scene<'_>) -> Nanos {
-    let hosts = || [Some(scene.a), scene.b].into_iter().flatten();
+fn window_of(observations: &PathObservations<'_>) -> Nanos {
+    let hosts = || [Some(observations.a), observations.b].into_iter().flatten();
     let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();
     if observed.0 > 0 {
         return observed;
@@ -182,13 +182,17 @@ fn window_of(scene: &Scene<'_>) -> Nanos {
     spans.max().unwrap_or_default()
 }
 
-fn goodput(scene: &Scene<'_>, sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>) -> BitRate {
+fn goodput(
+    observations: &PathObservations<'_>,
+    sender: Option<&EndView<'_>>,
+    receiver: Option<&EndView<'_>>,
+) -> BitRate {
     let sane = |rate: &BitRate| rate.0.is_finite() && rate.0 > 0.0;
     let of_flows =
         |end: &EndView<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
     let of_link = |end: &EndView<'_>| end.link_bytes().per(end.host.cpu().window_ns);
     let ends = || receiver.into_iter().chain(sender);
-    let rates = scene.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
+    let rates = observations.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
     rates.into_iter().find(sane).unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
 //! The reason why the receive window is closed.
 
-use super::{EndView, FlowView, View};
+use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
     ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
     TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
@@ -13,7 +13,7 @@ pub(crate) const SCALED: u8 = 4;
 
 /// The reason of a closed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeldBy {
+pub(crate) enum WindowCause {
     /// The application does not read the waiting data.
     Reader,
     /// Sender or receiver has no more processor time: the window is only a symptom.
@@ -29,7 +29,7 @@ pub(crate) enum HeldBy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WindowLimit {
     pub(crate) share: f64,
-    pub(crate) by: HeldBy,
+    pub(crate) by: WindowCause,
     /// The largest window of the samples, in bytes.
     pub(crate) window: f64,
     /// The number of segments that the window holds, as a fraction.
@@ -44,7 +44,7 @@ pub(crate) struct WindowLimit {
 }
 
 /// Returns the limit, if the window limits for a notable time.
-pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
+pub(super) fn limit(view: &VerdictView<'_>) -> Option<WindowLimit> {
     let receiver = view.receiver.as_ref().filter(|end| end.main().is_some_and(|flow| flow.last().is_some()));
     let sender = view.sender.as_ref().and_then(EndView::main);
     let queue = receiver.and_then(EndView::main).map(FlowView::receive_queue);
@@ -57,7 +57,7 @@ pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
     let (state, mss) = segment(sender, receiver.and_then(EndView::main))?;
     let mut limit = WindowLimit {
         share,
-        by: HeldBy::Buffer,
+        by: WindowCause::Buffer,
         window,
         segments: window / mss,
         rounding: lost_to_rounding(Bytes(window as u64), Bytes(mss as u64)),
@@ -71,25 +71,25 @@ pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
 
 /// Returns the reason of a closed window. The order is that of causation: a reader that does not read fills any
 /// buffer, a full processor makes any reader late, and only then is the size of the window the cause.
-fn held_by(view: &View<'_>, receiver: Option<&EndView<'_>>, limit: &WindowLimit) -> HeldBy {
+fn held_by(view: &VerdictView<'_>, receiver: Option<&EndView<'_>>, limit: &WindowLimit) -> WindowCause {
     if receiver.is_some_and(|end| leaves_data(end, limit)) {
-        return HeldBy::Reader;
+        return WindowCause::Reader;
     }
     // A short window is a limit even if a processor is busy, because it is busy with waiting and waking.
     let small = limit.window < SMALL_WINDOW;
     let ample = view.held_by_path().is_some_and(|path| limit.window >= AMPLE * path);
     let hurried = receiver.and_then(EndView::wanted_cpu).is_some_and(|wanted| wanted >= SATURATED);
     if !small && (ample || hurried || view.cpu.saturated()) {
-        return HeldBy::Processor;
+        return WindowCause::Processor;
     }
     let coarse = limit.segments < FEW_SEGMENTS && limit.rounding >= ALIGNMENT_LOSS;
     if coarse || limit.segments < TOO_FEW_SEGMENTS {
-        return HeldBy::Alignment;
+        return WindowCause::Alignment;
     }
     let at_the_end_of_scale = !limit.scaled && limit.window >= UNSCALED_WINDOW;
     match at_the_end_of_scale || limit.window >= LARGE_WINDOW {
-        true => HeldBy::Path,
-        false => HeldBy::Buffer,
+        true => WindowCause::Path,
+        false => WindowCause::Buffer,
     }
 }
 
@@ -125,7 +125,7 @@ fn segment(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Op
 
 /// Returns the share for which the window limits, without the sender's clock: it limits if the queue behind it is
 /// full, or if the rate is about a window per round trip.
-fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
+fn concluded(view: &VerdictView<'_>, queue: Option<f64>, window: f64) -> f64 {
     if view.sender.as_ref().and_then(EndView::main).is_some() {
         return 0.0;
     }

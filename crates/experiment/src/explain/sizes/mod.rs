@@ -6,7 +6,7 @@ mod offload;
 mod plan;
 mod study;
 
-use landspeed_analysis::fit::{Asked, answers};
+use landspeed_analysis::fit::{AnswerInputs, answers};
 use landspeed_record::{ExplainReport, HostLimits, Restored, Settings};
 use landspeed_units::{Bytes, Nanos};
 
@@ -94,7 +94,7 @@ pub fn explain_sizes(
     report.per_packet = found.parts;
     report.notes.extend(found.notes);
     let limits = limits(report, pair.a.facts.boot_id == pair.b.facts.boot_id);
-    report.answers = answers(&Asked { sweeps: &report.per_packet, limits, offload: &found.offload });
+    report.answers = answers(&AnswerInputs { sweeps: &report.per_packet, limits, offload: &found.offload });
     Ok(())
 }
 

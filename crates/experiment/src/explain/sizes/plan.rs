@@ -1,6 +1,6 @@
 //! The messages to send over each MTU.
 
-use landspeed_analysis::fit::{Ip, SweepOf, largest};
+use landspeed_analysis::fit::{IpVersion, SizeSweep, largest};
 use landspeed_record::{CpuAccounting, Settings};
 use landspeed_transport::settings::{FLOWS, PLACEMENT, WRITE_SIZE, with};
 use landspeed_units::{Bytes, Nanos};
@@ -33,14 +33,14 @@ pub(super) enum Kind {
 /// Messages of several sizes over one MTU.
 #[derive(Debug, Clone)]
 pub(super) struct Sweep {
-    pub(super) of: SweepOf,
+    pub(super) of: SizeSweep,
     pub(super) kind: Kind,
     /// Sizes that are measured directly one after the other: both sizes of a step, or a single one.
     pub(super) groups: Vec<Vec<Bytes>>,
 }
 
 impl Sweep {
-    fn new(kind: Kind, mtu: Bytes, ip: Ip, effort: &Effort) -> Sweep {
+    fn new(kind: Kind, mtu: Bytes, ip: IpVersion, effort: &Effort) -> Sweep {
         let (transport, cut_by) = match kind {
             Kind::Udp => ("udp", Some(ip)),
             Kind::UdpUnsummed => ("udp without checksum", Some(ip)),
@@ -67,7 +67,7 @@ impl Sweep {
             ),
             Kind::UdpUnsummed => {}
         }
-        Sweep { of: SweepOf { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
+        Sweep { of: SizeSweep { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
     }
 
     pub(super) fn trial(&self, size: Bytes) -> String {
@@ -115,7 +115,7 @@ impl Plan {
     pub(super) fn of(pair: &Pair, options: &SizesOptions) -> Plan {
         let (effort, rtt) = (&options.effort, pair.path.rtt_ns);
         let (mtus, mut notes) = mtus(pair, options);
-        let ip = if pair.path.address_b.contains(':') { Ip::V6 } else { Ip::V4 };
+        let ip = if pair.path.address_b.contains(':') { IpVersion::V6 } else { IpVersion::V4 };
         let mut sweeps: Vec<Sweep> = mtus
             .iter()
             .flat_map(|mtu| [Kind::Udp, Kind::Tcp].map(|kind| Sweep::new(kind, *mtu, ip, effort)))
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn sweep(kind: Kind, mtu: u64) -> Sweep {
-        Sweep::new(kind, Bytes(mtu), Ip::V4, &Effort::default())
+        Sweep::new(kind, Bytes(mtu), IpVersion::V4, &Effort::default())
     }
 
     #[test]

@@ -6,17 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Compared, Contrast, Method, Trial};
+use super::{CellTrial, Contrast, ContrastEstimate, VarianceMethod};
 use crate::contrast::known_quantile;
 
 /// The number of blocks with all cells of a contrast that is needed to estimate its variance.
 const LEAST: usize = 4;
 
 /// The mean log of each cell in each block.
-pub(super) struct Paired(Vec<BTreeMap<u32, f64>>);
+pub(super) struct BlockMeans(Vec<BTreeMap<u32, f64>>);
 
-impl Paired {
-    pub(super) fn of(trials: &[Trial]) -> Paired {
+impl BlockMeans {
+    pub(super) fn of(trials: &[CellTrial]) -> BlockMeans {
         let mut blocks: BTreeMap<u32, BTreeMap<u32, (f64, f64)>> = BTreeMap::new();
         for trial in trials {
             let (sum, count) = blocks.entry(trial.block).or_default().entry(trial.cell).or_default();
@@ -25,12 +25,17 @@ impl Paired {
         let means = |cells: BTreeMap<u32, (f64, f64)>| {
             cells.into_iter().map(|(cell, (sum, count))| (cell, sum / count)).collect()
         };
-        Paired(blocks.into_values().map(means).collect())
+        BlockMeans(blocks.into_values().map(means).collect())
     }
 
     /// Estimates a contrast that belongs to a family of `family` contrasts; `None` where too few blocks have all of
     /// its cells.
-    pub(super) fn compare(&self, contrast: &Contrast, family: usize, confidence: f64) -> Option<Compared> {
+    pub(super) fn compare(
+        &self,
+        contrast: &Contrast,
+        family: usize,
+        confidence: f64,
+    ) -> Option<ContrastEstimate> {
         let of_block = |cells: &BTreeMap<u32, f64>| {
             let parts = contrast.weights.iter().map(|(cell, weight)| Some(weight * cells.get(cell)?));
             parts.sum::<Option<f64>>()
@@ -47,6 +52,13 @@ impl Paired {
             (ln - half, ln + half)
         };
         let (alone, together) = (ends(1.0), ends(1.0 / family.max(1) as f64));
-        Some(Compared { ln, error, freedom: n - 1.0, alone, together, method: Method::Paired })
+        Some(ContrastEstimate {
+            ln,
+            error,
+            freedom: n - 1.0,
+            alone,
+            together,
+            method: VarianceMethod::Paired,
+        })
     }
 }

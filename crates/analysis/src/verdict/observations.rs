@@ -29,7 +29,7 @@ impl<'a> HostView<'a> {
 /// A path as it was watched, from one end or from both. The sending host is determined from the bytes that moved, not
 /// from the order.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
+pub struct PathObservations<'a> {
     pub a: HostView<'a>,
     /// The other host, where it was watched too.
     pub b: Option<HostView<'a>>,
