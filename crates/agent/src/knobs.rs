@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landspeed_knob::Place;
+use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{Options, Turner};
 use landspeed_record::{Restored, TurnReport};
 use landspeed_session::Change;
@@ -45,15 +45,15 @@ impl Knobs {
         }
         let _alone = lock(&self.turning);
         let turner = self.started()?;
-        let mut done: Vec<(TurnReport, Place)> = Vec::new();
+        let mut done: Vec<(TurnReport, KnobTarget)> = Vec::new();
         for change in changes {
             // Set before each change, because a heartbeat ends the short lease, and each change can cut the path.
             if let Some(lease) = short_lease {
                 turner.short_lease(lease);
             }
-            let place = Place { device: change.device.clone() };
-            match turner.turn(&change.knob, &change.value, &place) {
-                Ok(report) => done.push((report, place)),
+            let target = KnobTarget { device: change.device.clone() };
+            match turner.turn(&change.knob, &change.value, &target) {
+                Ok(report) => done.push((report, target)),
                 Err(error) => return Err(roll_back(&turner, &done, &error.to_string())),
             }
         }
@@ -101,10 +101,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn roll_back(turner: &Turner, done: &[(TurnReport, Place)], why: &str) -> String {
+fn roll_back(turner: &Turner, done: &[(TurnReport, KnobTarget)], why: &str) -> String {
     let mut line = why.to_owned();
-    for (report, place) in done.iter().rev() {
-        if let Err(error) = turner.turn(&report.knob, &report.before, place) {
+    for (report, target) in done.iter().rev() {
+        if let Err(error) = turner.turn(&report.knob, &report.before, target) {
             line.push_str(&format!("; while putting {} back: {error}", report.knob));
         }
     }

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landspeed_knob::{self as knob, Place, journal};
+use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Restored, Role, TrialSpec};
@@ -84,7 +84,7 @@ impl Agent {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
             Request::Knobs { device } => {
-                Ok(Reply::Knobs { states: knob::probe(&Place { device: self.links.current(&device) }) })
+                Ok(Reply::Knobs { states: knob::probe(&KnobTarget { device: self.links.current(&device) }) })
             }
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;

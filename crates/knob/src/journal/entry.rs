@@ -129,7 +129,7 @@ pub(super) struct Intent {
     /// Number of the intent, ascending from 1.
     pub(super) seq: u32,
     pub(super) knob: String,
-    /// The device that the place named; `None` for a place without one.
+    /// The device that the target named; `None` for a target without one.
     pub(super) device: Option<Device>,
     /// The original value, which is restored.
     pub(super) before: String,

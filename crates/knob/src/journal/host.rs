@@ -11,11 +11,11 @@ use super::identity::{self, Device};
 use super::namespaces;
 use super::snapshot::{self, Key, Seen, Slot, Value};
 use super::whereabouts::{self, Departure};
-use crate::{Disturbs, Error, Knob, Place, device};
+use crate::{Disturbs, Error, Knob, KnobTarget, device};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spot {
-    /// Name of the device in that namespace; empty for a place without a device.
+    /// Name of the device in that namespace; empty for a target without a device.
     pub(super) device: String,
     pub(super) netns: Option<Arc<OwnedFd>>,
 }
@@ -30,8 +30,8 @@ impl Spot {
         self.netns.is_some()
     }
 
-    pub(super) fn place(&self) -> Place {
-        Place { device: self.device.clone() }
+    pub(super) fn target(&self) -> KnobTarget {
+        KnobTarget { device: self.device.clone() }
     }
 }
 
@@ -159,16 +159,16 @@ impl Host for Live {
 
     fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error> {
         let knob = knob.setting;
-        at(spot, || knob.read(&spot.place())).map_err(unreachable)?
+        at(spot, || knob.read(&spot.target())).map_err(unreachable)?
     }
 
     fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error> {
         let knob = knob.setting;
-        at(spot, || knob.write(&spot.place(), value)).map_err(unreachable)?
+        at(spot, || knob.write(&spot.target(), value)).map_err(unreachable)?
     }
 
     fn can_write(&self, knob: &Knob, spot: &Spot) -> Result<(), Error> {
-        knob.setting.can_write(&spot.place())
+        knob.setting.can_write(&spot.target())
     }
 
     fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error> {

@@ -20,7 +20,7 @@ use super::lock::NamespaceLock;
 use super::watch::{Held, Shared, watch};
 use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup, lease, spawn, value};
-use crate::{Error, Knob, Place};
+use crate::{Error, Knob, KnobTarget};
 
 /// Time limit for restoring, which can take longer: drivers that reset their hardware, several attempts.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -94,16 +94,16 @@ impl Turner {
     /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
     /// [`Error::Refused`] if the guardian allows no write; and [`Error::Journal`] if the run is over and nothing was
     /// written, or if the write could not be reverted.
-    pub fn turn(&self, knob: &str, value: &str, place: &Place) -> Result<TurnReport, Error> {
+    pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<TurnReport, Error> {
         let knob = checked(self.shared.lookup, knob, value)?;
         let answers = self.shared.turning();
         if let Some(why) = self.shared.lost() {
             return Err(JournalError::Lost(why).into());
         }
-        let before = knob.setting.read(place)?;
-        self.ask_leave(&answers, knob, value, place)?;
+        let before = knob.setting.read(target)?;
+        self.ask_leave(&answers, knob, value, target)?;
         let started = Instant::now();
-        let written = write(knob, place, value, &before);
+        let written = write(knob, target, value, &before);
         let took_ns = started.elapsed().into();
         self.report(&answers);
         Ok(TurnReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
@@ -115,9 +115,9 @@ impl Turner {
         answers: &Receiver<ToAgent>,
         knob: &Knob,
         to: &str,
-        place: &Place,
+        target: &KnobTarget,
     ) -> Result<(), Error> {
-        let (name, device) = (knob.factor.name.to_owned(), place.device.clone());
+        let (name, device) = (knob.factor.name.to_owned(), target.device.clone());
         let lost = |why: &str| Error::from(JournalError::Lost(why.to_owned()));
         let intent = ToGuardian::Intent { knob: name, device, to: to.to_owned() };
         self.shared.tell(&intent)?;
@@ -224,9 +224,9 @@ impl Drop for Turner {
 }
 
 /// Writes and reads back. A write that does not read as written is reverted.
-fn write(knob: &Knob, place: &Place, value: &str, before: &str) -> Result<String, Error> {
+fn write(knob: &Knob, target: &KnobTarget, value: &str, before: &str) -> Result<String, Error> {
     let (turn, domain) = (knob.setting, &knob.factor.domain);
-    let written = turn.write(place, value).and_then(|()| turn.read(place));
+    let written = turn.write(target, value).and_then(|()| turn.read(target));
     let failure = match written {
         Ok(found) if value::same(domain, &found, value) => return Ok(found),
         Ok(found) => {
@@ -234,8 +234,8 @@ fn write(knob: &Knob, place: &Place, value: &str, before: &str) -> Result<String
         }
         Err(error) => error,
     };
-    let is_back = || turn.read(place).is_ok_and(|now| value::same(domain, &now, before));
-    if is_back() || (turn.write(place, before).is_ok() && is_back()) {
+    let is_back = || turn.read(target).is_ok_and(|now| value::same(domain, &now, before));
+    if is_back() || (turn.write(target, before).is_ok() && is_back()) {
         return Err(failure);
     }
     let name = knob.factor.name;

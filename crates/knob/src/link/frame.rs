@@ -3,7 +3,7 @@
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
-use super::{Attribute, LINK};
+use super::{LinkAttribute, LINK};
 use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::unless;
 
@@ -15,7 +15,7 @@ const USUAL: u64 = 9000;
 const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] =
-    &[knob!(LINK, "mtu", Attribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
+    &[knob!(LINK, "mtu", LinkAttribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
         system: System::Link("mtu"),
         persist: &[Persist::Link(&["MTUBytes"], Spelling::Number(68, 65_535), 211)],
         about: "largest packet on the link, in bytes",

@@ -4,10 +4,10 @@ use landspeed_units::Nanos;
 
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
-use crate::file::{Files, Members, Text};
-use crate::{Error, Knob, Place, Proposal, System, View};
+use crate::file::{FileSetting, MemberFiles, FileEncoding};
+use crate::{Error, Knob, KnobTarget, Proposal, System, View};
 
-pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", Files(Text::List, interrupts), {
+pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", FileSetting(FileEncoding::List, interrupts), {
     system: System::Interrupts,
     about: "processors that the device's interrupts go to, by interrupt",
     toggle: Nanos::millis(200),
@@ -18,8 +18,8 @@ pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", Files(Text::
 })];
 
 /// Returns the affinity files of the device's interrupts. Those of a virtio device are one level up, at its bus.
-fn interrupts(place: &Place) -> Result<Members, Error> {
-    let device = name(place)?;
+fn interrupts(target: &KnobTarget) -> Result<MemberFiles, Error> {
+    let device = name(target)?;
     let sysfs = Sysfs::open()?;
     let folders = ["device/msi_irqs", "device/../msi_irqs"];
     let numbers = folders.iter().find_map(|f| sysfs.list(&format!("class/net/{device}/{f}")).ok());
@@ -32,7 +32,7 @@ fn interrupts(place: &Place) -> Result<Members, Error> {
         .collect();
     match paths.is_empty() {
         true => Err(Error::Unavailable(format!("{device} has no interrupts of its own"))),
-        false => Ok(Members(None, paths)),
+        false => Ok(MemberFiles(None, paths)),
     }
 }
 

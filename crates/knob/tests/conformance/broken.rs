@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place, System};
+use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget, System};
 
 const FILE: &str = "/proc/sys/net/ipv4/tcp_base_mss";
 const OTHER: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
@@ -68,7 +68,7 @@ fn next() -> u64 {
 }
 
 impl HostKnob for Broken {
-    fn read(&self, _: &Place) -> Result<String, Error> {
+    fn read(&self, _: &KnobTarget) -> Result<String, Error> {
         match self.0 {
             Fault::SaysTwoLines => return Err(Error::Unavailable("it is\nnot there".into())),
             Fault::ChangesItsMind => return Ok(next().to_string()),
@@ -78,7 +78,7 @@ impl HostKnob for Broken {
         Ok(read(FILE).to_string())
     }
 
-    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
+    fn write(&self, _: &KnobTarget, value: &str) -> Result<(), Error> {
         let stands = value == read(FILE).to_string();
         match self.0 {
             Fault::HidesItsName if !stands => return Err(Error::Unavailable("no".into())),

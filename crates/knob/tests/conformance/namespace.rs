@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use landspeed_knob::{Place, all};
+use landspeed_knob::{KnobTarget, all};
 use landspeed_netlink::{Address, Ethtool, Link, LinkChange, Rtnl, VethEnd};
 
 /// Runs `test` on a thread in a new namespace, which ends with the thread even if the test fails.
-pub(crate) fn in_namespace(test: fn(&Place)) {
+pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
     if !rustix::process::geteuid().is_root() {
         println!("SKIP: not root");
         return;
@@ -35,7 +35,7 @@ pub(crate) fn in_namespace(test: fn(&Place)) {
         }
         let address = Address::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);
         rtnl.add_address(&address).unwrap();
-        test(&Place { device: "v0".into() });
+        test(&KnobTarget { device: "v0".into() });
     };
     std::thread::spawn(alone).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
@@ -43,9 +43,9 @@ pub(crate) fn in_namespace(test: fn(&Place)) {
 /// The settings of a namespace by name: "/proc/sys/net/...", "features of v0", "tso".
 pub(crate) type Seen = BTreeMap<String, String>;
 
-pub(crate) fn look(place: &Place) -> Seen {
+pub(crate) fn look(target: &KnobTarget) -> Seen {
     let (rtnl, ethtool) = (Rtnl::open().unwrap(), Ethtool::open().unwrap());
-    let knobs = all().filter_map(|knob| Some((knob.factor.name.to_owned(), knob.setting.read(place).ok()?)));
+    let knobs = all().filter_map(|knob| Some((knob.factor.name.to_owned(), knob.setting.read(target).ok()?)));
     let mut seen: Seen = knobs.collect();
     for link in rtnl.links().unwrap() {
         let about = |what: &str| format!("{what} of {}", link.name);

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Place, Scope};
+use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, KnobTarget, Scope};
 use landspeed_netlink::{LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
@@ -48,28 +48,28 @@ const fn slower(toggle: Nanos, knob: Knob) -> Knob {
 
 /// A setting, given by a function that reads it and one that writes it.
 struct Setting {
-    read: fn(&Place) -> Result<String, Error>,
-    write: fn(&Place, &str) -> Result<(), Error>,
+    read: fn(&KnobTarget) -> Result<String, Error>,
+    write: fn(&KnobTarget, &str) -> Result<(), Error>,
 }
 
 impl HostKnob for Setting {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        (self.read)(place)
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
+        (self.read)(target)
     }
 
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        (self.write)(place, value)
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        (self.write)(target, value)
     }
 }
 
 const MTU: Setting = Setting {
-    read: |place| Ok(Rtnl::open()?.link(&place.device)?.mtu.to_string()),
-    write: |place, value| change(place, LinkChange::Mtu(value.parse().expect("in the domain"))),
+    read: |target| Ok(Rtnl::open()?.link(&target.device)?.mtu.to_string()),
+    write: |target, value| change(target, LinkChange::Mtu(value.parse().expect("in the domain"))),
 };
 /// Takes the link down, which loses static routes and IPv6 addresses.
 const DOWN: Setting = Setting {
-    read: |place| Ok(if Rtnl::open()?.link(&place.device)?.up { "off" } else { "on" }.into()),
-    write: |place, value| change(place, LinkChange::Up(value == "off")),
+    read: |target| Ok(if Rtnl::open()?.link(&target.device)?.up { "off" } else { "on" }.into()),
+    write: |target, value| change(target, LinkChange::Up(value == "off")),
 };
 const RMEM: Setting =
     Setting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
@@ -125,8 +125,8 @@ static KNOBS: &[Knob] = &[
     knob("host", Scope::Host, Domain::Int(0, 65_535), &[], &LIAR),
 ];
 
-fn change(place: &Place, change: LinkChange) -> Result<(), Error> {
-    Ok(Rtnl::open()?.set_link(&place.device, change)?)
+fn change(target: &KnobTarget, change: LinkChange) -> Result<(), Error> {
+    Ok(Rtnl::open()?.set_link(&target.device, change)?)
 }
 
 fn read_file(name: &str) -> Result<String, Error> {

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use landspeed_knob::Place;
+use landspeed_knob::KnobTarget;
 
 use super::host::{Host, undo_with};
 use super::interleavings::{Random, table};
@@ -22,17 +22,17 @@ const TURNS: [(&str, &str); 6] = [
 ];
 
 fn values(host: &Host) -> Vec<String> {
-    let place = Place { device: "v0".into() };
-    let read = |(knob, _): &(&str, &str)| table()(knob).unwrap().setting.read(&place).unwrap();
+    let target = KnobTarget { device: "v0".into() };
+    let read = |(knob, _): &(&str, &str)| table()(knob).unwrap().setting.read(&target).unwrap();
     host.inside(|| TURNS.iter().map(read).collect())
 }
 
 /// Sets the host as the run left it.
 fn turn_again(host: &Host) {
-    let place = Place { device: "v0".into() };
+    let target = KnobTarget { device: "v0".into() };
     host.inside(|| {
         for (knob, value) in TURNS {
-            table()(knob).unwrap().setting.write(&place, value).unwrap();
+            table()(knob).unwrap().setting.write(&target, value).unwrap();
         }
     });
 }

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Write};
 
-use landspeed_knob::Place;
+use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{Lookup, Options, Turner, guardian_main_with};
 use landspeed_units::Nanos;
 
@@ -65,8 +65,8 @@ fn agent() {
                 Err(e) => e.to_string(),
             },
             (["turn", knob, value @ ..], Some(turner)) => {
-                let place = Place { device: "v0".into() };
-                match turner.turn(knob, &value.join(" "), &place) {
+                let target = KnobTarget { device: "v0".into() };
+                match turner.turn(knob, &value.join(" "), &target) {
                     Ok(report) => format!("{} -> {}", report.before, report.after),
                     Err(e) => e.to_string(),
                 }

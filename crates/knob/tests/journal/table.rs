@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_knob::{Knob, Place};
+use landspeed_knob::{Knob, KnobTarget};
 
 use super::another::another;
 use super::host::{Host, assert_same};
 use super::kills::{guardian_pid, signal, wait_until_no_journal};
 
 fn values(host: &Host) -> BTreeMap<&'static str, (&'static Knob, String)> {
-    let place = Place { device: "v0".into() };
+    let target = KnobTarget { device: "v0".into() };
     host.inside(|| {
-        let read = |knob: &'static Knob| Some((knob.factor.name, (knob, knob.setting.read(&place).ok()?)));
+        let read = |knob: &'static Knob| Some((knob.factor.name, (knob, knob.setting.read(&target).ok()?)));
         landspeed_knob::all().filter_map(read).collect()
     })
 }
