@@ -68,11 +68,11 @@ fn role() {
             let me = std::env::current_exe().unwrap();
             let guardian = ["/usr/bin/env".into(), format!("{ROLE}=guardian").into(), me.into_os_string()];
             let filter = ["--exact", "role", "--nocapture"].map(Into::into);
-            let options = journal::Options {
+            let options = journal::TurnerOptions {
                 lease: LEASE,
                 guardian: guardian.into_iter().chain(filter).collect(),
                 lookup,
-                ..journal::Options::default()
+                ..journal::TurnerOptions::default()
             };
             let agent = Agent::with_journal(true, options);
             let served = serve_stdio(agent, &ServeOptions { lease: LEASE, ..ServeOptions::default() });

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
 use landspeed_knob as knob;
-use landspeed_knob::persist::{KeptChange, PersistInput, UnpersistedSetting, PersistPlan, changes, confirmed, persist};
+use landspeed_knob::persist::{
+    KeptChange, PersistInput, PersistPlan, UnpersistedSetting, changes, confirmed, persist,
+};
 use landspeed_observer::host;
 use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 

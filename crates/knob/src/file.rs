@@ -122,7 +122,9 @@ impl FileEncoding {
     fn encode(self, value: &str) -> Option<String> {
         match self {
             FileEncoding::Plain => Some(value.to_owned()),
-            FileEncoding::Bit | FileEncoding::Disabled => Some(u8::from((value == "on") == (self == FileEncoding::Bit)).to_string()),
+            FileEncoding::Bit | FileEncoding::Disabled => {
+                Some(u8::from((value == "on") == (self == FileEncoding::Bit)).to_string())
+            }
             FileEncoding::Mask => list_to_mask(value),
             FileEncoding::List => Some(value.to_owned()).filter(|list| list != "none"),
         }

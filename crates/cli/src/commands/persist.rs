@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_knob::persist::{ConfigFile, UnpersistedSetting, PersistPlan, is_ours};
+use landspeed_knob::persist::{ConfigFile, PersistPlan, UnpersistedSetting, is_ours};
 use landspeed_record::Side;
 use landspeed_report::{json, quoted, safe};
 use serde::Serialize;
@@ -202,7 +202,13 @@ mod tests {
 
     fn file(text: &str) -> ConfigFile {
         let (apply, remove) = (Vec::new(), Vec::new());
-        ConfigFile { path: "/etc/sysctl.d/90-landspeed.conf".into(), text: text.into(), mode: 0o644, apply, remove }
+        ConfigFile {
+            path: "/etc/sysctl.d/90-landspeed.conf".into(),
+            text: text.into(),
+            mode: 0o644,
+            apply,
+            remove,
+        }
     }
 
     /// Not a test, but the program whose write is cut short.

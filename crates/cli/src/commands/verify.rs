@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
 use landspeed_knob::journal::same;
-use landspeed_knob::persist::{KeptChange, ConfigFile};
+use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::Side;

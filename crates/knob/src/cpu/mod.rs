@@ -2,7 +2,7 @@
 
 use landspeed_units::Nanos;
 
-use crate::file::{FileSetting, MemberFiles, FileEncoding};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
 use crate::{Domain, Error, Factor, Knob, KnobTarget, Proposal, Scope, System};
 
 const CPUS: &str = "/sys/devices/system/cpu";

@@ -127,7 +127,12 @@ impl<'a> DoctorInput<'a> {
 }
 
 /// Reports a switch that is off for all or some of its members.
-pub(super) fn off(input: &DoctorInput<'_>, rule: &DoctorRule, severity: Severity, what: &str) -> Vec<SettingFinding> {
+pub(super) fn off(
+    input: &DoctorInput<'_>,
+    rule: &DoctorRule,
+    severity: Severity,
+    what: &str,
+) -> Vec<SettingFinding> {
     match input.value(rule.knob) {
         Some(value) if value.split(';').any(|member| member == "off") && input.can_turn(rule.knob) => {
             vec![rule.finding(severity, value, what, format!("set {} to on", rule.knob))]

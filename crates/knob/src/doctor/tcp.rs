@@ -22,8 +22,11 @@ pub(super) const RULES: &[DoctorRule] = &[
         "Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning",
         "a connection that met loss leaves its slow-start threshold to the next one to the same host: on long paths that one starts slowly",
     ),
-    DoctorRule::new("slow-start-after-idle", "RFC 2861; Documentation/networking/ip-sysctl.rst", |input, rule| {
-        match input.value(rule.knob) {
+    DoctorRule::new(
+        "slow-start-after-idle",
+        "RFC 2861; Documentation/networking/ip-sysctl.rst",
+        |input, rule| {
+            match input.value(rule.knob) {
             Some("on") => vec![rule.finding(
                 Hint,
                 "on",
@@ -32,7 +35,8 @@ pub(super) const RULES: &[DoctorRule] = &[
             )],
             _ => Vec::new(),
         }
-    }),
+        },
+    ),
     DoctorRule::new("mtu-probing", "RFC 4821; ESnet fasterdata, MTU issues", |input, rule| {
         match (input.value(rule.knob), input.link) {
             (Some("0"), Some(link)) if link.mtu_bytes > 1500 => vec![rule.finding(

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
-use super::{LinkAttribute, LINK, reach};
+use super::{LINK, LinkAttribute, reach};
 use crate::device::refused;
 use crate::{
-    Disturbs, Domain, Error, HostKnob, Knob, KnobLimits, On, Persist, KnobTarget, Proposal, Spelling, System, View,
+    Disturbs, Domain, Error, HostKnob, Knob, KnobLimits, KnobTarget, On, Persist, Proposal, Spelling, System,
+    View,
 };
 use landspeed_factor::{each, next_to, unless};
 

@@ -2,7 +2,7 @@
 
 use landspeed_netlink::{Link, LinkChange};
 
-use super::{LinkAttribute, LINK};
+use super::{LINK, LinkAttribute};
 use crate::{Domain, Knob, On, Persist, Proposal, Spelling, System, View};
 
 /// Size in bytes, from the examples of the patches that introduced BIG TCP.

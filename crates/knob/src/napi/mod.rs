@@ -5,7 +5,7 @@ use landspeed_units::Nanos;
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
-use crate::file::{FileSetting, MemberFiles, FileEncoding};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
 use crate::{Domain, Error, Factor, Knob, KnobTarget, Proposal, Scope, System, View};
 use landspeed_factor::{switch_on, unless};
 

@@ -2,7 +2,7 @@
 
 use landspeed_netlink::SettingGroup::Coalesce;
 
-use super::{HARDWARE, EthtoolSetting};
+use super::{EthtoolSetting, HARDWARE};
 use crate::{Domain, Knob, On, Persist, Spelling, System};
 use landspeed_factor::{each, flip};
 

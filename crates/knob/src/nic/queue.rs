@@ -3,7 +3,7 @@
 use landspeed_netlink::SettingGroup::{Channels, Pause, Rings};
 use landspeed_units::Nanos;
 
-use super::{HARDWARE, EthtoolSetting};
+use super::{EthtoolSetting, HARDWARE};
 use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::flip;
 

@@ -11,7 +11,12 @@ pub type KnobNeeds<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static s
 /// Returns `start` with every kept step that the blocks over the rest of the run did not refute, and the steps that
 /// are left out because those blocks did not confirm them. The setting includes what the knobs of its steps need,
 /// whichever step set that. `steps` are the run's decisions in order, each in its last version.
-pub fn confirmed(start: &Cell, end: &Cell, steps: &[&StepLine], needs: KnobNeeds<'_>) -> (Cell, Vec<UnpersistedSetting>) {
+pub fn confirmed(
+    start: &Cell,
+    end: &Cell,
+    steps: &[&StepLine],
+    needs: KnobNeeds<'_>,
+) -> (Cell, Vec<UnpersistedSetting>) {
     let (mut sure, mut left_out) = (start.clone(), Vec::new());
     for step in steps.iter().filter(|step| step.summary.kept) {
         if step.summary.confirmed == Some(false) {

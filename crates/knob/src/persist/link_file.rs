@@ -6,7 +6,7 @@
 //! show which one applies.
 
 use super::check::{CheckedLink, as_switch, members, number, switch};
-use super::{KeptChange, PersistError, ConfigFile, UnpersistedSetting, heading, shown};
+use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};
 use crate::Spelling;
 
 /// The policies of 99-default.link in systemd 252 (Debian 12).
@@ -23,7 +23,10 @@ pub(super) struct LinkLine {
 impl LinkLine {
     /// Returns this line as a setting that no file holds, because the record does not name a link.
     pub(super) fn without_link(&self) -> UnpersistedSetting {
-        UnpersistedSetting { knob: self.knob.clone(), why: "the record does not tell this host's link".into() }
+        UnpersistedSetting {
+            knob: self.knob.clone(),
+            why: "the record does not tell this host's link".into(),
+        }
     }
 }
 

@@ -159,7 +159,9 @@ pub fn persist(kept: &PersistInput<'_>, table: &Table) -> Result<PersistPlan, Pe
         match destination(&change, (ways, system), device.as_ref().map(|device| device.name))? {
             PersistDestination::Link(line) => of_link.push(line),
             PersistDestination::Command(command) => commands.push(command),
-            PersistDestination::None(why) => done.left_out.push(UnpersistedSetting { knob: shown(change.knob), why: why.into() }),
+            PersistDestination::None(why) => {
+                done.left_out.push(UnpersistedSetting { knob: shown(change.knob), why: why.into() })
+            }
         }
     }
     let origin = kept.origin;

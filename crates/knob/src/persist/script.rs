@@ -3,19 +3,25 @@
 use landspeed_factor::parse_cpus;
 
 use super::check::{CheckedLink, as_number, as_switch, as_word, members, number};
-use super::{KeptChange, PersistError, ConfigFile, PersistDestination, heading};
+use super::{ConfigFile, KeptChange, PersistDestination, PersistError, heading};
 use crate::System;
 use crate::file::list_to_mask;
 
 /// Returns the lines of the script that make a change, after checking its values.
-pub(super) fn lines(change: &KeptChange<'_>, system: System, device: Option<&str>) -> Result<PersistDestination, PersistError> {
+pub(super) fn lines(
+    change: &KeptChange<'_>,
+    system: System,
+    device: Option<&str>,
+) -> Result<PersistDestination, PersistError> {
     if let System::Processors(_, files) = system {
         return each_file(change, files);
     }
     if system == System::Own {
         return Ok(PersistDestination::None(NOWHERE));
     }
-    let Some(device) = device else { return Ok(PersistDestination::None("the record does not tell this host's link")) };
+    let Some(device) = device else {
+        return Ok(PersistDestination::None("the record does not tell this host's link"));
+    };
     Ok(PersistDestination::Command(match system {
         System::Interrupts => return interrupts(change, device),
         System::Device(files) => match files.split_once("-*/") {
@@ -53,7 +59,11 @@ pub(super) const NOWHERE: &str =
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
 /// Returns the lines that write a file of each queue, which is given as ("queues/rx", "rps_cpus").
-fn of_queues(change: &KeptChange<'_>, device: &str, (queues, file): (&str, &str)) -> Result<PersistDestination, PersistError> {
+fn of_queues(
+    change: &KeptChange<'_>,
+    device: &str,
+    (queues, file): (&str, &str),
+) -> Result<PersistDestination, PersistError> {
     let queues = format!("/sys/class/net/{device}/{queues}");
     let values = match file.ends_with("_cpus") {
         true => members(change, "a set of processors", list_to_mask)?,

@@ -1,6 +1,6 @@
 //! Sysctls as a file of sysctl.d(5).
 
-use super::{KeptChange, PersistError, ConfigFile, heading};
+use super::{ConfigFile, KeptChange, PersistError, heading};
 
 const PATH: &str = "/etc/sysctl.d/90-landspeed.conf";
 
@@ -45,5 +45,11 @@ pub(super) fn file(lines: &[SysctlLine], origin: &str) -> Option<ConfigFile> {
     }
     let back = |line: &SysctlLine| Some(format!("sysctl -w '{}={}'", line.key, line.from.as_ref()?));
     let remove = std::iter::once(format!("rm {PATH}")).chain(lines.iter().filter_map(back)).collect();
-    Some(ConfigFile { path: PATH.into(), text, mode: 0o644, apply: vec![format!("sysctl -p {PATH}")], remove })
+    Some(ConfigFile {
+        path: PATH.into(),
+        text,
+        mode: 0o644,
+        apply: vec![format!("sysctl -p {PATH}")],
+        remove,
+    })
 }

@@ -22,11 +22,20 @@ fn table() -> Table {
 }
 
 /// Persists host A's changes from `start` to `end`.
-fn run(start: &[(&str, &str)], end: &[(&str, &str)], link: Option<&LinkFacts>) -> Result<PersistPlan, PersistError> {
+fn run(
+    start: &[(&str, &str)],
+    end: &[(&str, &str)],
+    link: Option<&LinkFacts>,
+) -> Result<PersistPlan, PersistError> {
     let start = Cell { a: settings(start), ..Cell::default() };
     let end = Cell { a: settings(end), ..Cell::default() };
-    let kept =
-        PersistInput { start: &start, end: &end, side: Side::A, link, origin: "run of 2026-01-02, /r/1.jsonl" };
+    let kept = PersistInput {
+        start: &start,
+        end: &end,
+        side: Side::A,
+        link,
+        origin: "run of 2026-01-02, /r/1.jsonl",
+    };
     persist(&kept, &table())
 }
 
@@ -210,7 +219,8 @@ fn hostile_names_flows_and_origins_are_refused_or_escaped() {
     let kept = PersistInput { start: &start, end: &end, side: Side::A, link: None, origin: "" };
     assert!(persist(&kept, &table()).is_err());
     let end = Cell { a: settings(&[("sack", "off")]), ..Cell::default() };
-    let kept = PersistInput { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
+    let kept =
+        PersistInput { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
     let text = &persist(&kept, &table()).unwrap().files[0].text;
     assert!(!text.lines().any(|line| line.starts_with("kernel.panic")), "{text}");
 }
@@ -230,7 +240,11 @@ fn kept(settings: &[(&str, &str)], standing: &Cell, confirmed: Option<bool>) -> 
 }
 
 /// Returns what is confirmed of two kept steps, as (settings, left out). `doubt` is the confirmation of the first.
-fn sure(first: &[(&str, &str)], second: &[(&str, &str)], doubt: Option<bool>) -> (Settings, Vec<UnpersistedSetting>) {
+fn sure(
+    first: &[(&str, &str)],
+    second: &[(&str, &str)],
+    doubt: Option<bool>,
+) -> (Settings, Vec<UnpersistedSetting>) {
     let start =
         Cell { a: settings(&[("tso", "off"), ("tx-checksum", "off"), ("mtu", "1500")]), ..Cell::default() };
     let first = kept(first, &start, doubt);

@@ -4,18 +4,19 @@ use landspeed_units::Nanos;
 
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
-use crate::file::{FileSetting, MemberFiles, FileEncoding};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
 use crate::{Error, Knob, KnobTarget, Proposal, System, View};
 
-pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", FileSetting(FileEncoding::List, interrupts), {
-    system: System::Interrupts,
-    about: "processors that the device's interrupts go to, by interrupt",
-    toggle: Nanos::millis(200),
-    interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],
-    source: "feng-2003 3.3.1 (one processor against two: 10 to 25 %); \
-             Documentation/core-api/irq/irq-affinity.rst",
-    propose: propose,
-})];
+pub(super) const KNOBS: &[Knob] =
+    &[knob!(STEERING, "irq-affinity", FileSetting(FileEncoding::List, interrupts), {
+        system: System::Interrupts,
+        about: "processors that the device's interrupts go to, by interrupt",
+        toggle: Nanos::millis(200),
+        interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],
+        source: "feng-2003 3.3.1 (one processor against two: 10 to 25 %); \
+                 Documentation/core-api/irq/irq-affinity.rst",
+        propose: propose,
+    })];
 
 /// Returns the affinity files of the device's interrupts. Those of a virtio device are one level up, at its bus.
 fn interrupts(target: &KnobTarget) -> Result<MemberFiles, Error> {

@@ -4,8 +4,8 @@ use landspeed_record::CpuAccounting;
 
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
-use crate::file::{FileSetting, MemberFiles, FileEncoding};
-use crate::{Disturbs, Domain, Error, Knob, On, KnobTarget, Proposal, System, View};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
+use crate::{Disturbs, Domain, Error, Knob, KnobTarget, On, Proposal, System, View};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(STEERING, "rps", FileSetting(FileEncoding::Mask, |target| queues(target, "rx-", "rps_cpus")), {

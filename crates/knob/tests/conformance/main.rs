@@ -14,7 +14,7 @@ mod promises;
 
 use landspeed_knob::{Knob, KnobTarget, all};
 
-use broken::{FAULTS, Fault, broken};
+use broken::{FAULTS, KnobDefect, broken};
 use namespace::in_namespace;
 use promises::PROMISES;
 
@@ -37,7 +37,7 @@ fn every_knob_keeps_every_promise() {
 #[test]
 fn each_broken_promise_is_noticed() {
     in_namespace(|target| {
-        assert_eq!(breaks(&broken(Fault::None), target), Vec::<String>::new());
+        assert_eq!(breaks(&broken(KnobDefect::None), target), Vec::<String>::new());
         for (fault, promise) in FAULTS {
             let told = breaks(&broken(*fault), target);
             assert!(told.iter().any(|line| line.contains(&format!(": {promise}: "))), "{fault:?}: {told:?}");

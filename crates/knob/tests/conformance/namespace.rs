@@ -41,12 +41,12 @@ pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
 }
 
 /// The settings of a namespace by name: "/proc/sys/net/...", "features of v0", "tso".
-pub(crate) type Seen = BTreeMap<String, String>;
+pub(crate) type NamespaceSettings = BTreeMap<String, String>;
 
-pub(crate) fn look(target: &KnobTarget) -> Seen {
+pub(crate) fn look(target: &KnobTarget) -> NamespaceSettings {
     let (rtnl, ethtool) = (Rtnl::open().unwrap(), Ethtool::open().unwrap());
     let knobs = all().filter_map(|knob| Some((knob.factor.name.to_owned(), knob.setting.read(target).ok()?)));
-    let mut seen: Seen = knobs.collect();
+    let mut seen: NamespaceSettings = knobs.collect();
     for link in rtnl.links().unwrap() {
         let about = |what: &str| format!("{what} of {}", link.name);
         seen.insert(about("qdiscs"), format!("{:?}", rtnl.qdiscs(link.index).unwrap()));
@@ -69,7 +69,7 @@ pub(crate) fn look(target: &KnobTarget) -> Seen {
 const OF_MACHINE: [&str; 2] = ["tcp_allowed_congestion_control", "tcp_available_congestion_control"];
 
 /// Reads every readable file below a folder.
-fn files(folder: &Path, seen: &mut Seen) {
+fn files(folder: &Path, seen: &mut NamespaceSettings) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {
             files(&entry.path(), seen);

@@ -3,12 +3,12 @@
 use landspeed_knob::{Disturbs, Factor, Knob, KnobTarget, Scope, System};
 
 use crate::another::another;
-use crate::namespace::{Seen, look};
+use crate::namespace::{NamespaceSettings, look};
 
-type Keeps = fn(&Knob, &KnobTarget) -> Result<(), String>;
+type PromiseCheck = fn(&Knob, &KnobTarget) -> Result<(), String>;
 
 /// The promises of every knob.
-pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("all is said of it", is_whole),
     ("a probe has its value or a reason", is_probed),
     ("probing changes nothing", is_only_probed),
@@ -110,7 +110,11 @@ fn covers(disturbs: Disturbs, what: &str, target: &KnobTarget) -> bool {
 }
 
 /// Returns an error that names what differs, except for what may differ.
-fn same(before: &Seen, after: &Seen, may_differ: impl Fn(&str) -> bool) -> Result<(), String> {
+fn same(
+    before: &NamespaceSettings,
+    after: &NamespaceSettings,
+    may_differ: impl Fn(&str) -> bool,
+) -> Result<(), String> {
     let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
     let differ = names.filter(|name| before.get(*name) != after.get(*name) && !may_differ(name));
     let lines: Vec<_> =

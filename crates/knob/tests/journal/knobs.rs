@@ -26,7 +26,7 @@ const fn knob(
     scope: Scope,
     domain: Domain,
     disturbs: &'static [Disturbs],
-    setting: &'static Setting,
+    setting: &'static TestSetting,
 ) -> Knob {
     let factor = Factor {
         name,
@@ -47,12 +47,12 @@ const fn slower(toggle: Nanos, knob: Knob) -> Knob {
 }
 
 /// A setting, given by a function that reads it and one that writes it.
-struct Setting {
+struct TestSetting {
     read: fn(&KnobTarget) -> Result<String, Error>,
     write: fn(&KnobTarget, &str) -> Result<(), Error>,
 }
 
-impl HostKnob for Setting {
+impl HostKnob for TestSetting {
     fn read(&self, target: &KnobTarget) -> Result<String, Error> {
         (self.read)(target)
     }
@@ -62,35 +62,35 @@ impl HostKnob for Setting {
     }
 }
 
-const MTU: Setting = Setting {
+const MTU: TestSetting = TestSetting {
     read: |target| Ok(Rtnl::open()?.link(&target.device)?.mtu.to_string()),
     write: |target, value| change(target, LinkChange::Mtu(value.parse().expect("in the domain"))),
 };
 /// Takes the link down, which loses static routes and IPv6 addresses.
-const DOWN: Setting = Setting {
+const DOWN: TestSetting = TestSetting {
     read: |target| Ok(if Rtnl::open()?.link(&target.device)?.up { "off" } else { "on" }.into()),
     write: |target, value| change(target, LinkChange::Up(value == "off")),
 };
-const RMEM: Setting =
-    Setting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
+const RMEM: TestSetting =
+    TestSetting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
 /// Also changes another sysctl.
-const SACK: Setting = Setting {
+const SACK: TestSetting = TestSetting {
     read: |_| read_file("tcp_sack"),
     write: |_, value| {
         write_file("tcp_dsack", value)?;
         write_file("tcp_sack", value)
     },
 };
-const DSACK: Setting =
-    Setting { read: |_| read_file("tcp_dsack"), write: |_, value| write_file("tcp_dsack", value) };
+const DSACK: TestSetting =
+    TestSetting { read: |_| read_file("tcp_dsack"), write: |_, value| write_file("tcp_dsack", value) };
 /// Writes 600 for 13 and every other value as it is. It uses tcp_base_mss, because that variable belongs to a
 /// namespace.
-const LIAR: Setting = Setting {
+const LIAR: TestSetting = TestSetting {
     read: |_| read_file("tcp_base_mss"),
     write: |_, value| write_file("tcp_base_mss", if value == "13" { "600" } else { value }),
 };
 /// The first write in a process goes halfway (to 7), waits, and continues.
-const SLOW: Setting = Setting {
+const SLOW: TestSetting = TestSetting {
     read: |_| read_file("tcp_probe_threshold"),
     write: |_, value| {
         if value != "8" && IS_FIRST.swap(false, Ordering::SeqCst) {
@@ -101,7 +101,7 @@ const SLOW: Setting = Setting {
     },
 };
 /// Its first write in a process takes several times as long as its row says.
-const STEADY: Setting = Setting {
+const STEADY: TestSetting = TestSetting {
     write: |_, value| {
         if IS_FIRST.swap(false, Ordering::SeqCst) && value == "9" {
             std::thread::sleep(Duration::from_millis(4000));
