@@ -6,8 +6,8 @@
 //! - [`Undo`] restores when both are dead.
 //!
 //! Each network namespace has one journal, `/var/lib/landspeed/journal/net-COOKIE.jsonl`. `entry.rs` defines its
-//! entries; a second copy is in /run (`second_copy.rs`). The process that restores holds the locks of the file and of the
-//! namespace (`lock.rs`) and removes both files at the end, so a journal that exists and is not locked means that
+//! entries; a second copy is in /run (`second_copy.rs`). The process that restores holds the locks of the file and of
+//! the namespace (`lock.rs`) and removes both files at the end, so a journal that exists and is not locked means that
 //! there is something to undo.
 
 mod bracket;

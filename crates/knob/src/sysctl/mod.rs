@@ -13,7 +13,10 @@ macro_rules! sysctl {
     ) => {
         knob!(
             $base, $name,
-            FileSetting(crate::file::FileEncoding::$encoding, |_| Ok(crate::file::MemberFiles::one(concat!("/proc/sys/net/", $path)))),
+            FileSetting(
+                crate::file::FileEncoding::$encoding,
+                |_| Ok(crate::file::MemberFiles::one(concat!("/proc/sys/net/", $path)))
+            ),
             {
                 system: $crate::System::Sysctl(concat!("net/", $path)),
                 protocol: $crate::sysctl::protocol($path),

@@ -25,9 +25,9 @@ pub(super) fn is_running(link: &Link) -> bool {
     link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
-/// Takes a snapshot like [`SettingsSnapshot::take`], once a link that ran before runs again and the kernel has checked the
-/// addresses of the device for duplicates, or after the longest wait. A write after which every address and route is
-/// in its place has no effects that could take time.
+/// Takes a snapshot like [`SettingsSnapshot::take`], once a link that ran before runs again and the kernel has checked
+/// the addresses of the device for duplicates, or after the longest wait. A write after which every address and route
+/// is in its place has no effects that could take time.
 pub(in crate::journal) fn take_after_write(
     kinds: &[Disturbs],
     device: &str,
