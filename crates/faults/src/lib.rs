@@ -2,8 +2,8 @@
 //!
 //! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`FaultScenario`], which is plain data, so that
 //! several faults can be combined. A [`FaultLab`] sets a scenario up for real: a lab, settings of its hosts, and
-//! programs that send and receive badly. Each is a separate process, as on a real host. The program that judges the flow gets
-//! nothing but its address.
+//! programs that send and receive badly. Each is a separate process, as on a real host. The program that judges the
+//! flow gets nothing but its address.
 
 mod app;
 mod error;

@@ -64,7 +64,7 @@ pub(super) struct FakeWorld {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct FakeHost(pub(super) Arc<Mutex<FakeWorld>>);
+pub(super) struct FakeJournalHost(pub(super) Arc<Mutex<FakeWorld>>);
 
 /// Returns the MTU of a VLAN on the device, which is never greater than the device's.
 fn vlan_mtu(mtu: u64) -> SettingValue {
@@ -289,7 +289,7 @@ impl FakeWorld {
     }
 }
 
-impl FakeHost {
+impl FakeJournalHost {
     pub(super) fn lock(&self) -> MutexGuard<'_, FakeWorld> {
         self.0.lock().unwrap()
     }
@@ -307,7 +307,7 @@ impl FakeHost {
     }
 }
 
-impl JournalHost for FakeHost {
+impl JournalHost for FakeJournalHost {
     fn now_s(&self) -> u64 {
         self.lock().now_s
     }

@@ -12,7 +12,7 @@ use proptest::test_runner::RngSeed;
 use super::default_lookup as lookup;
 use super::entry::{FORMAT, JournalHeader};
 use super::fake_host::{
-    DEVICE, FakeHost, FakeHostState, FakeWorld, INDEX, another, knobs, settable, values, wish,
+    DEVICE, FakeHostState, FakeJournalHost, FakeWorld, INDEX, another, knobs, settable, values, wish,
 };
 use super::file::{JournalFile, name_of};
 use super::folder::JournalFolder;
@@ -73,7 +73,7 @@ fn stories() -> impl Strategy<Value = Story> {
 
 /// Our host and its journal, and a host on which only the other programs write.
 pub(super) struct UndoFixture {
-    pub(super) host: FakeHost,
+    pub(super) host: FakeJournalHost,
     pub(super) ledger: Option<JournalLedger>,
     pub(super) cookie: u64,
     without_us: FakeHostState,
@@ -106,7 +106,7 @@ impl UndoFixture {
             ever: Vec::new(),
             journal: file.path(),
         };
-        let host = FakeHost(Arc::new(Mutex::new(world)));
+        let host = FakeJournalHost(Arc::new(Mutex::new(world)));
         let ledger = JournalLedger::on(file, lookup, Box::new(host.clone()), JournalContents::default());
         UndoFixture {
             host,

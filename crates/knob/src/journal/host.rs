@@ -1,5 +1,5 @@
-//! The interface through which the journal reads, writes and restores the settings of a host. `KernelHost` implements it
-//! on the kernel; tests of the journal's decisions use a fake host.
+//! The interface through which the journal reads, writes and restores the settings of a host. `KernelHost` implements
+//! it on the kernel; tests of the journal's decisions use a fake host.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
