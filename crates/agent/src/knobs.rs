@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landspeed_knob::Place;
-use landspeed_knob::journal::{Options, Turner};
+use landspeed_knob::KnobTarget;
+use landspeed_knob::journal::{KnobTurner, TurnerOptions};
 use landspeed_record::{Restored, TurnReport};
 use landspeed_session::Change;
 use landspeed_units::Nanos;
 
 /// The knobs of this host. Their journal and guardian exist from the first turn on.
 pub(crate) struct Knobs {
-    options: Options,
+    options: TurnerOptions,
     /// Locked only briefly, never while a knob is turned, so that heartbeats pass during a turn.
-    turner: Mutex<Option<Arc<Turner>>>,
+    turner: Mutex<Option<Arc<KnobTurner>>>,
     /// Locked for a whole request, so that no other request comes between its changes.
     turning: Mutex<()>,
 }
@@ -29,7 +29,7 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
 }
 
 impl Knobs {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: TurnerOptions) -> Self {
         Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
     }
 
@@ -45,31 +45,31 @@ impl Knobs {
         }
         let _alone = lock(&self.turning);
         let turner = self.started()?;
-        let mut done: Vec<(TurnReport, Place)> = Vec::new();
+        let mut done: Vec<(TurnReport, KnobTarget)> = Vec::new();
         for change in changes {
             // Set before each change, because a heartbeat ends the short lease, and each change can cut the path.
             if let Some(lease) = short_lease {
                 turner.short_lease(lease);
             }
-            let place = Place { device: change.device.clone() };
-            match turner.turn(&change.knob, &change.value, &place) {
-                Ok(report) => done.push((report, place)),
+            let target = KnobTarget { device: change.device.clone() };
+            match turner.turn(&change.knob, &change.value, &target) {
+                Ok(report) => done.push((report, target)),
                 Err(error) => return Err(roll_back(&turner, &done, &error.to_string())),
             }
         }
         Ok(done.into_iter().map(|(report, _)| report).collect())
     }
 
-    fn started(&self) -> Result<Arc<Turner>, String> {
+    fn started(&self) -> Result<Arc<KnobTurner>, String> {
         if let Some(turner) = self.turner() {
             return Ok(turner);
         }
-        let turner = Arc::new(Turner::start(self.options.clone()).map_err(|e| e.to_string())?);
+        let turner = Arc::new(KnobTurner::start(self.options.clone()).map_err(|e| e.to_string())?);
         *lock(&self.turner) = Some(Arc::clone(&turner));
         Ok(turner)
     }
 
-    fn turner(&self) -> Option<Arc<Turner>> {
+    fn turner(&self) -> Option<Arc<KnobTurner>> {
         lock(&self.turner).clone()
     }
 
@@ -101,10 +101,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn roll_back(turner: &Turner, done: &[(TurnReport, Place)], why: &str) -> String {
+fn roll_back(turner: &KnobTurner, done: &[(TurnReport, KnobTarget)], why: &str) -> String {
     let mut line = why.to_owned();
-    for (report, place) in done.iter().rev() {
-        if let Err(error) = turner.turn(&report.knob, &report.before, place) {
+    for (report, target) in done.iter().rev() {
+        if let Err(error) = turner.turn(&report.knob, &report.before, target) {
             line.push_str(&format!("; while putting {} back: {error}", report.knob));
         }
     }

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landspeed_knob::{self as knob, Place, journal};
+use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Restored, Role, TrialSpec};
@@ -51,20 +51,20 @@ impl Agent {
     /// Makes an agent for this process's network namespace. `allow_tune` is the leave to turn knobs, given by the
     /// person or program that started the agent.
     pub fn new(allow_tune: bool) -> Arc<Self> {
-        Self::with_journal(allow_tune, journal::Options::default())
+        Self::with_journal(allow_tune, journal::TurnerOptions::default())
     }
 
     /// Makes an agent as [`Agent::new`] does, with the permission to run programs.
     pub fn that_may_run(may_run: MayRun, allow_tune: bool) -> Arc<Self> {
-        Self::of(may_run, allow_tune, journal::Options::default())
+        Self::of(may_run, allow_tune, journal::TurnerOptions::default())
     }
 
     /// Makes an agent as [`Agent::new`] does, with another journal, guardian or knob table.
-    pub fn with_journal(allow_tune: bool, options: journal::Options) -> Arc<Self> {
+    pub fn with_journal(allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
         Self::of(MayRun::Nothing, allow_tune, options)
     }
 
-    fn of(may_run: MayRun, allow_tune: bool, options: journal::Options) -> Arc<Self> {
+    fn of(may_run: MayRun, allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
         // This thread talks to the controller from now on.
         leave_out_this_thread();
@@ -84,7 +84,7 @@ impl Agent {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
             Request::Knobs { device } => {
-                Ok(Reply::Knobs { states: knob::probe(&Place { device: self.links.current(&device) }) })
+                Ok(Reply::Knobs { states: knob::probe(&KnobTarget { device: self.links.current(&device) }) })
             }
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;

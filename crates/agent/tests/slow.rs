@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landspeed_agent::Agent;
 use landspeed_knob::journal::{self, guardian_main_with};
-use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place};
+use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget};
 use landspeed_session::{Change, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_units::Nanos;
 
@@ -20,13 +20,13 @@ const FILE: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
 struct Slow;
 
 impl HostKnob for Slow {
-    fn read(&self, _: &Place) -> Result<String, Error> {
+    fn read(&self, _: &KnobTarget) -> Result<String, Error> {
         std::fs::read_to_string(FILE)
             .map(|text| text.trim().to_owned())
             .map_err(|e| Error::Unavailable(format!("{FILE}: {e}")))
     }
 
-    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
+    fn write(&self, _: &KnobTarget, value: &str) -> Result<(), Error> {
         if value == "9" {
             std::thread::sleep(WRITE);
         }
@@ -68,11 +68,11 @@ fn role() {
             let me = std::env::current_exe().unwrap();
             let guardian = ["/usr/bin/env".into(), format!("{ROLE}=guardian").into(), me.into_os_string()];
             let filter = ["--exact", "role", "--nocapture"].map(Into::into);
-            let options = journal::Options {
+            let options = journal::TurnerOptions {
                 lease: LEASE,
                 guardian: guardian.into_iter().chain(filter).collect(),
                 lookup,
-                ..journal::Options::default()
+                ..journal::TurnerOptions::default()
             };
             let agent = Agent::with_journal(true, options);
             let served = serve_stdio(agent, &ServeOptions { lease: LEASE, ..ServeOptions::default() });

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
 use landspeed_knob as knob;
-use landspeed_knob::persist::{Change, Kept, LeftOut, Persisted, changes, confirmed, persist};
+use landspeed_knob::persist::{
+    KeptChange, PersistInput, PersistPlan, UnpersistedSetting, changes, confirmed, persist,
+};
 use landspeed_observer::host;
 use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 
@@ -19,7 +21,7 @@ pub(crate) struct KeptSettings {
     record: Record,
     /// The final setting, by default without changes that were not confirmed.
     end: Cell,
-    pub(crate) unconfirmed: Vec<LeftOut>,
+    pub(crate) unconfirmed: Vec<UnpersistedSetting>,
 }
 
 impl KeptSettings {
@@ -42,19 +44,19 @@ impl KeptSettings {
     }
 
     /// Returns the host's settings that the run kept.
-    pub(crate) fn of_host(&self, side: Side) -> Vec<Change<'_>> {
+    pub(crate) fn of_host(&self, side: Side) -> Vec<KeptChange<'_>> {
         changes(self.summary.start_cell.host(side), self.end.host(side)).collect()
     }
 
     /// Returns the flow's settings that the run kept, which the program must set.
-    pub(crate) fn of_flow(&self) -> Vec<Change<'_>> {
+    pub(crate) fn of_flow(&self) -> Vec<KeptChange<'_>> {
         changes(&self.summary.start_cell.flow, &self.end.flow).collect()
     }
 
-    pub(crate) fn persisted(&self, side: Side) -> Result<Persisted> {
+    pub(crate) fn persisted(&self, side: Side) -> Result<PersistPlan> {
         let origin = format!("{}, {}\n{}", self.path.display(), self.summary.started, self.summary.command);
         let (start, end, link) = (&self.summary.start_cell, &self.end, self.link(side));
-        Ok(persist(&Kept { start, end, side, link, origin: &origin }, all_factors())?)
+        Ok(persist(&PersistInput { start, end, side, link, origin: &origin }, all_factors())?)
     }
 
     /// Returns the side of the run that this host is, or checks that it is the side `asked`.
@@ -102,7 +104,7 @@ impl From<SideArg> for Side {
 }
 
 /// Returns the setting to make permanent, and the changes left out because they were not confirmed.
-fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<LeftOut>) {
+fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<UnpersistedSetting>) {
     if unconfirmed {
         return (summary.final_cell.clone(), Vec::new());
     }

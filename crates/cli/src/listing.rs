@@ -68,7 +68,7 @@ pub(crate) struct DoctorFinding {
     /// The interface of the finding; null for the host as a whole.
     pub(crate) interface: Option<String>,
     #[serde(flatten)]
-    pub(crate) finding: doctor::Finding,
+    pub(crate) finding: doctor::SettingFinding,
 }
 
 /// The output of `landspeed cc list --json`.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_faults::{Scenario, Stage, fault};
+use landspeed_faults::{FaultLab, FaultScenario, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
 use support::{LANDSPEED, needs_root};
 
@@ -39,9 +39,9 @@ fn gets_ahead() -> bool {
 /// Returns the explanation of a path with the given faults.
 fn explained(names: &[&str], strength: f64) -> ExplainReport {
     let faults: Vec<(&str, f64)> = names.iter().map(|name| (*name, strength)).collect();
-    let scenario = Scenario::with(&faults).unwrap();
+    let scenario = FaultScenario::with(&faults).unwrap();
     let program: Vec<String> = AHEAD.into_iter().chain([LANDSPEED, "play"]).map(str::to_owned).collect();
-    let stage = Stage::set(&scenario, &program).unwrap();
+    let stage = FaultLab::set(&scenario, &program).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     let [a, b] = stage.names();
     let at = stage.at().to_string();

@@ -1,4 +1,4 @@
-//! The errors of a stage.
+//! The errors of a fault lab.
 
 use std::io;
 
@@ -28,12 +28,12 @@ pub enum Error {
     Together(String, String),
 }
 
-pub(crate) trait During<T> {
+pub(crate) trait FailureContext<T> {
     /// Turns an I/O error into one that names the operation.
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
-impl<T> During<T> for io::Result<T> {
+impl<T> FailureContext<T> for io::Result<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|source| Error::Io { operation: operation(), source })
     }

@@ -3,7 +3,7 @@
 use landspeed_record::Cause;
 
 use crate::inject;
-use crate::scenario::Scenario;
+use crate::scenario::FaultScenario;
 
 /// A known cause of a slow path.
 #[derive(Clone, Copy)]
@@ -11,24 +11,26 @@ pub struct Fault {
     pub name: &'static str,
     pub about: &'static str,
     pub cause: Cause,
-    pub needs: Needs,
+    pub needs: TrafficNeed,
     /// Adds the fault to a scenario. `strength` goes continuously from 0, a nuisance, to 1, a disaster.
-    pub inject: fn(&mut Scenario, f64),
+    pub inject: fn(&mut FaultScenario, f64),
 }
 
 /// The kind of traffic that a fault needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum TrafficNeed {
     /// Any traffic: it is a fault of the path or of a host.
     Anything,
     Stream,
     Own,
 }
 
-impl Needs {
+impl TrafficNeed {
     /// Returns true if two faults can be combined on one flow.
-    pub fn goes_with(self, other: Needs) -> bool {
-        self == Needs::Anything || other == Needs::Anything || (self, other) == (Needs::Stream, Needs::Stream)
+    pub fn goes_with(self, other: TrafficNeed) -> bool {
+        self == TrafficNeed::Anything
+            || other == TrafficNeed::Anything
+            || (self, other) == (TrafficNeed::Stream, TrafficNeed::Stream)
     }
 }
 
@@ -37,154 +39,154 @@ pub const FAULTS: &[Fault] = &[
         name: "receive-buffer",
         about: "the receiver's socket buffer is small for a path of 20 ms",
         cause: Cause::ReceiveBuffer,
-        needs: Needs::Stream,
+        needs: TrafficNeed::Stream,
         inject: inject::receive_buffer,
     },
     Fault {
         name: "send-buffer",
         about: "the sender's socket buffer is small for a path of 20 ms",
         cause: Cause::SendBuffer,
-        needs: Needs::Stream,
+        needs: TrafficNeed::Stream,
         inject: inject::send_buffer,
     },
     Fault {
         name: "slow-reader",
         about: "the receiving program reads too slowly",
         cause: Cause::SlowReader,
-        needs: Needs::Stream,
+        needs: TrafficNeed::Stream,
         inject: inject::slow_reader,
     },
     Fault {
         name: "slow-writer",
         about: "the sending program rests between its writes",
         cause: Cause::SlowWriter,
-        needs: Needs::Stream,
+        needs: TrafficNeed::Stream,
         inject: inject::slow_writer,
     },
     Fault {
         name: "tiny-writes",
         about: "the sending program writes a few bytes at a time",
         cause: Cause::TinyWrites,
-        needs: Needs::Stream,
+        needs: TrafficNeed::Stream,
         inject: inject::tiny_writes,
     },
     Fault {
         name: "nagle-delayed-ack",
         about: "requests are written in two parts, and Nagle's algorithm waits for a delayed acknowledgement",
         cause: Cause::NagleDelayedAck,
-        needs: Needs::Own,
+        needs: TrafficNeed::Own,
         inject: inject::nagle_delayed_ack,
     },
     Fault {
         name: "softirq-core",
         about: "small segments without GRO: all packets of the receiver are handled on one core, which is full",
         cause: Cause::SoftirqCore,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::softirq_core,
     },
     Fault {
         name: "competing-load",
         about: "other programs want the core that the receiver is bound to",
         cause: Cause::CompetingLoad,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::competing_load,
     },
     Fault {
         name: "rate-limit",
         about: "a token bucket filter limits what leaves the sender",
         cause: Cause::RateLimit,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::rate_limit,
     },
     Fault {
         name: "random-loss",
         about: "a path of 20 ms loses packets at random",
         cause: Cause::RandomLoss,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::random_loss,
     },
     Fault {
         name: "burst-loss",
         about: "a path of 20 ms loses runs of packets",
         cause: Cause::BurstLoss,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::burst_loss,
     },
     Fault {
         name: "reordering",
         about: "a path of 20 ms lets packets overtake each other",
         cause: Cause::Reordering,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::reordering,
     },
     Fault {
         name: "window-below-bdp",
         about: "window scaling is off on a long path, so that the window ends at 64 KB",
         cause: Cause::WindowBelowBdp,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::window_below_bdp,
     },
     Fault {
         name: "mtu-black-hole",
         about: "packets above some size vanish on the way, and no ICMP message says so",
         cause: Cause::MtuBlackHole,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::mtu_black_hole,
     },
     Fault {
         name: "offloads-off",
         about: "segmentation and receive offloads are off",
         cause: Cause::OffloadsOff,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::offloads_off,
     },
     Fault {
         name: "software-checksum",
         about: "checksums are computed by the processor, and what depends on the offload is off with it",
         cause: Cause::SoftwareChecksum,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::software_checksum,
     },
     Fault {
         name: "fragmentation",
         about: "datagrams larger than the MTU are cut into fragments",
         cause: Cause::Fragmentation,
-        needs: Needs::Own,
+        needs: TrafficNeed::Own,
         inject: inject::fragmentation,
     },
     Fault {
         name: "udp-receive-buffer",
         about: "datagrams overflow the receiver's socket buffer",
         cause: Cause::UdpReceiveBuffer,
-        needs: Needs::Own,
+        needs: TrafficNeed::Own,
         inject: inject::udp_receive_buffer,
     },
     Fault {
         name: "listen-backlog",
         about: "connections are opened faster than they are accepted, and the backlog is short",
         cause: Cause::ListenBacklog,
-        needs: Needs::Own,
+        needs: TrafficNeed::Own,
         inject: inject::listen_backlog,
     },
     Fault {
         name: "window-alignment",
         about: "a buffer that holds a few segments and a half: the half is never used",
         cause: Cause::WindowAlignment,
-        needs: Needs::Stream,
+        needs: TrafficNeed::Stream,
         inject: inject::window_alignment,
     },
     Fault {
         name: "qdisc-drops",
         about: "the queue of the sender's link is too short for its bursts",
         cause: Cause::QdiscDrops,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::qdisc_drops,
     },
     Fault {
         name: "congestion-window",
         about: "the congestion window of the route is locked at a small value",
         cause: Cause::CongestionControl,
-        needs: Needs::Anything,
+        needs: TrafficNeed::Anything,
         inject: inject::congestion_window,
     },
 ];
@@ -202,11 +204,11 @@ mod tests {
         for fault in FAULTS {
             assert_eq!(FAULTS.iter().filter(|other| other.name == fault.name).count(), 1);
             for strength in [0.0, 0.37, 1.0] {
-                let mut scenario = Scenario::default();
+                let mut scenario = FaultScenario::default();
                 (fault.inject)(&mut scenario, strength);
                 assert_ne!(
                     format!("{scenario:?}"),
-                    format!("{:?}", Scenario::default()),
+                    format!("{:?}", FaultScenario::default()),
                     "{} at {strength}",
                     fault.name
                 );
@@ -218,7 +220,7 @@ mod tests {
     fn every_path_can_be_made() {
         for fault in FAULTS {
             for strength in [0.0, 0.37, 1.0] {
-                let mut scenario = Scenario::default();
+                let mut scenario = FaultScenario::default();
                 (fault.inject)(&mut scenario, strength);
                 let words = scenario.topology();
                 assert!(
@@ -235,7 +237,7 @@ mod tests {
     fn knobs_are_of_the_table() {
         for fault in FAULTS {
             for strength in [0.0, 1.0] {
-                let mut scenario = Scenario::default();
+                let mut scenario = FaultScenario::default();
                 (fault.inject)(&mut scenario, strength);
                 for (name, value) in scenario.a.iter().chain(&scenario.b) {
                     assert_eq!(landspeed_knob::check(name, value).map_err(|e| e.to_string()), Ok(()));

@@ -3,7 +3,7 @@
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::scenario::{Scenario, Shaper, Traffic};
+use crate::scenario::{FaultScenario, Shaper, Traffic};
 
 /// Interpolates from `weak` to `strong` in even ratios.
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
@@ -15,13 +15,13 @@ fn bytes(weak: f64, strong: f64, strength: f64) -> Bytes {
 }
 
 /// Returns the path between the hosts as a wide-area link: over some hundred kilometres, without faults.
-fn wan(scenario: &mut Scenario) -> &mut Settings {
+fn wan(scenario: &mut FaultScenario) -> &mut Settings {
     let healthy = [("rate", "200M"), ("rtt", "20ms"), ("queue", "1bdp")];
     let healthy = healthy.map(|(key, value)| (key.to_owned(), value.to_owned()));
     scenario.wan.get_or_insert_with(|| healthy.into())
 }
 
-fn path(scenario: &mut Scenario, key: &str, value: String) {
+fn path(scenario: &mut FaultScenario, key: &str, value: String) {
     wan(scenario).insert(key.to_owned(), value);
 }
 
@@ -29,21 +29,21 @@ fn percent(share: f64) -> String {
     format!("{:.4}%", share * 100.0)
 }
 
-pub(super) fn receive_buffer(scenario: &mut Scenario, strength: f64) {
+pub(super) fn receive_buffer(scenario: &mut FaultScenario, strength: f64) {
     wan(scenario);
     if let Traffic::Stream { receive_buffer, .. } = &mut scenario.traffic {
         *receive_buffer = Some(bytes(96e3, 12e3, strength));
     }
 }
 
-pub(super) fn send_buffer(scenario: &mut Scenario, strength: f64) {
+pub(super) fn send_buffer(scenario: &mut FaultScenario, strength: f64) {
     wan(scenario);
     if let Traffic::Stream { send_buffer, .. } = &mut scenario.traffic {
         *send_buffer = Some(bytes(96e3, 12e3, strength));
     }
 }
 
-pub(super) fn slow_reader(scenario: &mut Scenario, strength: f64) {
+pub(super) fn slow_reader(scenario: &mut FaultScenario, strength: f64) {
     if let Traffic::Stream { read, read_pause, .. } = &mut scenario.traffic {
         *read = Bytes(64 * 1024);
         // 64 KB every 5 ms are 105 Mb/s, every 100 ms are 5 Mb/s.
@@ -51,25 +51,25 @@ pub(super) fn slow_reader(scenario: &mut Scenario, strength: f64) {
     }
 }
 
-pub(super) fn slow_writer(scenario: &mut Scenario, strength: f64) {
+pub(super) fn slow_writer(scenario: &mut FaultScenario, strength: f64) {
     if let Traffic::Stream { write, write_pause, .. } = &mut scenario.traffic {
         *write = Bytes(64 * 1024);
         *write_pause = Nanos(between(5e6, 100e6, strength) as u64);
     }
 }
 
-pub(super) fn tiny_writes(scenario: &mut Scenario, strength: f64) {
+pub(super) fn tiny_writes(scenario: &mut FaultScenario, strength: f64) {
     if let Traffic::Stream { write, .. } = &mut scenario.traffic {
         *write = bytes(256.0, 16.0, strength);
     }
 }
 
-pub(super) fn nagle_delayed_ack(scenario: &mut Scenario, strength: f64) {
+pub(super) fn nagle_delayed_ack(scenario: &mut FaultScenario, strength: f64) {
     let rest_every = between(8.0, 1.0, 1.0 - strength).round() as u32;
     scenario.traffic = Traffic::Requests { part: Bytes(100), rest_every };
 }
 
-pub(super) fn softirq_core(scenario: &mut Scenario, strength: f64) {
+pub(super) fn softirq_core(scenario: &mut FaultScenario, strength: f64) {
     for (name, value) in [("gro", "off"), ("tso", "off"), ("gso", "off")] {
         scenario.b.insert(name.into(), value.into());
         scenario.a.insert(name.into(), value.into());
@@ -82,43 +82,43 @@ pub(super) fn softirq_core(scenario: &mut Scenario, strength: f64) {
     scenario.receiver_core = Some(0);
 }
 
-pub(super) fn competing_load(scenario: &mut Scenario, strength: f64) {
+pub(super) fn competing_load(scenario: &mut FaultScenario, strength: f64) {
     scenario.burners = between(1.0, 4.0, strength).round() as u32;
     scenario.receiver_core = Some(1);
     scenario.sender_core = Some(0);
 }
 
-pub(super) fn rate_limit(scenario: &mut Scenario, strength: f64) {
+pub(super) fn rate_limit(scenario: &mut FaultScenario, strength: f64) {
     let rate = between(500e6, 10e6, strength);
     scenario.shaper =
         Some(Shaper { rate: BitRate(rate), burst: Bytes(128 * 1024), limit: Bytes(1024 * 1024) });
 }
 
-pub(super) fn random_loss(scenario: &mut Scenario, strength: f64) {
+pub(super) fn random_loss(scenario: &mut FaultScenario, strength: f64) {
     path(scenario, "loss", percent(between(0.0005, 0.01, strength)));
 }
 
-pub(super) fn burst_loss(scenario: &mut Scenario, strength: f64) {
+pub(super) fn burst_loss(scenario: &mut FaultScenario, strength: f64) {
     path(scenario, "loss", percent(between(0.001, 0.02, strength)));
     path(scenario, "loss-burst", format!("{:.1}", between(10.0, 40.0, strength)));
 }
 
-pub(super) fn reordering(scenario: &mut Scenario, strength: f64) {
+pub(super) fn reordering(scenario: &mut FaultScenario, strength: f64) {
     path(scenario, "reorder", percent(between(0.005, 0.1, strength)));
     path(scenario, "reorder-delay", "4ms".to_owned());
 }
 
-pub(super) fn window_below_bdp(scenario: &mut Scenario, strength: f64) {
+pub(super) fn window_below_bdp(scenario: &mut FaultScenario, strength: f64) {
     path(scenario, "rtt", format!("{:.0}us", between(30e3, 150e3, strength)));
     scenario.a.insert("window-scaling".into(), "off".into());
     scenario.b.insert("window-scaling".into(), "off".into());
 }
 
-pub(super) fn mtu_black_hole(scenario: &mut Scenario, strength: f64) {
+pub(super) fn mtu_black_hole(scenario: &mut FaultScenario, strength: f64) {
     path(scenario, "drop-above", bytes(1480.0, 600.0, strength).0.to_string());
 }
 
-pub(super) fn offloads_off(scenario: &mut Scenario, strength: f64) {
+pub(super) fn offloads_off(scenario: &mut FaultScenario, strength: f64) {
     for name in ["tso", "gso"] {
         scenario.a.insert(name.into(), "off".into());
     }
@@ -127,14 +127,14 @@ pub(super) fn offloads_off(scenario: &mut Scenario, strength: f64) {
     }
 }
 
-pub(super) fn software_checksum(scenario: &mut Scenario, strength: f64) {
+pub(super) fn software_checksum(scenario: &mut FaultScenario, strength: f64) {
     scenario.a.insert("tx-checksum".into(), "off".into());
     let mtu = if strength > 0.5 { "1500" } else { "9000" };
     scenario.a.insert("mtu".into(), mtu.into());
     scenario.b.insert("mtu".into(), mtu.into());
 }
 
-pub(super) fn fragmentation(scenario: &mut Scenario, strength: f64) {
+pub(super) fn fragmentation(scenario: &mut FaultScenario, strength: f64) {
     scenario.traffic = Traffic::Datagrams {
         size: bytes(4000.0, 32_000.0, strength),
         rate: None,
@@ -144,7 +144,7 @@ pub(super) fn fragmentation(scenario: &mut Scenario, strength: f64) {
     };
 }
 
-pub(super) fn udp_receive_buffer(scenario: &mut Scenario, strength: f64) {
+pub(super) fn udp_receive_buffer(scenario: &mut FaultScenario, strength: f64) {
     scenario.traffic = Traffic::Datagrams {
         size: Bytes(1400),
         rate: Some(BitRate(between(100e6, 400e6, strength))),
@@ -154,7 +154,7 @@ pub(super) fn udp_receive_buffer(scenario: &mut Scenario, strength: f64) {
     };
 }
 
-pub(super) fn listen_backlog(scenario: &mut Scenario, strength: f64) {
+pub(super) fn listen_backlog(scenario: &mut FaultScenario, strength: f64) {
     scenario.traffic = Traffic::Connections {
         clients: between(16.0, 128.0, strength).round() as u32,
         backlog: between(8.0, 1.0, strength).round() as u32,
@@ -162,7 +162,7 @@ pub(super) fn listen_backlog(scenario: &mut Scenario, strength: f64) {
     };
 }
 
-pub(super) fn window_alignment(scenario: &mut Scenario, strength: f64) {
+pub(super) fn window_alignment(scenario: &mut FaultScenario, strength: f64) {
     wan(scenario);
     for host in [&mut scenario.a, &mut scenario.b] {
         host.insert("mtu".into(), "9000".into());
@@ -175,7 +175,7 @@ pub(super) fn window_alignment(scenario: &mut Scenario, strength: f64) {
     }
 }
 
-pub(super) fn qdisc_drops(scenario: &mut Scenario, strength: f64) {
+pub(super) fn qdisc_drops(scenario: &mut FaultScenario, strength: f64) {
     scenario.shaper = Some(Shaper {
         rate: BitRate(2e9),
         burst: Bytes(64 * 1024 + 2048),
@@ -183,7 +183,7 @@ pub(super) fn qdisc_drops(scenario: &mut Scenario, strength: f64) {
     });
 }
 
-pub(super) fn congestion_window(scenario: &mut Scenario, strength: f64) {
+pub(super) fn congestion_window(scenario: &mut FaultScenario, strength: f64) {
     wan(scenario);
     scenario.cwnd_segments = Some(between(24.0, 4.0, strength).round() as u32);
 }

@@ -1,19 +1,19 @@
 //! Known causes of slow paths, made on purpose in a lab, each at any strength.
 //!
-//! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`Scenario`], which is plain data, so that several
-//! faults can be combined. A [`Stage`] sets a scenario up for real: a lab, settings of its hosts, and programs that
-//! send and receive badly. Each is a separate process, as on a real host. The program that judges the flow gets
-//! nothing but its address.
+//! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`FaultScenario`], which is plain data, so that
+//! several faults can be combined. A [`FaultLab`] sets a scenario up for real: a lab, settings of its hosts, and
+//! programs that send and receive badly. Each is a separate process, as on a real host. The program that judges the
+//! flow gets nothing but its address.
 
 mod app;
 mod error;
 mod fault;
 mod inject;
+mod lab;
 mod scenario;
-mod stage;
 
-pub use app::{App, play};
+pub use app::{ProgramSpec, play};
 pub use error::Error;
-pub use fault::{FAULTS, Fault, Needs, fault};
-pub use scenario::{Scenario, Shaper, Traffic};
-pub use stage::Stage;
+pub use fault::{FAULTS, Fault, TrafficNeed, fault};
+pub use lab::FaultLab;
+pub use scenario::{FaultScenario, Shaper, Traffic};

@@ -1,4 +1,4 @@
-//! The description of a stage: plain data that faults change.
+//! The description of a fault lab: plain data that faults change.
 
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
@@ -8,7 +8,7 @@ use crate::{Error, FAULTS, fault};
 
 /// A path with its traffic: host A sends to host B.
 #[derive(Debug, Clone, Default)]
-pub struct Scenario {
+pub struct FaultScenario {
     /// The wide-area link between the hosts, by its parameters (docs/reference/lab-wan.md); `None` for a veth pair.
     pub wan: Option<Settings>,
     /// Connects the hosts by a switch with this many hosts, if there is no wide-area link.
@@ -25,9 +25,9 @@ pub struct Scenario {
     pub sender_core: Option<u32>,
 }
 
-impl Scenario {
+impl FaultScenario {
     /// Makes a healthy path with these faults, each at its strength (0 to 1).
-    pub fn with(faults: &[(&str, f64)]) -> Result<Scenario, Error> {
+    pub fn with(faults: &[(&str, f64)]) -> Result<FaultScenario, Error> {
         let known = |(name, strength): &(&str, f64)| {
             let unknown = || Error::Unknown {
                 name: (*name).to_owned(),
@@ -36,7 +36,7 @@ impl Scenario {
             Ok((fault(name).ok_or_else(unknown)?, *strength))
         };
         let faults = faults.iter().map(known).collect::<Result<Vec<_>, Error>>()?;
-        let mut scenario = Scenario::default();
+        let mut scenario = FaultScenario::default();
         for (at, (fault, strength)) in faults.iter().enumerate() {
             let clash = faults[..at].iter().find(|(other, _)| !fault.needs.goes_with(other.needs));
             if let Some((other, _)) = clash {

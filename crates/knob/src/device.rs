@@ -8,11 +8,11 @@ use rustix::fs::{Dir, Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use crate::file::KernelFile;
-use crate::{Error, Place};
+use crate::{Error, KnobTarget};
 
-/// Returns the name of the place's device if it is safe as one component of a path.
-pub(crate) fn name(place: &Place) -> Result<&str, Error> {
-    let name = place.device.as_str();
+/// Returns the name of the target's device if it is safe as one component of a path.
+pub(crate) fn name(target: &KnobTarget) -> Result<&str, Error> {
+    let name = target.device.as_str();
     let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));
     is_name(name).then_some(name).ok_or_else(no_name)
 }
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn hostile_device_names_are_refused() {
         for bad in ["", ".", "..", "all", "a/b", "../../etc", "eth0\n", "eth 0", "a:1", "sixteen-letters-"] {
-            assert!(name(&Place { device: bad.into() }).is_err(), "{bad:?}");
+            assert!(name(&KnobTarget { device: bad.into() }).is_err(), "{bad:?}");
         }
-        assert_eq!(name(&Place { device: "enp1s0f0np0".into() }).unwrap(), "enp1s0f0np0");
+        assert_eq!(name(&KnobTarget { device: "enp1s0f0np0".into() }).unwrap(), "enp1s0f0np0");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use crate::device::Sysfs;
-use crate::{Error, HostKnob, Limits, Place};
+use crate::{Error, HostKnob, KnobLimits, KnobTarget};
 use landspeed_factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
 /// Longest text that is read, in bytes. The kernel's files of one value hold at most a page.
@@ -94,7 +94,7 @@ fn lacks(e: &io::Error) -> bool {
 
 /// The spelling of a value in a file of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Text {
+pub(crate) enum FileEncoding {
     /// The table's spelling.
     Plain,
     /// 0 and 1 for off and on.
@@ -106,25 +106,27 @@ pub(crate) enum Text {
     List,
 }
 
-impl Text {
+impl FileEncoding {
     /// Returns `None` for a text that could not be restored exactly.
     fn decode(self, text: &str) -> Option<String> {
         match (self, text) {
-            (Text::Plain, _) => Some(text.to_owned()),
-            (Text::Bit, "1") | (Text::Disabled, "0") => Some("on".into()),
-            (Text::Bit, "0") | (Text::Disabled, "1") => Some("off".into()),
-            (Text::Bit | Text::Disabled, _) => None,
-            (Text::Mask, _) => mask_to_list(text),
-            (Text::List, _) => parse_cpus(text).map(|cpus| print_cpus(&cpus)),
+            (FileEncoding::Plain, _) => Some(text.to_owned()),
+            (FileEncoding::Bit, "1") | (FileEncoding::Disabled, "0") => Some("on".into()),
+            (FileEncoding::Bit, "0") | (FileEncoding::Disabled, "1") => Some("off".into()),
+            (FileEncoding::Bit | FileEncoding::Disabled, _) => None,
+            (FileEncoding::Mask, _) => mask_to_list(text),
+            (FileEncoding::List, _) => parse_cpus(text).map(|cpus| print_cpus(&cpus)),
         }
     }
 
     fn encode(self, value: &str) -> Option<String> {
         match self {
-            Text::Plain => Some(value.to_owned()),
-            Text::Bit | Text::Disabled => Some(u8::from((value == "on") == (self == Text::Bit)).to_string()),
-            Text::Mask => list_to_mask(value),
-            Text::List => Some(value.to_owned()).filter(|list| list != "none"),
+            FileEncoding::Plain => Some(value.to_owned()),
+            FileEncoding::Bit | FileEncoding::Disabled => {
+                Some(u8::from((value == "on") == (self == FileEncoding::Bit)).to_string())
+            }
+            FileEncoding::Mask => list_to_mask(value),
+            FileEncoding::List => Some(value.to_owned()).filter(|list| list != "none"),
         }
     }
 }
@@ -151,46 +153,46 @@ pub(crate) fn list_to_mask(list: &str) -> Option<String> {
 }
 
 /// A setting in one file, or in one file of each member (queue, interrupt, processor).
-pub(crate) struct Files {
+pub(crate) struct FileSetting {
     knob: &'static str,
-    text: Text,
-    find: fn(&Place) -> Result<Members, Error>,
-    obstacle: fn(&Place) -> Result<(), Error>,
+    encoding: FileEncoding,
+    find: fn(&KnobTarget) -> Result<MemberFiles, Error>,
+    obstacle: fn(&KnobTarget) -> Result<(), Error>,
     choices: fn() -> Vec<String>,
 }
 
 /// The files of a setting's members in the members' order, below a sysfs or with absolute paths.
-pub(crate) struct Members(pub(crate) Option<Sysfs>, pub(crate) Vec<String>);
+pub(crate) struct MemberFiles(pub(crate) Option<Sysfs>, pub(crate) Vec<String>);
 
-impl Members {
-    pub(crate) fn one(path: &str) -> Members {
-        Members(None, vec![path.to_owned()])
+impl MemberFiles {
+    pub(crate) fn one(path: &str) -> MemberFiles {
+        MemberFiles(None, vec![path.to_owned()])
     }
 }
 
-impl Files {
+impl FileSetting {
     /// Returns a setting in the files that `find` returns; its error says why there are none.
     pub(crate) const fn new(
         knob: &'static str,
-        text: Text,
-        find: fn(&Place) -> Result<Members, Error>,
-    ) -> Files {
-        Files { knob, text, find, obstacle: |_| Ok(()), choices: Vec::new }
+        encoding: FileEncoding,
+        find: fn(&KnobTarget) -> Result<MemberFiles, Error>,
+    ) -> FileSetting {
+        FileSetting { knob, encoding, find, obstacle: |_| Ok(()), choices: Vec::new }
     }
 
     /// Makes [`HostKnob::can_write`] also return the error of `obstacle`, even if the files could be written.
-    pub(crate) const fn unless(self, obstacle: fn(&Place) -> Result<(), Error>) -> Files {
-        Files { obstacle, ..self }
+    pub(crate) const fn unless(self, obstacle: fn(&KnobTarget) -> Result<(), Error>) -> FileSetting {
+        FileSetting { obstacle, ..self }
     }
 
     /// Makes `choices` return the values that this host offers.
-    pub(crate) const fn offering(self, choices: fn() -> Vec<String>) -> Files {
-        Files { choices, ..self }
+    pub(crate) const fn offering(self, choices: fn() -> Vec<String>) -> FileSetting {
+        FileSetting { choices, ..self }
     }
 
     fn each<T>(
         &self,
-        Members(root, paths): &Members,
+        MemberFiles(root, paths): &MemberFiles,
         mut work: impl FnMut(usize, KernelFile<'_>) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let file = |path| match root {
@@ -201,9 +203,9 @@ impl Files {
     }
 }
 
-impl HostKnob for Files {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        let values = self.each(&(self.find)(place)?, |_, file| {
+impl HostKnob for FileSetting {
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
+        let values = self.each(&(self.find)(target)?, |_, file| {
             let text = file.read()?;
             let odd = || {
                 let text = text.escape_default();
@@ -212,30 +214,30 @@ impl HostKnob for Files {
                     file.path
                 ))
             };
-            self.text.decode(&text).ok_or_else(odd)
+            self.encoding.decode(&text).ok_or_else(odd)
         })?;
         join(&values).ok_or_else(|| Error::Unavailable("it has no file here".into()))
     }
 
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let members = (self.find)(place)?;
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        let members = (self.find)(target)?;
         let count = members.1.len();
         let wrong = || Error::value(self.knob, value, format!("one value, or {count} joined by ';'"));
         let texts = split(value, count).and_then(|values| {
-            values.into_iter().map(|value| self.text.encode(value)).collect::<Option<Vec<_>>>()
+            values.into_iter().map(|value| self.encoding.encode(value)).collect::<Option<Vec<_>>>()
         });
         let texts = texts.ok_or_else(wrong)?;
         self.each(&members, |n, file| file.write(&texts[n])).map(drop)
     }
 
-    fn can_write(&self, place: &Place) -> Result<(), Error> {
-        (self.obstacle)(place)?;
-        self.each(&(self.find)(place)?, |_, file| file.writable()).map(drop)
+    fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
+        (self.obstacle)(target)?;
+        self.each(&(self.find)(target)?, |_, file| file.writable()).map(drop)
     }
 
-    fn limits(&self, place: &Place) -> Result<Limits, Error> {
-        let members = u32::try_from((self.find)(place)?.1.len()).unwrap_or(u32::MAX);
-        Ok(Limits { choices: (self.choices)(), members, ..Limits::default() })
+    fn limits(&self, target: &KnobTarget) -> Result<KnobLimits, Error> {
+        let members = u32::try_from((self.find)(target)?.1.len()).unwrap_or(u32::MAX);
+        Ok(KnobLimits { choices: (self.choices)(), members, ..KnobLimits::default() })
     }
 }
 

@@ -26,9 +26,9 @@ pub struct Knob {
     pub setting: &'static dyn HostKnob,
 }
 
-/// The place of a knob: a device in this process's network namespace.
+/// The target of a knob: a device in this process's network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct KnobTarget {
     /// The device that faces the peer.
     pub device: String,
 }
@@ -40,29 +40,29 @@ pub trait HostKnob: Sync {
     ///
     /// # Errors
     /// Returns [`Error::Unavailable`] with the reason if this host lacks the knob.
-    fn read(&self, place: &Place) -> Result<String, Error>;
+    fn read(&self, target: &KnobTarget) -> Result<String, Error>;
 
     /// Writes `value`, which is in the domain, and changes nothing else. It is also called when the knob already
     /// reads `value`: an offload that is off only because it needs another one then stays off when that one comes on.
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error>;
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error>;
 
     /// Checks whether a write could succeed, as far as that is possible without changing anything.
     ///
     /// # Errors
     /// Returns [`Error::Unavailable`] with the reason if a write would fail.
-    fn can_write(&self, _place: &Place) -> Result<(), Error> {
+    fn can_write(&self, _place: &KnobTarget) -> Result<(), Error> {
         Ok(())
     }
 
     /// Returns the limits of this host for the knob's values.
-    fn limits(&self, _place: &Place) -> Result<Limits, Error> {
-        Ok(Limits::default())
+    fn limits(&self, _place: &KnobTarget) -> Result<KnobLimits, Error> {
+        Ok(KnobLimits::default())
     }
 }
 
 /// Limits of a host for a knob's values, beyond the table's domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct KnobLimits {
     /// The greatest value that the host accepts.
     pub most: Option<u64>,
     /// The values that the host offers; empty if it does not list them.
@@ -71,8 +71,8 @@ pub struct Limits {
     pub members: u32,
 }
 
-impl Default for Limits {
+impl Default for KnobLimits {
     fn default() -> Self {
-        Limits { most: None, choices: Vec::new(), members: 1 }
+        KnobLimits { most: None, choices: Vec::new(), members: 1 }
     }
 }

@@ -27,7 +27,7 @@ mod sysctl;
 pub mod table;
 
 pub use error::Error;
-pub use knob::{HostKnob, Knob, Limits, Place};
+pub use knob::{HostKnob, Knob, KnobLimits, KnobTarget};
 pub use landspeed_factor::{
     Disturbs, Domain, Factor, MAX_VALUE_BYTES, On, Persist, Proposal, Scope, Spelling, System, View,
 };

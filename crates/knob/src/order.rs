@@ -12,7 +12,7 @@ use crate::table::all;
 ///
 /// Knobs that `now` does not contain are changed. Names that are not in the table are left out.
 pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)> {
-    let mut order = Order { now, wanted, begun: Vec::new(), placed: Vec::new() };
+    let mut order = ChangeOrder { now, wanted, begun: Vec::new(), placed: Vec::new() };
     for knob in all() {
         order.place(knob);
     }
@@ -20,14 +20,14 @@ pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)
     order.placed.iter().map(value).collect()
 }
 
-struct Order<'a> {
+struct ChangeOrder<'a> {
     now: &'a Settings,
     wanted: &'a Settings,
     begun: Vec<&'static str>,
     placed: Vec<&'static str>,
 }
 
-impl Order<'_> {
+impl ChangeOrder<'_> {
     fn changes(&self, knob: &str) -> bool {
         self.wanted.get(knob).is_some_and(|value| self.now.get(knob) != Some(value))
     }

@@ -4,29 +4,29 @@ use landspeed_record::KnobState;
 
 use crate::journal::in_initial_netns;
 use crate::table::all;
-use crate::{Knob, Limits, Place, Scope};
+use crate::{Knob, KnobLimits, KnobTarget, Scope};
 
 /// Number of CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 
-/// Returns the state of every knob of the table at `place`, with the reason if it cannot be changed there.
-pub fn probe(place: &Place) -> Vec<KnobState> {
-    all().map(|knob| knob.probe(place)).collect()
+/// Returns the state of every knob of the table at `target`, with the reason if it cannot be changed there.
+pub fn probe(target: &KnobTarget) -> Vec<KnobState> {
+    all().map(|knob| knob.probe(target)).collect()
 }
 
 impl Knob {
     /// Returns the knob's value and limits, and the reason if it cannot be changed here.
-    pub fn probe(&self, place: &Place) -> KnobState {
+    pub fn probe(&self, target: &KnobTarget) -> KnobState {
         let mut state = KnobState { knob: self.factor.name.into(), ..KnobState::default() };
-        match self.setting.read(place) {
+        match self.setting.read(target) {
             Ok(value) => match self.factor.domain.check(&value) {
                 Ok(()) => state.value = Some(value),
                 Err(expected) => state.skip = Some(outside(&value, &expected)),
             },
             Err(error) => state.skip = Some(error.to_string()),
         }
-        if let Ok(limits) = self.setting.limits(place) {
-            let Limits { most, choices, members } = limits;
+        if let Ok(limits) = self.setting.limits(target) {
+            let KnobLimits { most, choices, members } = limits;
             (state.most, state.choices, state.members) = (most, choices, members);
         }
         if self.factor.scope == Scope::Host && !in_initial_netns() {
@@ -34,7 +34,7 @@ impl Knob {
         }
         if state.skip.is_none() {
             state.skip = match is_net_admin() {
-                true => self.setting.can_write(place).err().map(|error| error.to_string()),
+                true => self.setting.can_write(target).err().map(|error| error.to_string()),
                 false => Some("not root (no CAP_NET_ADMIN): run the agent with sudo".into()),
             };
         }

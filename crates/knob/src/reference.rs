@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::table::{FAMILIES, Family};
+use crate::table::{FAMILIES, KnobFamily};
 use landspeed_factor::reference::{capital, cell, entry};
 
 use crate::Factor;
@@ -16,7 +16,7 @@ const INTRODUCTION: &str = "Every setting that landspeed can probe, turn, verify
 /// text.
 pub fn pages() -> Vec<(String, String)> {
     let path = |name: &str| format!("docs/reference/knobs/{name}.md");
-    let family = |family: &Family| (path(family.name), family_page(family));
+    let family = |family: &KnobFamily| (path(family.name), family_page(family));
     std::iter::once((path("README"), index())).chain(FAMILIES.iter().map(family)).collect()
 }
 
@@ -39,7 +39,7 @@ fn index() -> String {
     page
 }
 
-fn family_page(family: &Family) -> String {
+fn family_page(family: &KnobFamily) -> String {
     let mut page =
         format!("{HEAD}# Knobs: {}\n\n{}. [All knobs](README.md).\n", family.name, capital(family.about));
     for knob in family.knobs() {

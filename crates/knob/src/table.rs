@@ -6,7 +6,7 @@ use crate::{Knob, cpu, link, napi, nic, offload, steering, sysctl};
 
 /// Knobs of one kind, with one folder of this crate and one page of the reference.
 #[derive(Clone, Copy)]
-pub struct Family {
+pub struct KnobFamily {
     /// Name of the family, such as "offload".
     pub name: &'static str,
     /// Description of its knobs in one line.
@@ -14,7 +14,7 @@ pub struct Family {
     knobs: &'static [&'static [Knob]],
 }
 
-impl Family {
+impl KnobFamily {
     /// Returns the knobs of the family in the table's order.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Knob> + use<> {
         self.knobs.iter().flat_map(|part| part.iter())
@@ -22,23 +22,23 @@ impl Family {
 }
 
 /// All families. Each knob comes after those that it needs.
-pub const FAMILIES: &[Family] = &[
-    Family { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
-    Family { name: "link", about: "settings of the link", knobs: link::KNOBS },
-    Family {
+pub const FAMILIES: &[KnobFamily] = &[
+    KnobFamily { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
+    KnobFamily { name: "link", about: "settings of the link", knobs: link::KNOBS },
+    KnobFamily {
         name: "offload",
         about: "work left to the device, or done once for many packets",
         knobs: offload::KNOBS,
     },
-    Family { name: "nic", about: "the device's queues and interrupts", knobs: nic::KNOBS },
-    Family { name: "napi", about: "how packets reach the stack", knobs: napi::KNOBS },
-    Family { name: "steering", about: "which processor works on a packet", knobs: steering::KNOBS },
-    Family { name: "cpu", about: "how fast processors run and how deep they sleep", knobs: cpu::KNOBS },
+    KnobFamily { name: "nic", about: "the device's queues and interrupts", knobs: nic::KNOBS },
+    KnobFamily { name: "napi", about: "how packets reach the stack", knobs: napi::KNOBS },
+    KnobFamily { name: "steering", about: "which processor works on a packet", knobs: steering::KNOBS },
+    KnobFamily { name: "cpu", about: "how fast processors run and how deep they sleep", knobs: cpu::KNOBS },
 ];
 
 /// Returns every knob, each after those that it needs.
 pub fn all() -> impl Iterator<Item = &'static Knob> {
-    FAMILIES.iter().flat_map(Family::knobs)
+    FAMILIES.iter().flat_map(KnobFamily::knobs)
 }
 
 /// Returns the declaration of every knob.

@@ -1,15 +1,15 @@
 //! Healthy paths, each limited by something else.
 
-use landspeed_faults::Scenario;
+use landspeed_faults::FaultScenario;
 
 pub(super) struct Clean {
     pub(super) name: &'static str,
-    make: fn(&mut Scenario),
+    make: fn(&mut FaultScenario),
 }
 
 impl Clean {
-    pub(super) fn scenario(&self) -> Scenario {
-        let mut scenario = Scenario::default();
+    pub(super) fn scenario(&self) -> FaultScenario {
+        let mut scenario = FaultScenario::default();
         (self.make)(&mut scenario);
         scenario
     }
@@ -22,7 +22,7 @@ pub(super) const CLEAN: &[Clean] = &[
     Clean { name: "a switch of four hosts", make: |scenario| scenario.switch = Some(4) },
 ];
 
-fn tuned(scenario: &mut Scenario) {
+fn tuned(scenario: &mut FaultScenario) {
     for host in [&mut scenario.a, &mut scenario.b] {
         for (knob, value) in [
             ("mtu", "9000"),
@@ -35,7 +35,7 @@ fn tuned(scenario: &mut Scenario) {
     }
 }
 
-fn far(scenario: &mut Scenario) {
+fn far(scenario: &mut FaultScenario) {
     let link = [("rate", "200M"), ("rtt", "20ms"), ("queue", "1bdp")];
     scenario.wan = Some(link.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
 }

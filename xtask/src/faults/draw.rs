@@ -25,7 +25,7 @@ fn goes_together(one: &Fault, other: &Fault) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use landspeed_faults::Scenario;
+    use landspeed_faults::FaultScenario;
     use rand::SeedableRng;
 
     use super::*;
@@ -45,7 +45,7 @@ mod tests {
             .enumerate()
             .flat_map(|(n, one)| FAULTS[n + 1..].iter().map(move |other| (one, other)));
         let can: Vec<_> =
-            all.filter(|(a, b)| Scenario::with(&[(a.name, 0.5), (b.name, 0.5)]).is_ok()).collect();
+            all.filter(|(a, b)| FaultScenario::with(&[(a.name, 0.5), (b.name, 0.5)]).is_ok()).collect();
         assert_eq!(drawn.len(), can.len());
         assert!(drawn.len() > 150, "{}", drawn.len());
     }

@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut judged = Vec::new();
     let stop = stop::on(&[SIGINT, SIGTERM])?;
     for (number, case) in cases.into_iter().enumerate() {
-        // The present case removes its stage before this ends.
+        // The present case removes its lab before this ends.
         ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} cases");
         let found = judge(&landspeed, case);
         eprintln!("{} {}", number + 1, found.line());

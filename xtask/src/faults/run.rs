@@ -1,11 +1,11 @@
-//! Runs one case: a stage is set up, `explain` examines it, and its findings are compared with the faults.
+//! Runs one case: a fault lab is set up, `explain` examines it, and its findings are compared with the faults.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use landspeed_faults::{Scenario, Stage};
+use landspeed_faults::{FaultLab, FaultScenario};
 use landspeed_record::{Cause, ExplainReport, Finding};
 
 use super::clean::Clean;
@@ -22,7 +22,7 @@ pub(super) struct Case {
     name: String,
     causes: Vec<Cause>,
     /// The faults by name, each at its strength; or the path without faults.
-    scenario: Result<Scenario, landspeed_faults::Error>,
+    scenario: Result<FaultScenario, landspeed_faults::Error>,
 }
 
 pub(super) struct Judged {
@@ -41,7 +41,7 @@ impl Case {
             faults.iter().map(|(fault, strength)| format!("{}={strength:.2}", fault.name)).collect();
         let done: Vec<(&str, f64)> = faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
         let causes = faults.iter().map(|(fault, _)| fault.cause).collect();
-        Case { name: names.join(" + "), causes, scenario: Scenario::with(&done) }
+        Case { name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
     }
 
     pub(super) fn clean(clean: &Clean) -> Case {
@@ -85,8 +85,8 @@ pub(super) fn judge(landspeed: &Path, case: Case) -> Judged {
     Judged { name, causes, found, undecided, took: began.elapsed() }
 }
 
-fn explained(landspeed: &Path, name: &str, scenario: &Scenario) -> Result<ExplainReport> {
-    let stage = Stage::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
+fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<ExplainReport> {
+    let stage = FaultLab::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
     std::thread::sleep(START_UP);
     let [a, b] = stage.names();
     let at = stage.at().to_string();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use landspeed_knob::doctor;
-use landspeed_knob::{self as knob, Place};
+use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::{HostFacts, LinkFacts};
 use landspeed_report::Output;
@@ -55,7 +55,7 @@ fn link<'a>(facts: &'a HostFacts, name: &str) -> Result<&'a LinkFacts> {
 /// Returns the findings on an interface, or on the host alone.
 fn found(facts: &HostFacts, link: Option<&LinkFacts>) -> Vec<DoctorFinding> {
     let interface = link.map(|link| link.name.clone());
-    let states = knob::probe(&Place { device: interface.clone().unwrap_or_else(|| "lo".to_owned()) });
+    let states = knob::probe(&KnobTarget { device: interface.clone().unwrap_or_else(|| "lo".to_owned()) });
     let findings = doctor::doctor(facts, link, &states).into_iter();
     findings.map(|finding| DoctorFinding { interface: interface.clone(), finding }).collect()
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_faults::{FAULTS, Fault, Scenario, Stage};
+use landspeed_faults::{FAULTS, Fault, FaultLab, FaultScenario};
 
 use crate::args::ListArgs;
 use crate::labs;
@@ -27,11 +27,11 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
 /// Creates the faults, prints where the flow is, and holds them until Ctrl-C.
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(usage)?;
-    let scenario = Scenario::with(&faults).map_err(usage)?;
+    let scenario = FaultScenario::with(&faults).map_err(usage)?;
     let stop = Stop::on_signals()?;
     stop.in_order("");
     let own = std::env::current_exe().context("cannot find landspeed itself")?;
-    let stage = Stage::set(&scenario, &[own.display().to_string(), "play".to_owned()])?;
+    let stage = FaultLab::set(&scenario, &[own.display().to_string(), "play".to_owned()])?;
     labs::sweep();
     let [a, b] = stage.names();
     out(&format!(

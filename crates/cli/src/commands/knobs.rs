@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
 use landspeed_factor::{Factor, Scope};
-use landspeed_knob::{self as knob, Place};
+use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
 use landspeed_report::{Output, table};
@@ -122,8 +122,8 @@ impl Asked {
             (None, true, _) => vec![None],
         };
         let at = |interface: Option<&String>| {
-            let place = Place { device: interface.cloned().unwrap_or_else(|| "lo".to_owned()) };
-            let KnobState { value, skip, .. } = row.probe(&place);
+            let target = KnobTarget { device: interface.cloned().unwrap_or_else(|| "lo".to_owned()) };
+            let KnobState { value, skip, .. } = row.probe(&target);
             let interface = interface.filter(|_| factor.scope == Scope::Device).cloned();
             KnobHere { interface, value, fixed_because: skip }
         };

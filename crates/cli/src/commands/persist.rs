@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_knob::persist::{File, LeftOut, Persisted, is_ours};
+use landspeed_knob::persist::{ConfigFile, PersistPlan, UnpersistedSetting, is_ours};
 use landspeed_record::Side;
 use landspeed_report::{json, quoted, safe};
 use serde::Serialize;
@@ -25,13 +25,13 @@ struct PersistReport {
     /// The host's side in the run.
     host: Side,
     hostname: String,
-    files: Vec<File>,
+    files: Vec<ConfigFile>,
     /// The folder below which the files were written; `None` if they were only shown.
     written_below: Option<PathBuf>,
     /// Settings of the flow, which its program must set.
     in_your_program: Vec<String>,
     /// Settings that are in no file, and why.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<UnpersistedSetting>,
     notes: Vec<String>,
     commands: Vec<Todo>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         true => Side::A,
         false => side(&kept, args)?,
     };
-    let Persisted { files, application, left_out } = kept.persisted(side)?;
+    let PersistPlan { files, application, left_out } = kept.persisted(side)?;
     let mut report = PersistReport {
         format: 1,
         record: kept.path.display().to_string(),
@@ -109,7 +109,7 @@ fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
 }
 
 /// Returns the next commands.
-fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[File]) -> Vec<Todo> {
+fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Vec<Todo> {
     let is_root = rustix::process::geteuid().is_root();
     let record = match is_root {
         true => args.kept.record.again(args.kept.data.data_dir.as_deref(), &kept.path),
@@ -140,7 +140,7 @@ fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[File]) -> Vec<Todo
 
 /// Checks that no foreign file would be overwritten, before anything is written. Returns notes on settings that an
 /// earlier `persist` set and this one drops.
-fn ready(root: &Path, files: &[File]) -> Result<Vec<String>> {
+fn ready(root: &Path, files: &[ConfigFile]) -> Result<Vec<String>> {
     let is_this_host = root.canonicalize().is_ok_and(|root| root == Path::new("/"));
     if is_this_host && !rustix::process::geteuid().is_root() {
         bail!("--write / needs root: run it with sudo");
@@ -162,17 +162,17 @@ fn ready(root: &Path, files: &[File]) -> Result<Vec<String>> {
     Ok(notes)
 }
 
-fn below(root: &Path, file: &File) -> PathBuf {
+fn below(root: &Path, file: &ConfigFile) -> PathBuf {
     root.join(file.path.trim_start_matches('/'))
 }
 
-fn write(root: &Path, file: &File) -> Result<()> {
+fn write(root: &Path, file: &ConfigFile) -> Result<()> {
     let path = below(root, file);
     put_in_place(&path, &file.text, file.mode).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn text(report: &PersistReport) -> String {
-    let file = |file: &File| match &report.written_below {
+    let file = |file: &ConfigFile| match &report.written_below {
         Some(root) => format!("wrote {}\n", below(root, file).display()),
         None => format!("{}\n{}\n{}\n", file.path, "-".repeat(file.path.len()), file.text),
     };
@@ -200,9 +200,15 @@ mod tests {
 
     const FOLDER: &str = "LANDSPEED_TEST_PERSIST";
 
-    fn file(text: &str) -> File {
+    fn file(text: &str) -> ConfigFile {
         let (apply, remove) = (Vec::new(), Vec::new());
-        File { path: "/etc/sysctl.d/90-landspeed.conf".into(), text: text.into(), mode: 0o644, apply, remove }
+        ConfigFile {
+            path: "/etc/sysctl.d/90-landspeed.conf".into(),
+            text: text.into(),
+            mode: 0o644,
+            apply,
+            remove,
+        }
     }
 
     /// Not a test, but the program whose write is cut short.

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
 use landspeed_knob::journal::same;
-use landspeed_knob::persist::{Change, File};
-use landspeed_knob::{self as knob, Place};
+use landspeed_knob::persist::{ConfigFile, KeptChange};
+use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::Side;
 use landspeed_report::{Output, json, safe, table};
@@ -71,8 +71,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let interface = args.interface.as_deref().or(kept.interface(side)).unwrap_or("lo").to_owned();
     let is_here = interface == "lo" || host::probe().links.iter().any(|link| link.name == interface);
     ensure!(is_here, "no interface is called '{interface}' here: name one with --interface");
-    let place = Place { device: interface.clone() };
-    let settings: Vec<Checked> = kept.of_host(side).iter().map(|change| check(change, &place)).collect();
+    let target = KnobTarget { device: interface.clone() };
+    let settings: Vec<Checked> = kept.of_host(side).iter().map(|change| check(change, &target)).collect();
     let persisted = kept.persisted(side)?;
     let files: Vec<CheckedFile> = persisted.files.iter().map(check_file).collect();
     let report = VerifyReport {
@@ -90,11 +90,11 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.
-fn check(change: &Change<'_>, place: &Place) -> Checked {
+fn check(change: &KeptChange<'_>, target: &KnobTarget) -> Checked {
     let (knob, kept) = (change.knob.to_owned(), change.to.to_owned());
     let read = knob::find(change.knob)
         .map_err(|error| error.to_string())
-        .and_then(|knob| Ok((knob, knob.setting.read(place).map_err(|error| error.to_string())?)));
+        .and_then(|knob| Ok((knob, knob.setting.read(target).map_err(|error| error.to_string())?)));
     match read {
         Ok((found, now)) => {
             let differs = !same(&found.factor.domain, &now, &kept);
@@ -104,7 +104,7 @@ fn check(change: &Change<'_>, place: &Place) -> Checked {
     }
 }
 
-fn check_file(file: &File) -> CheckedFile {
+fn check_file(file: &ConfigFile) -> CheckedFile {
     let state = match std::fs::read_to_string(&file.path) {
         Ok(found) if file.says_the_same(&found) => FileState::AsWritten,
         Err(error) if error.kind() == ErrorKind::NotFound => FileState::Missing,

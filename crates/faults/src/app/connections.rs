@@ -9,7 +9,7 @@ use landspeed_units::Nanos;
 use super::stream::socket;
 use super::{ready, rest};
 use crate::Error;
-use crate::error::During;
+use crate::error::FailureContext;
 
 /// Opens connections from `clients` threads in parallel. Each opens the next once the last was closed.
 pub(crate) fn knock(to: SocketAddr, clients: u32, until: Instant) -> Result<(), Error> {

@@ -9,11 +9,11 @@ use socket2::{Domain, Socket, Type};
 
 use super::{ready, rest};
 use crate::Error;
-use crate::error::During;
+use crate::error::FailureContext;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Shooting {
+pub(crate) struct DatagramSenderSettings {
     pub(crate) to: SocketAddr,
     pub(crate) size: u64,
     pub(crate) rate: Option<BitRate>,
@@ -21,7 +21,7 @@ pub(crate) struct Shooting {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Catching {
+pub(crate) struct DatagramReceiverSettings {
     pub(crate) at: SocketAddr,
     pub(crate) buffer: Option<u64>,
     pub(crate) pause: Nanos,
@@ -29,36 +29,36 @@ pub(crate) struct Catching {
 }
 
 /// Sends at an even rate, in steps of a millisecond; without a rate, as fast as possible.
-pub(crate) fn shoot(shooting: &Shooting, until: Instant) -> Result<(), Error> {
-    let named = || format!("send datagrams to {}", shooting.to);
-    let any: SocketAddr = if shooting.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0; 8], 0).into() };
+pub(crate) fn shoot(settings: &DatagramSenderSettings, until: Instant) -> Result<(), Error> {
+    let named = || format!("send datagrams to {}", settings.to);
+    let any: SocketAddr = if settings.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0; 8], 0).into() };
     let socket = UdpSocket::bind(any).during(named)?;
-    socket.connect(shooting.to).during(named)?;
+    socket.connect(settings.to).during(named)?;
     ready();
-    let payload = vec![0x5a; shooting.size as usize];
+    let payload = vec![0x5a; settings.size as usize];
     let (began, mut sent) = (Instant::now(), 0u64);
     while Instant::now() < until {
         let due =
-            shooting.rate.map_or(u64::MAX, |rate| (began.elapsed().as_secs_f64() * rate.0 / 8.0) as u64);
+            settings.rate.map_or(u64::MAX, |rate| (began.elapsed().as_secs_f64() * rate.0 / 8.0) as u64);
         if sent >= due {
             rest(Nanos::millis(1));
             continue;
         }
         // A refused datagram (no receiver yet, a full queue) counts as lost.
         let _ = socket.send(&payload);
-        sent += shooting.size;
+        sent += settings.size;
     }
     Ok(())
 }
 
-pub(crate) fn catch(catching: &Catching, until: Instant) -> Result<(), Error> {
-    let named = || format!("receive datagrams at {}", catching.at);
-    let socket = Socket::new(Domain::for_address(catching.at), Type::DGRAM, None)
+pub(crate) fn catch(settings: &DatagramReceiverSettings, until: Instant) -> Result<(), Error> {
+    let named = || format!("receive datagrams at {}", settings.at);
+    let socket = Socket::new(Domain::for_address(settings.at), Type::DGRAM, None)
         .during(|| "open a UDP socket".into())?;
-    if let Some(size) = catching.buffer {
+    if let Some(size) = settings.buffer {
         socket.set_recv_buffer_size(size as usize).during(|| "set SO_RCVBUF".into())?;
     }
-    socket.bind(&catching.at.into()).during(named)?;
+    socket.bind(&settings.at.into()).during(named)?;
     let socket = UdpSocket::from(socket);
     socket.set_read_timeout(Some(Duration::from_millis(500))).during(named)?;
     ready();
@@ -66,8 +66,8 @@ pub(crate) fn catch(catching: &Catching, until: Instant) -> Result<(), Error> {
     while Instant::now() < until {
         if socket.recv(&mut buffer).is_ok() {
             received = received.wrapping_add(1);
-            if received.is_multiple_of(catching.reads_between.max(1)) {
-                rest(catching.pause);
+            if received.is_multiple_of(settings.reads_between.max(1)) {
+                rest(settings.pause);
             }
         }
     }

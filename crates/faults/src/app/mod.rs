@@ -16,23 +16,23 @@ use landspeed_units::Nanos;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::error::During;
+use crate::error::FailureContext;
 use crate::{Error, Shaper};
 
 /// The order for one program of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct App {
+pub struct ProgramSpec {
     /// The network namespace to run in.
     pub(crate) netns: String,
     pub(crate) core: Option<u32>,
     pub(crate) most_ns: Nanos,
-    pub(crate) part: Part,
+    pub(crate) part: ProgramTask,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "plays", rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum Part {
+pub(crate) enum ProgramTask {
     /// Sets knobs of the host, and ends.
     Set {
         device: String,
@@ -40,8 +40,8 @@ pub(crate) enum Part {
         shaper: Option<Shaper>,
         locked_window: Option<(IpAddr, u32)>,
     },
-    Write(stream::Writing),
-    Read(stream::Reading),
+    Write(stream::StreamWriterSettings),
+    Read(stream::StreamReaderSettings),
     /// Sends requests, each in two writes.
     Ask {
         to: SocketAddr,
@@ -53,8 +53,8 @@ pub(crate) enum Part {
         at: SocketAddr,
         request: u64,
     },
-    Shoot(datagrams::Shooting),
-    Catch(datagrams::Catching),
+    Shoot(datagrams::DatagramSenderSettings),
+    Catch(datagrams::DatagramReceiverSettings),
     /// Opens connections from many threads.
     Knock {
         to: SocketAddr,
@@ -70,19 +70,19 @@ pub(crate) enum Part {
     Burn,
 }
 
-impl Part {
+impl ProgramTask {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Part::Set { .. } => "settings",
-            Part::Write(_) => "writing",
-            Part::Read(_) => "reading",
-            Part::Ask { .. } => "asking",
-            Part::Answer { .. } => "answering",
-            Part::Shoot(_) => "sending datagrams",
-            Part::Catch(_) => "receiving datagrams",
-            Part::Knock { .. } => "opening connections",
-            Part::Open { .. } => "accepting connections",
-            Part::Burn => "load",
+            ProgramTask::Set { .. } => "settings",
+            ProgramTask::Write(_) => "writing",
+            ProgramTask::Read(_) => "reading",
+            ProgramTask::Ask { .. } => "asking",
+            ProgramTask::Answer { .. } => "answering",
+            ProgramTask::Shoot(_) => "sending datagrams",
+            ProgramTask::Catch(_) => "receiving datagrams",
+            ProgramTask::Knock { .. } => "opening connections",
+            ProgramTask::Open { .. } => "accepting connections",
+            ProgramTask::Burn => "load",
         }
     }
 }
@@ -94,30 +94,30 @@ impl Part {
 pub fn play() -> Result<(), Error> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;
-    let app: App = serde_json::from_str(&line)
+    let spec: ProgramSpec = serde_json::from_str(&line)
         .map_err(std::io::Error::from)
         .during(|| "understand the part on standard input".into())?;
-    landspeed_topology::enter(&app.netns)?;
-    if let Some(core) = app.core {
+    landspeed_topology::enter(&spec.netns)?;
+    if let Some(core) = spec.core {
         bind(core)?;
     }
     std::thread::spawn(end_with_standard_input);
-    let until = Instant::now() + Duration::from(app.most_ns);
-    match app.part {
-        Part::Set { device, settings, shaper, locked_window } => {
+    let until = Instant::now() + Duration::from(spec.most_ns);
+    match spec.part {
+        ProgramTask::Set { device, settings, shaper, locked_window } => {
             settings::set(&device, &settings, shaper, locked_window)?;
             ready();
             Ok(())
         }
-        Part::Write(writing) => stream::write(&writing, until),
-        Part::Read(reading) => stream::read(&reading, until),
-        Part::Ask { to, part, rest_every } => requests::ask(to, part, rest_every, until),
-        Part::Answer { at, request } => requests::answer(at, request, until),
-        Part::Shoot(shooting) => datagrams::shoot(&shooting, until),
-        Part::Catch(catching) => datagrams::catch(&catching, until),
-        Part::Knock { to, clients } => connections::knock(to, clients, until),
-        Part::Open { at, backlog, service } => connections::open(at, backlog, service, until),
-        Part::Burn => {
+        ProgramTask::Write(settings) => stream::write(&settings, until),
+        ProgramTask::Read(settings) => stream::read(&settings, until),
+        ProgramTask::Ask { to, part, rest_every } => requests::ask(to, part, rest_every, until),
+        ProgramTask::Answer { at, request } => requests::answer(at, request, until),
+        ProgramTask::Shoot(settings) => datagrams::shoot(&settings, until),
+        ProgramTask::Catch(settings) => datagrams::catch(&settings, until),
+        ProgramTask::Knock { to, clients } => connections::knock(to, clients, until),
+        ProgramTask::Open { at, backlog, service } => connections::open(at, backlog, service, until),
+        ProgramTask::Burn => {
             ready();
             burn(until);
             Ok(())

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_knob::{Place, find};
+use landspeed_knob::{KnobTarget, find};
 use landspeed_netlink::{Rtnl, TokenBucket};
 use landspeed_record::Settings;
 
@@ -15,11 +15,11 @@ pub(crate) fn set(
     shaper: Option<Shaper>,
     locked_window: Option<(IpAddr, u32)>,
 ) -> Result<(), Error> {
-    let place = Place { device: device.to_owned() };
+    let target = KnobTarget { device: device.to_owned() };
     for (name, value) in settings {
         let knob = find(name).map_err(landspeed_knob::Error::from)?;
         knob.factor.check(value).map_err(landspeed_knob::Error::from)?;
-        knob.setting.write(&place, value)?;
+        knob.setting.write(&target, value)?;
     }
     let netlink = Rtnl::open()?;
     if let Some(shaper) = shaper {

@@ -10,11 +10,11 @@ use socket2::{Domain, Socket, Type};
 
 use super::{ready, rest};
 use crate::Error;
-use crate::error::During;
+use crate::error::FailureContext;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Writing {
+pub(crate) struct StreamWriterSettings {
     pub(crate) to: SocketAddr,
     pub(crate) write: u64,
     pub(crate) pause: Nanos,
@@ -27,7 +27,7 @@ pub(crate) struct Writing {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reading {
+pub(crate) struct StreamReaderSettings {
     pub(crate) at: SocketAddr,
     pub(crate) read: u64,
     pub(crate) pause: Nanos,
@@ -37,23 +37,23 @@ pub(crate) struct Reading {
 /// Time limit of a call, so that the part ends in time.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
-    if writing.rehearsed {
-        rehearse(writing.to).during(|| format!("rehearse with {}", writing.to))?;
+pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(), Error> {
+    if settings.rehearsed {
+        rehearse(settings.to).during(|| format!("rehearse with {}", settings.to))?;
     }
-    let socket = socket(writing.to)?;
-    let named = || format!("connect to {}", writing.to);
+    let socket = socket(settings.to)?;
+    let named = || format!("connect to {}", settings.to);
     // CUBIC, as on most hosts: BBR, the default of some kernels, hardly reacts to losses.
     socket.set_tcp_congestion(b"cubic").during(|| "choose CUBIC".into())?;
-    if let Some(size) = writing.buffer {
+    if let Some(size) = settings.buffer {
         socket.set_send_buffer_size(size as usize).during(|| "set SO_SNDBUF".into())?;
     }
-    socket.set_tcp_nodelay(writing.nodelay).during(|| "set TCP_NODELAY".into())?;
-    socket.connect_timeout(&writing.to.into(), Duration::from_secs(10)).during(named)?;
+    socket.set_tcp_nodelay(settings.nodelay).during(|| "set TCP_NODELAY".into())?;
+    socket.connect_timeout(&settings.to.into(), Duration::from_secs(10)).during(named)?;
     let mut stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(PATIENCE)).during(named)?;
     ready();
-    let payload = vec![0x5a; writing.write as usize];
+    let payload = vec![0x5a; settings.write as usize];
     let mut written = 0;
     while Instant::now() < until {
         match stream.write(&payload) {
@@ -63,8 +63,8 @@ pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
             Err(_) => return Ok(()),
         }
         written += 1;
-        if written % writing.writes_between.max(1) == 0 {
-            rest(writing.pause);
+        if written % settings.writes_between.max(1) == 0 {
+            rest(settings.pause);
         }
     }
     Ok(())
@@ -79,17 +79,17 @@ fn rehearse(to: SocketAddr) -> std::io::Result<()> {
     stream.read(&mut [0]).map(drop)
 }
 
-pub(crate) fn read(reading: &Reading, until: Instant) -> Result<(), Error> {
-    let socket = socket(reading.at)?;
-    let named = || format!("listen on {}", reading.at);
-    if let Some(size) = reading.buffer {
+pub(crate) fn read(settings: &StreamReaderSettings, until: Instant) -> Result<(), Error> {
+    let socket = socket(settings.at)?;
+    let named = || format!("listen on {}", settings.at);
+    if let Some(size) = settings.buffer {
         socket.set_recv_buffer_size(size as usize).during(|| "set SO_RCVBUF".into())?;
     }
     socket.set_reuse_address(true).during(named)?;
-    socket.bind(&reading.at.into()).during(named)?;
+    socket.bind(&settings.at.into()).during(named)?;
     socket.listen(8).during(named)?;
     ready();
-    let mut buffer = vec![0; reading.read as usize];
+    let mut buffer = vec![0; settings.read as usize];
     while Instant::now() < until {
         let (stream, _) = socket.accept().during(named)?;
         let mut stream = TcpStream::from(stream);
@@ -97,7 +97,7 @@ pub(crate) fn read(reading: &Reading, until: Instant) -> Result<(), Error> {
         while Instant::now() < until {
             match stream.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(_) => rest(reading.pause),
+                Ok(_) => rest(settings.pause),
                 Err(e) if is_patience(&e) => {}
                 Err(_) => break,
             }

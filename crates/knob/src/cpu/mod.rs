@@ -2,8 +2,8 @@
 
 use landspeed_units::Nanos;
 
-use crate::file::{Files, Members, Text};
-use crate::{Domain, Error, Factor, Knob, Place, Proposal, Scope, System};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
+use crate::{Domain, Error, Factor, Knob, KnobTarget, Proposal, Scope, System};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -15,7 +15,7 @@ const PROCESSORS: Factor = Factor {
 };
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
-    knob!(PROCESSORS, "governor", Files(Text::Plain, governors).offering(offered), {
+    knob!(PROCESSORS, "governor", FileSetting(FileEncoding::Plain, governors).offering(offered), {
         system: System::Processors("scaling_governor", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"),
         about: "who chooses the processors' frequency",
         domain: Domain::Each(&Domain::Name),
@@ -23,7 +23,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
         source: "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata (performance)",
         propose: |_| vec![Proposal::new("performance", 92)],
     }),
-    knob!(PROCESSORS, "c-states", Files(Text::Disabled, idle_states), {
+    knob!(PROCESSORS, "c-states", FileSetting(FileEncoding::Disabled, idle_states), {
         system: System::Processors("cpuidle", "/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable"),
         about: "idle states deeper than polling, of each processor",
         interacts: &["governor", "busy-poll", "rx-usecs"],
@@ -41,12 +41,12 @@ fn numbered(folder: &str, stem: &str) -> Vec<String> {
     numbers.iter().map(|n| format!("{folder}/{stem}{n}")).collect()
 }
 
-fn present(paths: impl Iterator<Item = String>, lacking: &str) -> Result<Members, Error> {
+fn present(paths: impl Iterator<Item = String>, lacking: &str) -> Result<MemberFiles, Error> {
     let paths: Vec<String> = paths.filter(|path| std::path::Path::new(path).exists()).collect();
-    if paths.is_empty() { Err(Error::Unavailable(lacking.into())) } else { Ok(Members(None, paths)) }
+    if paths.is_empty() { Err(Error::Unavailable(lacking.into())) } else { Ok(MemberFiles(None, paths)) }
 }
 
-fn governors(_: &Place) -> Result<Members, Error> {
+fn governors(_: &KnobTarget) -> Result<MemberFiles, Error> {
     let files = numbered(CPUS, "cpu").into_iter().map(|cpu| format!("{cpu}/cpufreq/scaling_governor"));
     present(files, "no cpufreq driver: this machine's frequency is not the kernel's to set (a guest?)")
 }
@@ -59,7 +59,7 @@ fn offered() -> Vec<String> {
 
 /// Returns the files of all idle states but state0. That one is polling, or the shallowest; without it a processor
 /// could not idle.
-fn idle_states(_: &Place) -> Result<Members, Error> {
+fn idle_states(_: &KnobTarget) -> Result<MemberFiles, Error> {
     let states = |cpu: String| numbered(&format!("{cpu}/cpuidle"), "state").into_iter().skip(1);
     let files = numbered(CPUS, "cpu").into_iter().flat_map(states).map(|state| format!("{state}/disable"));
     present(files, "no cpuidle states beyond the first: nothing to disable")

@@ -1,30 +1,30 @@
 //! Rules for the machine: its processors, and programs that change settings back.
 
-use super::Finding;
+use super::SettingFinding;
 use super::Severity::{Hint, Warning};
-use super::case::{Case, Rule};
+use super::rule::{DoctorInput, DoctorRule};
 use crate::persist::shown;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule::new(
         "governor",
         "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata, CPU governor",
         governor,
     ),
-    Rule::new("", "the programs' own manuals: irqbalance(1), tuned(8), bpftune(8)", |case, rule| {
-        case.facts.conflicts.iter().map(|program| conflict(rule, program)).collect()
+    DoctorRule::new("", "the programs' own manuals: irqbalance(1), tuned(8), bpftune(8)", |input, rule| {
+        input.facts.conflicts.iter().map(|program| conflict(rule, program)).collect()
     }),
 ];
 
-fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
+fn governor(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     // If the knob cannot be read, the facts may still have the first processor's governor.
-    let now = case.value(rule.knob).unwrap_or(&case.facts.governor);
+    let now = input.value(rule.knob).unwrap_or(&input.facts.governor);
     let kinds: Vec<&str> = now.split(';').filter(|kind| !kind.is_empty()).collect();
     if kinds.iter().all(|kind| *kind == "performance") {
         return Vec::new();
     }
     // With intel_pstate and amd-pstate, "powersave" still follows the load, but later.
-    let severity = if case.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
+    let severity = if input.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
     vec![rule.finding(
         severity,
         now,
@@ -33,7 +33,7 @@ fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     )]
 }
 
-fn conflict(rule: &Rule, conflict: &landspeed_record::Conflict) -> Finding {
+fn conflict(rule: &DoctorRule, conflict: &landspeed_record::Conflict) -> SettingFinding {
     let knobs: Vec<String> = conflict.knobs.iter().take(24).map(|knob| shown(knob)).collect();
     let what =
         format!("{} runs and writes settings on its own: {}", shown(&conflict.program), knobs.join(", "));

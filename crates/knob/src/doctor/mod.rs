@@ -5,18 +5,18 @@
 //!
 //! There is one table of rules for each family of settings; [`doctor()`] joins them.
 
-mod case;
 mod host;
 mod link;
 mod offloads;
 mod queues;
+mod rule;
 mod tcp;
 mod windows;
 
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use serde::Serialize;
 
-use case::{Case, Rule};
+use rule::{DoctorInput, DoctorRule};
 
 /// How serious a finding is. The worst is the greatest in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -42,7 +42,7 @@ impl std::fmt::Display for Severity {
 
 /// A finding about one setting of a host. All text is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct SettingFinding {
     /// How serious the finding is.
     pub severity: Severity,
     /// The name of the knob that would change it; empty if there is none.
@@ -57,15 +57,15 @@ pub struct Finding {
     pub remedy: String,
 }
 
-const TABLES: [&[Rule]; 6] =
+const TABLES: [&[DoctorRule]; 6] =
     [link::RULES, windows::RULES, offloads::RULES, tcp::RULES, queues::RULES, host::RULES];
 
 /// Returns the findings for a host, the worst first, otherwise in the order of the tables. Without a `link`, only the
 /// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped.
-pub fn doctor(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<Finding> {
-    let case = Case::new(facts, link, states);
-    let mut findings: Vec<Finding> =
-        TABLES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.findings(&case)).collect();
+pub fn doctor(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<SettingFinding> {
+    let input = DoctorInput::new(facts, link, states);
+    let mut findings: Vec<SettingFinding> =
+        TABLES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.findings(&input)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }

@@ -1,25 +1,25 @@
 //! Rules for rings, interrupts, and the processors that handle received packets.
 
-use super::Finding;
+use super::SettingFinding;
 use super::Severity::{Hint, Warning};
-use super::case::{Case, Rule};
+use super::rule::{DoctorInput, DoctorRule};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new("ring-rx", RING, ring),
-    Rule::new("ring-tx", RING, ring),
-    Rule::new("channels", "Documentation/networking/scaling.rst (RSS)", channels),
-    Rule::new(
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule::new("ring-rx", RING, ring),
+    DoctorRule::new("ring-tx", RING, ring),
+    DoctorRule::new("channels", "Documentation/networking/scaling.rst (RSS)", channels),
+    DoctorRule::new(
         "irq-affinity",
         "Documentation/core-api/irq/irq-affinity.rst; ESnet fasterdata, interrupt binding",
         interrupts,
     ),
-    Rule::new("rps", "Documentation/networking/scaling.rst (RPS)", rps),
-    Rule::new(
+    DoctorRule::new("rps", "Documentation/networking/scaling.rst (RPS)", rps),
+    DoctorRule::new(
         "adaptive-rx",
         "feng-2003 section 3.3.2 and figure 7; Documentation/networking/net_dim.rst",
         coalescing,
     ),
-    Rule::new(
+    DoctorRule::new(
         "netdev-max-backlog",
         "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
         backlog,
@@ -29,9 +29,9 @@ pub(super) const RULES: &[Rule] = &[
 const RING: &str = "ethtool(8); ESnet fasterdata, NIC tuning";
 
 /// Reports rings that are smaller than half of the device's maximum.
-fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    match (case.number(rule.knob), case.most(rule.knob)) {
-        (Some(now), Some(most)) if now < most / 2 && case.fast() => vec![rule.finding(
+fn ring(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    match (input.number(rule.knob), input.most(rule.knob)) {
+        (Some(now), Some(most)) if now < most / 2 && input.fast() => vec![rule.finding(
             Hint,
             &now.to_string(),
             format!(
@@ -43,27 +43,27 @@ fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     }
 }
 
-fn channels(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    match (case.number(rule.knob), case.most(rule.knob)) {
-        (Some(1), Some(most)) if most > 1 && case.facts.cpus > 1 => vec![rule.finding(
+fn channels(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    match (input.number(rule.knob), input.most(rule.knob)) {
+        (Some(1), Some(most)) if most > 1 && input.facts.cpus > 1 => vec![rule.finding(
             Warning,
             "1",
             format!("all flows share one queue and one processor; the device has {most} queues"),
-            format!("set {} to {}", rule.knob, most.min(case.facts.cpus.into())),
+            format!("set {} to {}", rule.knob, most.min(input.facts.cpus.into())),
         )],
         _ => Vec::new(),
     }
 }
 
-fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    let Some(link) = case.link else { return Vec::new() };
+fn interrupts(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    let Some(link) = input.link else { return Vec::new() };
     let mut complaints = Vec::new();
     let list = || {
         let first: Vec<String> = link.irq_cpus.iter().take(16).map(u32::to_string).collect();
         format!("processors {}", first.join(","))
     };
     let far = link.irq_cpus.iter().filter(|cpu| !link.local_cpus.contains(cpu)).count();
-    if far > 0 && !link.local_cpus.is_empty() && case.facts.numa_nodes > 1 {
+    if far > 0 && !link.local_cpus.is_empty() && input.facts.numa_nodes > 1 {
         let what = format!(
             "{far} of {} interrupts go to processors of another NUMA node than the device's: each packet crosses between them",
             link.irq_cpus.len()
@@ -72,7 +72,7 @@ fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
         complaints.push(rule.finding(Warning, &list(), what, remedy));
     }
     let one = link.irq_cpus.windows(2).all(|pair| pair[0] == pair[1]);
-    if link.irq_cpus.len() > 1 && one && case.facts.cpus > 1 {
+    if link.irq_cpus.len() > 1 && one && input.facts.cpus > 1 {
         let what = format!("all {} queues interrupt the same processor", link.irq_cpus.len());
         let remedy = format!("spread {} over the device's node, or run irqbalance", rule.knob);
         complaints.push(rule.finding(Warning, &list(), what, remedy));
@@ -80,14 +80,14 @@ fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     complaints
 }
 
-fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    let single = case.link.is_some_and(|link| link.rx_queues == 1) && case.physical();
-    match case.value(rule.knob) {
-        Some(value) if value == "none" && single && case.facts.cpus > 1 => vec![rule.finding(
+fn rps(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    let single = input.link.is_some_and(|link| link.rx_queues == 1) && input.physical();
+    match input.value(rule.knob) {
+        Some(value) if value == "none" && single && input.facts.cpus > 1 => vec![rule.finding(
             Hint,
             value,
             "the link has one receive queue, so one processor takes the packets of all flows",
-            format!("try {} 0-{} if many flows come in at once", rule.knob, case.facts.cpus - 1),
+            format!("try {} 0-{} if many flows come in at once", rule.knob, input.facts.cpus - 1),
         )],
         _ => Vec::new(),
     }
@@ -95,9 +95,9 @@ fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
 
 /// Reports interrupts that are not coalesced, neither adaptively nor by a fixed time, and those that are delayed too
 /// long.
-fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    match (case.value(rule.knob), case.number("rx-usecs")) {
-        (Some("off"), Some(0)) if case.fast() => vec![rule.finding(
+fn coalescing(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    match (input.value(rule.knob), input.number("rx-usecs")) {
+        (Some("off"), Some(0)) if input.fast() => vec![rule.finding(
             Hint,
             "off, rx-usecs 0",
             "every packet may interrupt the processor: best for latency, dear at full rate",
@@ -114,15 +114,15 @@ fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
 }
 
 /// Reports a short backlog. It is used if packets change processors (RPS) and by devices without NAPI.
-fn backlog(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    let steered = case.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
-    match case.number(rule.knob) {
-        Some(packets) if packets <= 1000 && case.fast() && steered => vec![rule.finding(
+fn backlog(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    let steered = input.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
+    match input.number(rule.knob) {
+        Some(packets) if packets <= 1000 && input.fast() && steered => vec![rule.finding(
             Hint,
             &packets.to_string(),
             format!(
                 "packets that RPS hands over wait in a queue of {packets}: {} fills it fast",
-                case.speed_text()
+                input.speed_text()
             ),
             format!("raise {} where softnet_stat shows drops", rule.knob),
         )],

@@ -1,29 +1,32 @@
 //! Rules for TCP's own switches.
 
-use super::Finding;
+use super::SettingFinding;
 use super::Severity::{Hint, Warning};
-use super::case::{Case, Rule, off};
+use super::rule::{DoctorInput, DoctorRule, off};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::off(
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule::off(
         "sack",
         Warning,
         "RFC 2018; RFC 6675",
         "after a loss TCP learns of one missing segment a round trip, and RACK does not work",
     ),
-    Rule::new("timestamps", "RFC 7323 sections 4 and 5", |case, rule| {
-        let fast = case.fast();
+    DoctorRule::new("timestamps", "RFC 7323 sections 4 and 5", |input, rule| {
+        let fast = input.fast();
         let what = "sequence numbers wrap within seconds at this speed, and nothing tells an old segment from a new one";
-        if fast { off(case, rule, Hint, what) } else { Vec::new() }
+        if fast { off(input, rule, Hint, what) } else { Vec::new() }
     }),
-    Rule::off(
+    DoctorRule::off(
         "no-metrics-save",
         Hint,
         "Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning",
         "a connection that met loss leaves its slow-start threshold to the next one to the same host: on long paths that one starts slowly",
     ),
-    Rule::new("slow-start-after-idle", "RFC 2861; Documentation/networking/ip-sysctl.rst", |case, rule| {
-        match case.value(rule.knob) {
+    DoctorRule::new(
+        "slow-start-after-idle",
+        "RFC 2861; Documentation/networking/ip-sysctl.rst",
+        |input, rule| {
+            match input.value(rule.knob) {
             Some("on") => vec![rule.finding(
                 Hint,
                 "on",
@@ -32,9 +35,10 @@ pub(super) const RULES: &[Rule] = &[
             )],
             _ => Vec::new(),
         }
-    }),
-    Rule::new("mtu-probing", "RFC 4821; ESnet fasterdata, MTU issues", |case, rule| {
-        match (case.value(rule.knob), case.link) {
+        },
+    ),
+    DoctorRule::new("mtu-probing", "RFC 4821; ESnet fasterdata, MTU issues", |input, rule| {
+        match (input.value(rule.knob), input.link) {
             (Some("0"), Some(link)) if link.mtu_bytes > 1500 => vec![rule.finding(
                 Hint,
                 "0",
@@ -47,8 +51,8 @@ pub(super) const RULES: &[Rule] = &[
             _ => Vec::new(),
         }
     }),
-    Rule::new("congestion-control", "RFC 9438 section 1; RFC 5681", |case, rule| {
-        match case.value(rule.knob) {
+    DoctorRule::new("congestion-control", "RFC 9438 section 1; RFC 5681", |input, rule| {
+        match input.value(rule.knob) {
             Some("reno") => vec![rule.finding(
                 Warning,
                 "reno",
@@ -58,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
             _ => Vec::new(),
         }
     }),
-    Rule::new(
+    DoctorRule::new(
         "default-qdisc",
         "Cardwell et al., BBR (2016); tc-fq(8); Linux 4.13, 218af599fa63 (TCP paces itself without fq)",
         unpaced,
@@ -66,11 +70,11 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Reports BBR without fq. BBR depends on pacing, and fq does it better than TCP's own timers.
-fn unpaced(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
-    let bbr = case.value("congestion-control").is_some_and(|name| name.starts_with("bbr"));
-    let qdisc = case.value("qdisc").filter(|kind| *kind != "default").or_else(|| case.value(rule.knob));
+fn unpaced(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    let bbr = input.value("congestion-control").is_some_and(|name| name.starts_with("bbr"));
+    let qdisc = input.value("qdisc").filter(|kind| *kind != "default").or_else(|| input.value(rule.knob));
     match qdisc {
-        Some(kind) if bbr && !matches!(kind, "fq" | "cake") && case.physical() => vec![rule.finding(
+        Some(kind) if bbr && !matches!(kind, "fq" | "cake") && input.physical() => vec![rule.finding(
             Hint,
             kind,
             "BBR paces by a timer for each connection here, which costs more of the processor than the fq qdisc",

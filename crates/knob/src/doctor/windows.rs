@@ -2,9 +2,9 @@
 
 use landspeed_units::{Bytes, Nanos};
 
-use super::Finding;
+use super::SettingFinding;
 use super::Severity::{Fault, Hint, Warning};
-use super::case::{Case, Rule};
+use super::rule::{DoctorInput, DoctorRule};
 
 /// RTTs that a link is likely to see: within a region, and across a continent.
 const REGION: Nanos = Nanos::millis(10);
@@ -13,51 +13,51 @@ const CONTINENT: Nanos = Nanos::millis(100);
 /// The divisor from a socket's memory to its window: half is window, the rest the kernel's bookkeeping of packets.
 const SHARE: u64 = 2;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule::new(
         "tcp-rmem",
         "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
-        |case, rule| buffer(case, rule, "receive"),
+        |input, rule| buffer(input, rule, "receive"),
     ),
-    Rule::new(
+    DoctorRule::new(
         "tcp-wmem",
         "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
-        |case, rule| buffer(case, rule, "send"),
+        |input, rule| buffer(input, rule, "send"),
     ),
-    Rule::off(
+    DoctorRule::off(
         "window-scaling",
         Fault,
         "RFC 7323 section 2",
         "no window is over 64 KiB: 5 Mb/s at a round trip of 100 ms, whatever the buffers",
     ),
-    Rule::off(
+    DoctorRule::off(
         "tcp-moderate-rcvbuf",
         Warning,
         "Documentation/networking/ip-sysctl.rst; Fisk and Feng, dynamic right-sizing (2001)",
         "receive windows stay at the initial size unless the application sets its own",
     ),
-    Rule::new(
+    DoctorRule::new(
         "rmem-max",
         "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
-        |case, rule| ceiling(case, rule, "SO_RCVBUF"),
+        |input, rule| ceiling(input, rule, "SO_RCVBUF"),
     ),
-    Rule::new(
+    DoctorRule::new(
         "wmem-max",
         "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
-        |case, rule| ceiling(case, rule, "SO_SNDBUF"),
+        |input, rule| ceiling(input, rule, "SO_SNDBUF"),
     ),
 ];
 
 /// Compares the last number of "least initial greatest" with the bytes in flight that fill the link.
-fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Finding> {
+fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<SettingFinding> {
     let greatest =
-        case.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
+        input.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
     let (Some(greatest), Some(near), Some(far)) =
-        (greatest, case.in_flight(REGION), case.in_flight(CONTINENT))
+        (greatest, input.in_flight(REGION), input.in_flight(CONTINENT))
     else {
         return Vec::new();
     };
-    let stated = case.link.is_some_and(|link| link.speed_mbps.is_some());
+    let stated = input.link.is_some_and(|link| link.speed_mbps.is_some());
     let (severity, rtt, needed) = match greatest / SHARE {
         window if window >= far.0 => return Vec::new(),
         // Without a stated speed the need itself is a guess.
@@ -69,18 +69,18 @@ fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Finding> {
     let what = format!(
         "one connection's {which} buffer grows to {}: about {fits} at a round trip of {rtt}, on a link of {}",
         Bytes(greatest),
-        case.speed_text()
+        input.speed_text()
     );
     let remedy = format!("raise the last number of {} to at least {}", rule.knob, needed.0 * SHARE);
-    vec![rule.finding(severity, case.value(rule.knob).unwrap_or_default(), what, remedy)]
+    vec![rule.finding(severity, input.value(rule.knob).unwrap_or_default(), what, remedy)]
 }
 
 /// Reports a low limit of what an application may request with a socket option.
-fn ceiling(case: &Case<'_>, rule: &Rule, option: &str) -> Vec<Finding> {
-    let (Some(most), Some(near)) = (case.number(rule.knob), case.in_flight(REGION)) else {
+fn ceiling(input: &DoctorInput<'_>, rule: &DoctorRule, option: &str) -> Vec<SettingFinding> {
+    let (Some(most), Some(near)) = (input.number(rule.knob), input.in_flight(REGION)) else {
         return Vec::new();
     };
-    if most >= near.0 || !case.fast() {
+    if most >= near.0 || !input.fast() {
         return Vec::new();
     }
     let what = format!(

@@ -4,26 +4,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::entry::{Entry, Mark, Turned};
-use super::host::{Found, Host, Spot};
-use super::ledger::Ledger;
-use super::net::Change;
-use super::restore::spot_of;
-use super::snapshot::{Key, Seen, Slot, Value};
+use super::entry::{JournalEntry, ProgressMark, TurnedKnob};
+use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
+use super::ledger::JournalLedger;
+use super::own_changes::OwnChange;
+use super::restore::location_of;
+use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use super::{JournalError, value};
 use crate::{Disturbs, Error, Knob};
 
 /// Age in seconds beyond which a write whose end was not seen no longer counts as the cause of what differs, because
 /// another program may have changed it by now.
 const CLAIM_S: u64 = 120;
-pub(super) struct Bracket {
+pub(super) struct WriteBracket {
     pub(super) knob: &'static Knob,
     seq: u32,
     kinds: Vec<Disturbs>,
-    spot: Spot,
+    location: DeviceLocation,
     device: u32,
     /// Snapshot from right before the write; `None` if the write disturbs nothing.
-    seen: Option<Seen>,
+    seen: Option<SettingsSnapshot>,
 }
 
 /// Returns the id after the last one.
@@ -31,19 +31,19 @@ fn next_id<T>(all: &BTreeMap<u32, T>) -> u32 {
     all.last_key_value().map_or(1, |(id, _)| id.saturating_add(1))
 }
 
-impl Ledger {
-    /// Runs a write of ours for the intent `seq`, or for [`Mark::SIDE_EFFECTS`], on the device of `turned`, and
+impl JournalLedger {
+    /// Runs a write of ours for the intent `seq`, or for [`ProgressMark::SIDE_EFFECTS`], on the device of `turned`, and
     /// attributes to us what it changes of `kinds`. A journal that accepts no more lines does not keep anything from
     /// being restored.
     pub(super) fn bracketed<T>(
         &mut self,
         seq: u32,
-        turned: &Turned,
+        turned: &TurnedKnob,
         kinds: &[Disturbs],
-        spot: &Spot,
-        write: impl FnOnce(&dyn Host) -> T,
+        location: &DeviceLocation,
+        write: impl FnOnce(&dyn JournalHost) -> T,
     ) -> T {
-        if let Ok(bracket) = self.look(seq, turned, kinds, spot) {
+        if let Ok(bracket) = self.open_bracket(seq, turned, kinds, location) {
             let _ = self.enter(&bracket, Vec::new());
             self.bracket = Some(bracket);
         }
@@ -53,29 +53,29 @@ impl Ledger {
     }
 
     /// Takes a snapshot of what a write may disturb, right before it.
-    pub(super) fn look(
+    pub(super) fn open_bracket(
         &self,
         seq: u32,
-        turned: &Turned,
+        turned: &TurnedKnob,
         kinds: &[Disturbs],
-        spot: &Spot,
-    ) -> Result<Bracket, Error> {
+        location: &DeviceLocation,
+    ) -> Result<WriteBracket, Error> {
         let name = &turned.intent.knob;
         let knob = (self.lookup)(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
         let device = turned.device();
-        let own = self.own_values(seq, (device, spot));
+        let own = self.own_values(seq, (device, location));
         let seen = if kinds.is_empty() && own.is_empty() {
             None
         } else {
-            Some(self.host.look(kinds, spot, &self.slots(device))?.beside(own))
+            Some(self.host.snapshot(kinds, location, &self.slots(device))?.beside(own))
         };
-        Ok(Bracket { knob, seq, kinds: kinds.to_vec(), spot: spot.clone(), device, seen })
+        Ok(WriteBracket { knob, seq, kinds: kinds.to_vec(), location: location.clone(), device, seen })
     }
 
     /// Returns what the other knobs read, if that is their original value or ours.
-    fn own_values(&self, but: u32, here: (u32, &Spot)) -> Vec<(u32, String)> {
+    fn own_values(&self, but: u32, here: (u32, &DeviceLocation)) -> Vec<(u32, String)> {
         let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
-        let own = |turned: &Turned| {
+        let own = |turned: &TurnedKnob| {
             let seq = turned.intent.seq;
             let domain = &(self.lookup)(&turned.intent.knob)?.factor.domain;
             let now = self.value_now(seq, here)?;
@@ -87,41 +87,47 @@ impl Ledger {
     }
 
     /// Returns the slots of routing tables in which we changed something.
-    pub(super) fn slots(&self, device: u32) -> BTreeSet<Slot> {
-        let slot = |((on, key), _): (&(u32, Key), &Change)| match key {
-            Key::Route(slot) if *on == device => Some(slot.clone()),
+    pub(super) fn slots(&self, device: u32) -> BTreeSet<RouteSlot> {
+        let slot = |((on, key), _): (&(u32, SettingKey), &OwnChange)| match key {
+            SettingKey::Route(slot) if *on == device => Some(slot.clone()),
             _ => None,
         };
         self.net.changes.iter().filter_map(slot).collect()
     }
 
     /// Returns the id of the snapshot, and true if the journal already has it.
-    pub(super) fn id_of(&self, bracket: &Bracket) -> (u32, bool) {
+    pub(super) fn id_of(&self, bracket: &WriteBracket) -> (u32, bool) {
         let Some(seen) = &bracket.seen else { return (0, true) };
-        let is_it = |(_, (device, old)): &(&u32, &(u32, Seen))| *device == bracket.device && old.same(seen);
+        let is_it = |(_, (device, old)): &(&u32, &(u32, SettingsSnapshot))| {
+            *device == bracket.device && old.same(seen)
+        };
         let known = self.history.seen.iter().find(is_it).map(|(id, _)| *id);
         (known.unwrap_or(next_id(&self.history.seen)), known.is_some())
     }
 
     /// Puts on disk what is about to be written, and the snapshot from before it.
-    pub(super) fn enter(&mut self, bracket: &Bracket, mut entries: Vec<Entry>) -> Result<(), JournalError> {
+    pub(super) fn enter(
+        &mut self,
+        bracket: &WriteBracket,
+        mut entries: Vec<JournalEntry>,
+    ) -> Result<(), JournalError> {
         if self.is_frozen {
             return Ok(());
         }
         let (id, is_known) = self.id_of(bracket);
         let news = bracket.seen.as_ref().filter(|_| !is_known).cloned();
         if let Some(seen) = news.clone() {
-            entries.push(Entry::Seen { id, device: bracket.device, seen });
+            entries.push(JournalEntry::Seen { id, device: bracket.device, seen });
         }
         if !entries.is_empty() {
             self.file.append(&entries)?;
         }
         self.history.seen.extend(news.map(|seen| (id, (bracket.device, seen))));
         let at_s = u32::try_from(self.host.now_s()).unwrap_or(u32::MAX);
-        self.mark(Mark { turning: bracket.seq, seen: id, net: self.history.mark.net, at_s, lines: 0 })
+        self.mark(ProgressMark { turning: bracket.seq, seen: id, net: self.history.mark.net, at_s, lines: 0 })
     }
 
-    fn mark(&mut self, mark: Mark) -> Result<(), JournalError> {
+    fn mark(&mut self, mark: ProgressMark) -> Result<(), JournalError> {
         self.history.mark = mark;
         self.file.mark(mark)
     }
@@ -130,18 +136,18 @@ impl Ledger {
     pub(super) fn close(&mut self) -> Result<(), Error> {
         let Some(bracket) = self.bracket.take() else { return Ok(()) };
         let mut net = self.net.clone();
-        match self.value_at(bracket.seq, &bracket.spot) {
+        match self.value_at(bracket.seq, &bracket.location) {
             Some(value) => net.values.insert(bracket.seq, value),
             None => net.values.remove(&bracket.seq),
         };
         for (seq, before) in bracket.seen.iter().flat_map(|seen| &seen.own) {
-            let now = self.value_now(*seq, (bracket.device, &bracket.spot));
+            let now = self.value_now(*seq, (bracket.device, &bracket.location));
             if let Some(now) = now.filter(|now| now != before) {
                 net.values.insert(*seq, now);
             }
         }
         if let Some(seen) = &bracket.seen {
-            let now = self.host.look_after_write(&bracket.kinds, &bracket.spot, seen)?;
+            let now = self.host.snapshot_after_write(&bracket.kinds, &bracket.location, seen)?;
             net.attribute(bracket.device, seen, &now);
         }
         self.net = net;
@@ -149,20 +155,20 @@ impl Ledger {
     }
 
     /// Returns what a knob reads, if a journal may contain that value.
-    fn value_at(&self, seq: u32, spot: &Spot) -> Option<String> {
+    fn value_at(&self, seq: u32, location: &DeviceLocation) -> Option<String> {
         let knob = (self.lookup)(&self.history.turned(seq)?.intent.knob)?;
-        self.host.read(knob, spot).ok().filter(|value| knob.factor.domain.check(value).is_ok())
+        self.host.read(knob, location).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
     /// Returns what a knob reads where its device is now. The place of the device with index `number` is known:
-    /// `spot`.
-    fn value_now(&self, seq: u32, (number, spot): (u32, &Spot)) -> Option<String> {
+    /// `location`.
+    fn value_now(&self, seq: u32, (number, location): (u32, &DeviceLocation)) -> Option<String> {
         let turned = self.history.turned(seq)?;
-        if turned.device() == number && !spot.is_elsewhere() {
-            return self.value_at(seq, spot);
+        if turned.device() == number && !location.is_elsewhere() {
+            return self.value_at(seq, location);
         }
         let knob = (self.lookup)(&turned.intent.knob)?;
-        self.value_at(seq, &spot_of(self, turned, knob).ok()??)
+        self.value_at(seq, &location_of(self, turned, knob).ok()??)
     }
 
     /// Puts on disk what we have changed so far, and that no write is in progress.
@@ -173,10 +179,10 @@ impl Ledger {
         let known = self.history.nets.iter().find(|(_, net)| net.same(&self.net)).map(|(id, _)| *id);
         let id = known.unwrap_or(next_id(&self.history.nets));
         if known.is_none() {
-            self.file.append(&[Entry::Net { id, net: self.net.clone() }])?;
+            self.file.append(&[JournalEntry::Net { id, net: self.net.clone() }])?;
             self.history.nets.insert(id, self.net.clone());
         }
-        self.mark(Mark { net: id, ..Mark::default() })
+        self.mark(ProgressMark { net: id, ..ProgressMark::default() })
     }
 
     /// Closes the bracket that a death left open. If its write was long ago, what differs since then is not certainly
@@ -192,7 +198,7 @@ impl Ledger {
             let (lines, seq) = (self.unsure(bracket), bracket.seq);
             // A value that we wrote is ours, even if no process saw it written.
             let written = self.history.turned(seq).map(|turned| turned.written.clone()).unwrap_or_default();
-            let now = self.value_at(seq, &bracket.spot).filter(|now| written.contains(now));
+            let now = self.value_at(seq, &bracket.location).filter(|now| written.contains(now));
             self.net.values.extend(now.map(|now| (seq, now)));
             self.bracket = None;
             self.is_frozen = !lines.is_empty();
@@ -204,10 +210,10 @@ impl Ledger {
         }
     }
 
-    fn left_open(&self) -> Option<Bracket> {
+    fn left_open(&self) -> Option<WriteBracket> {
         let mark = self.history.mark;
         let turned = match mark.turning {
-            Mark::SIDE_EFFECTS => {
+            ProgressMark::SIDE_EFFECTS => {
                 let (device, _) = self.history.seen(mark.seen)?;
                 self.history.turned.iter().find(|turned| turned.device() == *device)?
             }
@@ -217,17 +223,17 @@ impl Ledger {
             Some((device, seen)) => (*device, Some(seen.clone())),
             None => (turned.device(), None),
         };
-        let spot = match &turned.intent.device {
-            None => Spot::default(),
+        let location = match &turned.intent.device {
+            None => DeviceLocation::default(),
             Some(device) => match self.find(device) {
-                Ok(Found::At(spot)) => spot,
+                Ok(DeviceWhereabouts::At(location)) => location,
                 _ => return None,
             },
         };
         let mut kinds = self.kinds_on(device);
         kinds.retain(|kind| seen.as_ref().is_some_and(|seen| seen.was_for(kind)));
         let knob = (self.lookup)(&turned.intent.knob)?;
-        Some(Bracket { knob, seq: mark.turning, kinds, spot, device, seen })
+        Some(WriteBracket { knob, seq: mark.turning, kinds, location, device, seen })
     }
 
     /// Returns all kinds of settings that the knobs written on a device can disturb.
@@ -244,20 +250,20 @@ impl Ledger {
     }
 
     /// Returns the snapshots from before the first write of each knob on the device, in the order of these writes.
-    pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &Seen> {
+    pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &SettingsSnapshot> {
         let on_it = self.history.turned.iter().filter(move |turned| turned.device() == device);
         on_it.filter_map(|turned| Some(&self.history.seen(turned.intent.seen)?.1))
     }
 
-    pub(super) fn first_value(&self, device: u32, key: &Key) -> Option<&Value> {
+    pub(super) fn first_value(&self, device: u32, key: &SettingKey) -> Option<&SettingValue> {
         self.firsts_on(device).find(|seen| seen.is_about(key)).and_then(|seen| seen.get(key))
     }
 
     /// Returns the differences that may or may not come from a write whose end no process saw.
-    fn unsure(&self, bracket: &Bracket) -> Vec<String> {
+    fn unsure(&self, bracket: &WriteBracket) -> Vec<String> {
         let Some(seen) = &bracket.seen else { return Vec::new() };
-        match self.host.look(&bracket.kinds, &bracket.spot, &seen.slots().cloned().collect()) {
-            Ok(now) => seen.differences(&now, &bracket.spot.device),
+        match self.host.snapshot(&bracket.kinds, &bracket.location, &seen.slots().cloned().collect()) {
+            Ok(now) => seen.differences(&now, &bracket.location.device),
             Err(e) => vec![e.to_string()],
         }
     }

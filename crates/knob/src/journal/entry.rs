@@ -23,9 +23,9 @@ use std::collections::BTreeMap;
 use landspeed_daemon::Process;
 use serde::{Deserialize, Serialize};
 
-use super::identity::Device;
-use super::net::Net;
-use super::snapshot::Seen;
+use super::identity::DeviceIdentity;
+use super::own_changes::OwnChanges;
+use super::snapshot::SettingsSnapshot;
 use super::whereabouts::Departure;
 
 /// The journal format that this build writes.
@@ -36,9 +36,9 @@ pub(super) const PLAIN_FORMAT: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum Entry {
-    Header(Header),
-    Mark(Mark),
+pub(super) enum JournalEntry {
+    Header(JournalHeader),
+    Mark(ProgressMark),
     Intent(Box<Intent>),
     /// Another value of a knob that has an intent. It is on disk before the value is first written.
     Also {
@@ -49,12 +49,12 @@ pub(super) enum Entry {
     Seen {
         id: u32,
         device: u32,
-        seen: Seen,
+        seen: SettingsSnapshot,
     },
     /// What all writes so far have changed. Ids count from 1, without gaps.
     Net {
         id: u32,
-        net: Net,
+        net: OwnChanges,
     },
     /// A device that has left the network namespace.
     Left {
@@ -65,7 +65,7 @@ pub(super) enum Entry {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Header {
+pub(super) struct JournalHeader {
     pub(super) format: u32,
     pub(super) boot_id: String,
     pub(super) netns_cookie: u64,
@@ -76,7 +76,7 @@ pub(super) struct Header {
 /// The current state of the run. Each number is written with ten digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Mark {
+pub(super) struct ProgressMark {
     /// The intent whose knob is being written; zero for none.
     #[serde(with = "digits")]
     pub(super) turning: u32,
@@ -94,14 +94,14 @@ pub(super) struct Mark {
     pub(super) lines: u32,
 }
 
-impl Mark {
-    /// Value of [`Mark::turning`] while settings that knobs have disturbed are written, not a knob.
+impl ProgressMark {
+    /// Value of [`ProgressMark::turning`] while settings that knobs have disturbed are written, not a knob.
     pub(super) const SIDE_EFFECTS: u32 = u32::MAX;
-    /// Value of [`Mark::turning`] once everything is restored and the journal is about to be removed.
+    /// Value of [`ProgressMark::turning`] once everything is restored and the journal is about to be removed.
     pub(super) const DONE: u32 = u32::MAX - 1;
 
     pub(super) fn is_done(self) -> bool {
-        self.turning == Mark::DONE
+        self.turning == ProgressMark::DONE
     }
 }
 
@@ -129,8 +129,8 @@ pub(super) struct Intent {
     /// Number of the intent, ascending from 1.
     pub(super) seq: u32,
     pub(super) knob: String,
-    /// The device that the place named; `None` for a place without one.
-    pub(super) device: Option<Device>,
+    /// The device that the target named; `None` for a target without one.
+    pub(super) device: Option<DeviceIdentity>,
     /// The original value, which is restored.
     pub(super) before: String,
     pub(super) to: String,
@@ -140,13 +140,13 @@ pub(super) struct Intent {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Turned {
+pub(super) struct TurnedKnob {
     pub(super) intent: Intent,
     /// Every value ever written.
     pub(super) written: Vec<String>,
 }
 
-impl Turned {
+impl TurnedKnob {
     /// Returns the index of the device; zero if there is none.
     pub(super) fn device(&self) -> u32 {
         self.intent.device.as_ref().map_or(0, |device| device.ifindex)
@@ -155,66 +155,67 @@ impl Turned {
 
 /// Everything that a journal says about written knobs.
 #[derive(Debug, Clone, Default)]
-pub(super) struct History {
+pub(super) struct WriteHistory {
     /// Knobs in the order of their first writes.
-    pub(super) turned: Vec<Turned>,
+    pub(super) turned: Vec<TurnedKnob>,
     /// Snapshots by id, from 1, each with the index of its device.
-    pub(super) seen: BTreeMap<u32, (u32, Seen)>,
+    pub(super) seen: BTreeMap<u32, (u32, SettingsSnapshot)>,
     /// Sets of changes by id, from 1.
-    pub(super) nets: BTreeMap<u32, Net>,
-    pub(super) mark: Mark,
+    pub(super) nets: BTreeMap<u32, OwnChanges>,
+    pub(super) mark: ProgressMark,
     /// Devices that have left the network namespace, by index.
     pub(super) left: BTreeMap<u32, Departure>,
 }
 
-impl History {
-    pub(super) fn turned(&self, seq: u32) -> Option<&Turned> {
+impl WriteHistory {
+    pub(super) fn turned(&self, seq: u32) -> Option<&TurnedKnob> {
         self.turned.iter().find(|turned| turned.intent.seq == seq)
     }
 
-    pub(super) fn seen(&self, id: u32) -> Option<&(u32, Seen)> {
+    pub(super) fn seen(&self, id: u32) -> Option<&(u32, SettingsSnapshot)> {
         self.seen.get(&id)
     }
 
     /// Returns what all finished writes have changed.
-    pub(super) fn net(&self) -> Net {
+    pub(super) fn net(&self) -> OwnChanges {
         self.nets.get(&self.mark.net).cloned().unwrap_or_default()
     }
 
     /// Returns the history as entries. Each comes after those that it refers to.
-    pub(super) fn entries(&self) -> Vec<Entry> {
-        let intent = |turned: &Turned| Entry::Intent(Box::new(turned.intent.clone()));
-        let also = |turned: &Turned| {
+    pub(super) fn entries(&self) -> Vec<JournalEntry> {
+        let intent = |turned: &TurnedKnob| JournalEntry::Intent(Box::new(turned.intent.clone()));
+        let also = |turned: &TurnedKnob| {
             let seq = turned.intent.seq;
             let others = turned.written.iter().skip(1).cloned();
-            others.map(move |to| Entry::Also { seq, to }).collect::<Vec<_>>()
+            others.map(move |to| JournalEntry::Also { seq, to }).collect::<Vec<_>>()
         };
-        let seen = |(id, (device, seen)): (&u32, &(u32, Seen))| Entry::Seen {
+        let seen = |(id, (device, seen)): (&u32, &(u32, SettingsSnapshot))| JournalEntry::Seen {
             id: *id,
             device: *device,
             seen: seen.clone(),
         };
-        let net = |(id, net): (&u32, &Net)| Entry::Net { id: *id, net: net.clone() };
-        let left = |(device, to): (&u32, &Departure)| Entry::Left { device: *device, to: *to };
+        let net = |(id, net): (&u32, &OwnChanges)| JournalEntry::Net { id: *id, net: net.clone() };
+        let left = |(device, to): (&u32, &Departure)| JournalEntry::Left { device: *device, to: *to };
         let turned = self.turned.iter().map(intent).chain(self.turned.iter().flat_map(also));
-        let looks = self.seen.iter().map(seen).chain(self.nets.iter().map(net));
-        turned.chain(looks).chain(self.left.iter().map(left)).collect()
+        let snapshots = self.seen.iter().map(seen).chain(self.nets.iter().map(net));
+        turned.chain(snapshots).chain(self.left.iter().map(left)).collect()
     }
 
     /// Returns what the history refers to but does not contain, one line each.
     pub(super) fn dangling(&self) -> Vec<String> {
-        let Mark { turning, seen, net, .. } = self.mark;
+        let ProgressMark { turning, seen, net, .. } = self.mark;
         let is_seen = |id: u32| id == 0 || self.seen.contains_key(&id);
         let is_turned = |seq: u32| {
-            [0, Mark::DONE].contains(&seq)
-                || (seq == Mark::SIDE_EFFECTS && seen != 0)
+            [0, ProgressMark::DONE].contains(&seq)
+                || (seq == ProgressMark::SIDE_EFFECTS && seen != 0)
                 || self.turned(seq).is_some()
         };
-        let looks = self.turned.iter().map(|turned| turned.intent.seen).chain([seen]);
-        let looks = looks.filter(|id| !is_seen(*id)).map(|id| format!("what was seen before a write ({id})"));
+        let snapshots = self.turned.iter().map(|turned| turned.intent.seen).chain([seen]);
+        let snapshots =
+            snapshots.filter(|id| !is_seen(*id)).map(|id| format!("what was seen before a write ({id})"));
         let net = (net != 0 && !self.nets.contains_key(&net)).then(|| format!("what was changed ({net})"));
         let turn = (!is_turned(turning)).then(|| format!("the write that was under way ({turning})"));
-        looks.chain(net).chain(turn).map(|what| format!("{what} is named, and missing")).collect()
+        snapshots.chain(net).chain(turn).map(|what| format!("{what} is named, and missing")).collect()
     }
 }
 
@@ -224,26 +225,26 @@ mod tests {
 
     #[test]
     fn the_line_that_is_overwritten_has_one_width() {
-        let text = |mark: Mark| serde_json::to_string(&Entry::Mark(mark)).unwrap();
-        let width = text(Mark::default()).len();
-        let first = Mark { lines: 2, ..Mark::default() };
+        let text = |mark: ProgressMark| serde_json::to_string(&JournalEntry::Mark(mark)).unwrap();
+        let width = text(ProgressMark::default()).len();
+        let first = ProgressMark { lines: 2, ..ProgressMark::default() };
         let width = text(first).len().max(width);
         for n in [1, u32::MAX] {
-            let mark = Mark { turning: n, seen: n, net: n, at_s: n, lines: n };
+            let mark = ProgressMark { turning: n, seen: n, net: n, at_s: n, lines: n };
             assert_eq!(text(mark).len(), width);
-            assert_eq!(serde_json::from_str::<Entry>(&text(mark)).unwrap(), Entry::Mark(mark));
+            assert_eq!(serde_json::from_str::<JournalEntry>(&text(mark)).unwrap(), JournalEntry::Mark(mark));
         }
     }
 
     #[test]
     fn unknown_fields_are_refused() {
-        assert!(serde_json::from_str::<Entry>(r#"{"entry":"also","seq":1,"to":"x"}"#).is_ok());
+        assert!(serde_json::from_str::<JournalEntry>(r#"{"entry":"also","seq":1,"to":"x"}"#).is_ok());
         for bad in [
             r#"{"entry":"also","seq":1,"to":"x","path":"/etc/passwd"}"#,
             r#"{"entry":"run","seq":1}"#,
             r#"{"entry":"mark","turning":"0","seen":"0","net":"0","at_s":"0","seq2":"0"}"#,
         ] {
-            assert!(serde_json::from_str::<Entry>(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<JournalEntry>(bad).is_err(), "{bad}");
         }
     }
 }

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use landspeed_netlink::{Address, Qdisc, Route};
 
-use super::host::{Found, Host, Spot};
-use super::identity::Device;
-use super::snapshot::{AddressKey, Held, Key, RelatedKey, Seen, Slot, Value};
+use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
+use super::identity::DeviceIdentity;
+use super::snapshot::{
+    AddressKey, AddressSnapshot, RelatedKey, RouteSlot, SettingKey, SettingValue, SettingsSnapshot,
+};
 use super::whereabouts::Departure;
 use crate::{Disturbs, Domain, Error, Knob};
 
@@ -37,49 +39,49 @@ pub(super) fn values(knob: &Knob) -> [String; 3] {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct FakeHostState {
     pub(super) knobs: BTreeMap<&'static str, String>,
-    pub(super) items: BTreeMap<Key, Value>,
+    pub(super) items: BTreeMap<SettingKey, SettingValue>,
 }
 
 /// The host, and what the test does to it without landspeed's knowledge.
 #[derive(Debug)]
-pub(super) struct World {
-    pub(super) state: State,
+pub(super) struct FakeWorld {
+    pub(super) state: FakeHostState,
     pub(super) now_s: u64,
     /// Determines what a write changes along with its knob.
     pub(super) seed: u64,
     /// Number of further writes after which the process dies. Later writes are undone.
     pub(super) dies_after: Option<u32>,
     /// Settings and journal at the time of death.
-    pub(super) at_death: Option<(State, Vec<u8>)>,
+    pub(super) at_death: Option<(FakeHostState, Vec<u8>)>,
     /// Writes to knobs, and restored other settings.
     pub(super) wrote: Vec<(&'static str, String)>,
-    pub(super) put: Vec<(Key, Option<Value>)>,
+    pub(super) put: Vec<(SettingKey, Option<SettingValue>)>,
     /// All states that the host has had.
-    pub(super) ever: Vec<State>,
+    pub(super) ever: Vec<FakeHostState>,
     pub(super) journal: PathBuf,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct FakeHost(pub(super) Arc<Mutex<World>>);
+pub(super) struct FakeJournalHost(pub(super) Arc<Mutex<FakeWorld>>);
 
 /// Returns the MTU of a VLAN on the device, which is never greater than the device's.
-fn vlan_mtu(mtu: u64) -> Value {
-    Value::Of { device: "eth0.7".into(), value: mtu.to_string() }
+fn vlan_mtu(mtu: u64) -> SettingValue {
+    SettingValue::Of { device: "eth0.7".into(), value: mtu.to_string() }
 }
 
-fn vlan() -> Key {
-    Key::Related(RelatedKey::mtu_of(7))
+fn vlan() -> SettingKey {
+    SettingKey::Related(RelatedKey::mtu_of(7))
 }
 
 /// Returns true if the setting comes and goes with its object, so that no program can remove it.
-pub(super) fn is_file(key: &Key) -> bool {
-    matches!(key, Key::DeviceSysctl(_) | Key::Queue(_) | Key::Related(_))
+pub(super) fn is_file(key: &SettingKey) -> bool {
+    matches!(key, SettingKey::DeviceSysctl(_) | SettingKey::Queue(_) | SettingKey::Related(_))
 }
 
-fn text(value: &str) -> Value {
-    Value::Text(value.to_owned())
+fn text(value: &str) -> SettingValue {
+    SettingValue::Text(value.to_owned())
 }
 
 /// Returns RTM_NEWROUTE over the device: to 10.`to`.0.0/16 with a metric, made by the kernel or by an administrator.
@@ -96,41 +98,46 @@ fn route(to: u8, metric: u32, is_automatic: bool) -> Route {
     serde_json::from_str(&format!("\"{hex}\"")).unwrap()
 }
 
-fn routes(to: u8, variant: u32, is_automatic: bool) -> (Key, Value) {
+fn routes(to: u8, variant: u32, is_automatic: bool) -> (SettingKey, SettingValue) {
     let route = route(to, 1000 + variant, is_automatic);
-    (Key::Route(Slot::of(&route)), Value::Routes(vec![route]))
+    (SettingKey::Route(RouteSlot::of(&route)), SettingValue::Routes(vec![route]))
 }
 
-fn address(nth: u8) -> (Key, Value) {
+fn address(nth: u8) -> (SettingKey, SettingValue) {
     let text = if nth < 2 { format!("10.{nth}.0.1") } else { format!("fd00::{nth}") };
     let address = Address::new(INDEX, text.parse().unwrap(), 24);
-    (Key::Address(AddressKey::of(&address)), Value::Address(Held { address, at_s: 0, nth: nth.into() }))
+    (
+        SettingKey::Address(AddressKey::of(&address)),
+        SettingValue::Address(AddressSnapshot { address, at_s: 0, nth: nth.into() }),
+    )
 }
 
-fn qdisc(kind: &str) -> Value {
+fn qdisc(kind: &str) -> SettingValue {
     let qdisc = Qdisc { index: INDEX, kind: kind.into(), handle: 1 << 16, parent: u32::MAX, options: None };
-    Value::Qdisc(qdisc)
+    SettingValue::Qdisc(qdisc)
 }
 
 /// Returns another value of the same kind, one of a few.
-pub(super) fn another(key: &Key, n: u64) -> Option<Value> {
+pub(super) fn another(key: &SettingKey, n: u64) -> Option<SettingValue> {
     match key {
-        Key::Feature(_) => Some(Value::On).filter(|_| n.is_multiple_of(2)),
-        Key::DeviceSysctl(_) | Key::Queue(_) | Key::Sysctl(_) => Some(text(&format!("{}", n % 5))),
-        Key::Qdisc => Some(qdisc(["pfifo_fast", "htb", "mq"][(n % 3) as usize])),
-        Key::Related(_) => Some(vlan_mtu(1281 + n % 5)),
-        Key::Address(_) => (0..4).map(address).find(|(k, _)| k == key).map(|(_, value)| value),
-        Key::Route(_) => {
+        SettingKey::Feature(_) => Some(SettingValue::On).filter(|_| n.is_multiple_of(2)),
+        SettingKey::DeviceSysctl(_) | SettingKey::Queue(_) | SettingKey::Sysctl(_) => {
+            Some(text(&format!("{}", n % 5)))
+        }
+        SettingKey::Qdisc => Some(qdisc(["pfifo_fast", "htb", "mq"][(n % 3) as usize])),
+        SettingKey::Related(_) => Some(vlan_mtu(1281 + n % 5)),
+        SettingKey::Address(_) => (0..4).map(address).find(|(k, _)| k == key).map(|(_, value)| value),
+        SettingKey::Route(_) => {
             (10..13).map(|to| routes(to, (n % 3) as u32, false)).find(|(k, _)| k == key).map(|(_, v)| v)
         }
     }
-    .filter(|_| !(matches!(key, Key::Address(_) | Key::Route(_)) && n.is_multiple_of(4)))
+    .filter(|_| !(matches!(key, SettingKey::Address(_) | SettingKey::Route(_)) && n.is_multiple_of(4)))
 }
 
 /// Returns the settings that another program, or a write of another knob, can change: not those that the kernel makes
 /// itself.
-pub(super) fn settable() -> Vec<Key> {
-    let later = LATER.map(|name| Key::Feature(name.into()));
+pub(super) fn settable() -> Vec<SettingKey> {
+    let later = LATER.map(|name| SettingKey::Feature(name.into()));
     initial_items().into_keys().filter(|key| !is_automatic(key)).chain(later).collect()
 }
 
@@ -139,42 +146,42 @@ const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 
 /// Returns the feature that a knob wants if it is an offload. Whether that is on depends on those that it needs, as
 /// in the kernel.
-pub(super) fn wish(knob: &Knob) -> Option<Key> {
+pub(super) fn wish(knob: &Knob) -> Option<SettingKey> {
     let is_switch = matches!(knob.factor.domain, Domain::Each(Domain::Switch));
     let is_offload = is_switch && knob.factor.disturbs.contains(&Disturbs::Features);
-    is_offload.then(|| Key::Feature(format!("of-{}", knob.factor.name)))
+    is_offload.then(|| SettingKey::Feature(format!("of-{}", knob.factor.name)))
 }
 
 /// Offloads that are not wanted at first.
 const NOT_ASKED_FOR: [&str; 3] = ["gro", "lro", "hw-gro"];
 
-fn is_automatic(key: &Key) -> bool {
+fn is_automatic(key: &SettingKey) -> bool {
     (0..4).any(|nth| routes(nth, 0, true).0 == *key)
 }
 
-fn initial_items() -> BTreeMap<Key, Value> {
-    let mut items: BTreeMap<Key, Value> =
-        ["sg", "tso", "gro"].map(|n| (Key::Feature(n.into()), Value::On)).into();
+fn initial_items() -> BTreeMap<SettingKey, SettingValue> {
+    let mut items: BTreeMap<SettingKey, SettingValue> =
+        ["sg", "tso", "gro"].map(|n| (SettingKey::Feature(n.into()), SettingValue::On)).into();
     for name in ["ipv4/conf/rp_filter", "ipv6/conf/mtu", "ipv6/conf/accept_ra"] {
-        items.insert(Key::DeviceSysctl(name.into()), text("2"));
+        items.insert(SettingKey::DeviceSysctl(name.into()), text("2"));
     }
     for name in ["rx-0/rps_cpus", "rx-1/rps_cpus"] {
-        items.insert(Key::Queue(name.into()), text("3"));
+        items.insert(SettingKey::Queue(name.into()), text("3"));
     }
-    items.insert(Key::Qdisc, qdisc("pfifo_fast"));
+    items.insert(SettingKey::Qdisc, qdisc("pfifo_fast"));
     items.insert(vlan(), vlan_mtu(1480));
     items.extend((0..4).map(address));
     items.extend((10..13).map(|to| routes(to, 0, false)));
     items
 }
 
-impl State {
-    pub(super) fn new() -> State {
+impl FakeHostState {
+    pub(super) fn new() -> FakeHostState {
         let (offloads, others): (Vec<&Knob>, _) = knobs().into_iter().partition(|knob| wish(knob).is_some());
         let knobs = others.into_iter().map(|knob| (knob.factor.name, values(knob)[0].clone())).collect();
-        let mut state = State { knobs, items: initial_items() };
+        let mut state = FakeHostState { knobs, items: initial_items() };
         let asked_for = offloads.into_iter().filter(|knob| !NOT_ASKED_FOR.contains(&knob.factor.name));
-        state.items.extend(asked_for.filter_map(wish).map(|wish| (wish, Value::On)));
+        state.items.extend(asked_for.filter_map(wish).map(|wish| (wish, SettingValue::On)));
         state.follow();
         state
     }
@@ -192,12 +199,12 @@ impl State {
     }
 
     /// Returns true if a setting can exist: IPv6 needs its lowest MTU, a queue's settings the queue.
-    fn has(&self, key: &Key) -> bool {
+    fn has(&self, key: &SettingKey) -> bool {
         let number = |knob: &str| self.knobs.get(knob).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
         match key {
-            Key::DeviceSysctl(name) if name.starts_with("ipv6/") => number("mtu") > 1300,
-            Key::Queue(name) if name.starts_with("rx-1/") => number("channels") > 21,
-            Key::Address(_) if !is_ipv4(key) => number("mtu") > 1300,
+            SettingKey::DeviceSysctl(name) if name.starts_with("ipv6/") => number("mtu") > 1300,
+            SettingKey::Queue(name) if name.starts_with("rx-1/") => number("channels") > 21,
+            SettingKey::Address(_) if !is_ipv4(key) => number("mtu") > 1300,
             _ => true,
         }
     }
@@ -213,7 +220,7 @@ impl State {
         if is_on { "on" } else { "off" }.to_owned()
     }
 
-    pub(super) fn set(&mut self, key: &Key, value: Option<&Value>) {
+    pub(super) fn set(&mut self, key: &SettingKey, value: Option<&SettingValue>) {
         match value {
             Some(value) if self.has(key) => drop(self.items.insert(key.clone(), value.clone())),
             Some(_) => {}
@@ -226,7 +233,7 @@ impl State {
     /// Writes a knob, with everything that this changes along with it.
     fn turn(&mut self, knob: &Knob, value: &str, seed: u64) {
         match wish(knob) {
-            Some(wish) => self.set(&wish, Some(&Value::On).filter(|_| value == "on")),
+            Some(wish) => self.set(&wish, Some(&SettingValue::On).filter(|_| value == "on")),
             None => drop(self.knobs.insert(knob.factor.name, value.to_owned())),
         }
         for key in settable().iter().filter(|key| key.is_among(knob.factor.disturbs)) {
@@ -244,7 +251,7 @@ impl State {
     /// Limits the VLAN's MTU to that of the device. A greater one is not passed on.
     fn pass_mtu_on(&mut self) {
         let mtu: u64 = self.knobs["mtu"].parse().unwrap();
-        if matches!(self.items.get(&vlan()), Some(Value::Of { value, .. }) if value.parse::<u64>().unwrap() > mtu)
+        if matches!(self.items.get(&vlan()), Some(SettingValue::Of { value, .. }) if value.parse::<u64>().unwrap() > mtu)
         {
             self.items.insert(vlan(), vlan_mtu(mtu));
         }
@@ -269,21 +276,21 @@ impl State {
     }
 }
 
-fn is_ipv4(key: &Key) -> bool {
+fn is_ipv4(key: &SettingKey) -> bool {
     (0..2).any(|nth| address(nth).0 == *key)
 }
 
-impl World {
+impl FakeWorld {
     /// Begins to record writes anew.
     pub(super) fn begin_again(&mut self) {
         self.wrote.clear();
         self.put.clear();
-        self.ever.extend([State::new(), self.state.clone()]);
+        self.ever.extend([FakeHostState::new(), self.state.clone()]);
     }
 }
 
-impl FakeHost {
-    pub(super) fn lock(&self) -> MutexGuard<'_, World> {
+impl FakeJournalHost {
+    pub(super) fn lock(&self) -> MutexGuard<'_, FakeWorld> {
         self.0.lock().unwrap()
     }
 
@@ -300,7 +307,7 @@ impl FakeHost {
     }
 }
 
-impl Host for FakeHost {
+impl JournalHost for FakeJournalHost {
     fn now_s(&self) -> u64 {
         self.lock().now_s
     }
@@ -309,8 +316,8 @@ impl Host for FakeHost {
         true
     }
 
-    fn device(&self, name: &str) -> Result<Option<Device>, String> {
-        Ok(Some(Device {
+    fn device(&self, name: &str) -> Result<Option<DeviceIdentity>, String> {
+        Ok(Some(DeviceIdentity {
             name: name.to_owned(),
             ifindex: INDEX,
             permanent_mac: None,
@@ -320,15 +327,15 @@ impl Host for FakeHost {
         }))
     }
 
-    fn find(&self, device: &Device, _: Option<&Departure>) -> Result<Found, String> {
-        Ok(Found::At(Spot::here(&device.name)))
+    fn find(&self, device: &DeviceIdentity, _: Option<&Departure>) -> Result<DeviceWhereabouts, String> {
+        Ok(DeviceWhereabouts::At(DeviceLocation::here(&device.name)))
     }
 
-    fn read(&self, knob: &Knob, _: &Spot) -> Result<String, Error> {
+    fn read(&self, knob: &Knob, _: &DeviceLocation) -> Result<String, Error> {
         Ok(self.lock().state.read(knob))
     }
 
-    fn write(&self, knob: &Knob, _: &Spot, value: &str) -> Result<(), Error> {
+    fn write(&self, knob: &Knob, _: &DeviceLocation, value: &str) -> Result<(), Error> {
         self.before_write();
         let mut world = self.lock();
         let seed = world.seed;
@@ -339,16 +346,31 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    fn look(&self, kinds: &[Disturbs], _: &Spot, _: &BTreeSet<Slot>) -> Result<Seen, Error> {
+    fn snapshot(
+        &self,
+        kinds: &[Disturbs],
+        _: &DeviceLocation,
+        _: &BTreeSet<RouteSlot>,
+    ) -> Result<SettingsSnapshot, Error> {
         let items = self.lock().state.items.clone();
-        Ok(Seen::of(kinds, items.into_iter().filter(|(key, _)| key.is_among(kinds)).collect()))
+        Ok(SettingsSnapshot::of(kinds, items.into_iter().filter(|(key, _)| key.is_among(kinds)).collect()))
     }
 
-    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, _: &Seen) -> Result<Seen, Error> {
-        self.look(kinds, spot, &BTreeSet::new())
+    fn snapshot_after_write(
+        &self,
+        kinds: &[Disturbs],
+        location: &DeviceLocation,
+        _: &SettingsSnapshot,
+    ) -> Result<SettingsSnapshot, Error> {
+        self.snapshot(kinds, location, &BTreeSet::new())
     }
 
-    fn put(&self, _: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)> {
+    fn put(
+        &self,
+        _: &DeviceLocation,
+        todo: &[(&SettingKey, Option<&SettingValue>)],
+        last_resort: bool,
+    ) -> Vec<(SettingKey, String)> {
         for (key, value) in todo {
             self.before_write();
             if !is_automatic(key) || value.is_none() || last_resort {

@@ -10,19 +10,21 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::default_lookup as lookup;
-use super::entry::{FORMAT, Header};
-use super::fake_host::{DEVICE, FakeHost, INDEX, State, World, another, knobs, settable, values, wish};
+use super::entry::{FORMAT, JournalHeader};
+use super::fake_host::{
+    DEVICE, FakeHostState, FakeJournalHost, FakeWorld, INDEX, another, knobs, settable, values, wish,
+};
 use super::file::{JournalFile, name_of};
-use super::folder::Folder;
-use super::host::{Host, Spot};
-use super::ledger::Ledger;
-use super::net::place;
-use super::read::Contents;
-use super::restore::{Report, restore};
-use super::snapshot::{Value, same};
+use super::folder::JournalFolder;
+use super::host::{DeviceLocation, JournalHost};
+use super::ledger::JournalLedger;
+use super::own_changes::place;
+use super::read::JournalContents;
+use super::restore::{RestoreReport, restore};
+use super::snapshot::{SettingValue, same};
 
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum StoryStep {
     Turn(usize, usize),
     /// Another program sets or removes a setting.
     Foreign(usize, u64),
@@ -30,7 +32,7 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum StoryEnd {
     /// The process that wrote also restores.
     Lives,
     /// It dies between two writes, and another process reads its journal.
@@ -41,8 +43,8 @@ pub(super) enum End {
 
 #[derive(Debug, Clone)]
 pub(super) struct Story {
-    pub(super) steps: Vec<Step>,
-    pub(super) end: End,
+    pub(super) steps: Vec<StoryStep>,
+    pub(super) end: StoryEnd,
     /// The restoring process dies too, after this many writes, and another one continues.
     dies_restoring: Option<u32>,
     pub(super) seed: u64,
@@ -50,7 +52,7 @@ pub(super) struct Story {
 
 /// Returns stories in which no other program does anything.
 pub(super) fn turns_alone() -> impl Strategy<Value = Story> {
-    let is_ours = |step: &Step| matches!(step, Step::Turn(..));
+    let is_ours = |step: &StoryStep| matches!(step, StoryStep::Turn(..));
     stories()
         .prop_map(move |story| Story { steps: story.steps.into_iter().filter(is_ours).collect(), ..story })
 }
@@ -58,41 +60,43 @@ pub(super) fn turns_alone() -> impl Strategy<Value = Story> {
 fn stories() -> impl Strategy<Value = Story> {
     let (knobs, keys) = (0..knobs().len(), 0..settable().len());
     let step = prop_oneof![
-        3 => (knobs.clone(), 0..3usize).prop_map(|(knob, value)| Step::Turn(knob, value)),
-        3 => (keys, any::<u64>()).prop_map(|(key, n)| Step::Foreign(key, n)),
-        1 => (knobs.clone(), 0..3usize).prop_map(|(knob, value)| Step::ForeignKnob(knob, value)),
+        3 => (knobs.clone(), 0..3usize).prop_map(|(knob, value)| StoryStep::Turn(knob, value)),
+        3 => (keys, any::<u64>()).prop_map(|(key, n)| StoryStep::Foreign(key, n)),
+        1 => (knobs.clone(), 0..3usize).prop_map(|(knob, value)| StoryStep::ForeignKnob(knob, value)),
     ];
-    let turning = (knobs, 0..3usize, any::<bool>()).prop_map(|(knob, value, has_written)| End::DiesTurning {
-        knob,
-        value,
-        has_written,
-    });
-    let end = prop_oneof![Just(End::Lives), Just(End::Dies), turning];
+    let turning = (knobs, 0..3usize, any::<bool>())
+        .prop_map(|(knob, value, has_written)| StoryEnd::DiesTurning { knob, value, has_written });
+    let end = prop_oneof![Just(StoryEnd::Lives), Just(StoryEnd::Dies), turning];
     (prop::collection::vec(step, 1..16), end, prop::option::weighted(0.3, 0..12u32), any::<u64>())
         .prop_map(|(steps, end, dies_restoring, seed)| Story { steps, end, dies_restoring, seed })
 }
 
 /// Our host and its journal, and a host on which only the other programs write.
-pub(super) struct Stage {
-    pub(super) host: FakeHost,
-    pub(super) ledger: Option<Ledger>,
+pub(super) struct UndoFixture {
+    pub(super) host: FakeJournalHost,
+    pub(super) ledger: Option<JournalLedger>,
     pub(super) cookie: u64,
-    without_us: State,
+    without_us: FakeHostState,
     /// True if another program has set anything.
     is_touched: bool,
 }
 
-impl Stage {
-    pub(super) fn new(folder: &Path, seed: u64) -> Stage {
+impl UndoFixture {
+    pub(super) fn new(folder: &Path, seed: u64) -> UndoFixture {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let cookie = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = Folder::open_or_make(folder).unwrap();
+        let folder = JournalFolder::open_or_make(folder).unwrap();
         let me = Process { pid: 1, start_ticks: 1 };
-        let header =
-            Header { format: FORMAT, boot_id: boot_id(), netns_cookie: cookie, agent: me, guardian: me };
+        let header = JournalHeader {
+            format: FORMAT,
+            boot_id: boot_id(),
+            netns_cookie: cookie,
+            agent: me,
+            guardian: me,
+        };
         let file = JournalFile::begin(folder, &name_of(cookie), header).unwrap();
-        let world = World {
-            state: State::new(),
+        let world = FakeWorld {
+            state: FakeHostState::new(),
             now_s: 1000,
             seed,
             dies_after: None,
@@ -102,18 +106,24 @@ impl Stage {
             ever: Vec::new(),
             journal: file.path(),
         };
-        let host = FakeHost(Arc::new(Mutex::new(world)));
-        let ledger = Ledger::on(file, lookup, Box::new(host.clone()), Contents::default());
-        Stage { host, ledger: Some(ledger), cookie, without_us: State::new(), is_touched: false }
+        let host = FakeJournalHost(Arc::new(Mutex::new(world)));
+        let ledger = JournalLedger::on(file, lookup, Box::new(host.clone()), JournalContents::default());
+        UndoFixture {
+            host,
+            ledger: Some(ledger),
+            cookie,
+            without_us: FakeHostState::new(),
+            is_touched: false,
+        }
     }
 
-    pub(super) fn ledger(&mut self) -> &mut Ledger {
+    pub(super) fn ledger(&mut self) -> &mut JournalLedger {
         self.ledger.as_mut().unwrap()
     }
 
-    pub(super) fn turns(&mut self, steps: &[Step]) {
+    pub(super) fn turns(&mut self, steps: &[StoryStep]) {
         for step in steps {
-            if let Step::Turn(knob, value) = *step
+            if let StoryStep::Turn(knob, value) = *step
                 && self.turn(knob, value, true)
             {
                 self.ledger().wrote();
@@ -130,7 +140,7 @@ impl Stage {
             other => drop(other.unwrap()),
         }
         if has_written {
-            self.host.write(knob, &Spot::here(DEVICE), value).unwrap();
+            self.host.write(knob, &DeviceLocation::here(DEVICE), value).unwrap();
         }
         true
     }
@@ -146,7 +156,8 @@ impl Stage {
         let now = self.host.lock().state.clone();
         let is_seen = !same(with_it.items.get(key), now.items.get(key));
         let is_as_ours = ours.is_some_and(|ours| same(ours.after.as_ref(), with_it.items.get(key)));
-        let is_file = !matches!(key, super::snapshot::Key::Address(_) | super::snapshot::Key::Route(_));
+        let is_file =
+            !matches!(key, super::snapshot::SettingKey::Address(_) | super::snapshot::SettingKey::Route(_));
         if is_seen && !is_as_ours && !(is_file && (value.is_none() || !now.items.contains_key(key))) {
             self.host.lock().state = with_it;
             self.without_us.set(key, value.as_ref());
@@ -185,10 +196,10 @@ impl Stage {
         let contents = file.read(lookup).unwrap();
         assert!(contents.complaints().is_empty(), "{:?}", contents.complaints());
         file.resume(&contents).unwrap();
-        self.ledger = Some(Ledger::on(file, lookup, Box::new(self.host.clone()), contents));
+        self.ledger = Some(JournalLedger::on(file, lookup, Box::new(self.host.clone()), contents));
     }
 
-    fn restore(&mut self, dies_after: Option<u32>) -> Report {
+    fn restore(&mut self, dies_after: Option<u32>) -> RestoreReport {
         self.host.lock().dies_after = dies_after;
         let report = restore(self.ledger(), false);
         self.host.lock().dies_after = None;
@@ -204,50 +215,53 @@ impl Stage {
 }
 
 fn play(folder: &Path, story: &Story) -> Result<(), TestCaseError> {
-    let mut stage = Stage::new(folder, story.seed);
+    let mut fixture = UndoFixture::new(folder, story.seed);
     for step in &story.steps {
         match *step {
-            Step::Turn(knob, value) => {
-                if stage.turn(knob, value, true) {
-                    stage.ledger().wrote();
+            StoryStep::Turn(knob, value) => {
+                if fixture.turn(knob, value, true) {
+                    fixture.ledger().wrote();
                 }
             }
-            Step::Foreign(key, n) => stage.foreign(key, n),
-            Step::ForeignKnob(knob, value) => stage.foreign_knob(knob, value),
+            StoryStep::Foreign(key, n) => fixture.foreign(key, n),
+            StoryStep::ForeignKnob(knob, value) => fixture.foreign_knob(knob, value),
         }
     }
     match story.end {
-        End::Lives => {}
-        End::Dies => stage.next(),
-        End::DiesTurning { knob, value, has_written } => {
-            stage.turn(knob, value, has_written);
-            stage.next();
+        StoryEnd::Lives => {}
+        StoryEnd::Dies => fixture.next(),
+        StoryEnd::DiesTurning { knob, value, has_written } => {
+            fixture.turn(knob, value, has_written);
+            fixture.next();
         }
     }
-    let report = stage.restore(story.dies_restoring);
+    let report = fixture.restore(story.dies_restoring);
     prop_assert!(report.is_done(), "{report:?}");
-    let state = stage.host.lock().state.clone();
+    let state = fixture.host.lock().state.clone();
     for knob in knobs() {
-        let (is, should) = (state.read(knob), stage.without_us.read(knob));
+        let (is, should) = (state.read(knob), fixture.without_us.read(knob));
         prop_assert_eq!(is, should, "{}: {:?}", knob.factor.name, report);
     }
-    for key in state.items.keys().chain(stage.without_us.items.keys()) {
-        let (is, should) = (state.items.get(key), stage.without_us.items.get(key));
+    for key in state.items.keys().chain(fixture.without_us.items.keys()) {
+        let (is, should) = (state.items.get(key), fixture.without_us.items.get(key));
         prop_assert!(same(is, should), "{key:?} is {is:?}, without us {should:?}: {report:?}");
     }
-    let first = stage.ledger().firsts_on(INDEX).next().cloned();
+    let first = fixture.ledger().firsts_on(INDEX).next().cloned();
     let notes = report.notes.clone();
     let says_as_before = report.into_restored().restored;
     let is_as_before = first.is_none_or(|first| {
         // What another program does to a related device is not reported.
-        let is_the_same = |(key, value): (&_, &Value)| {
-            matches!(value, Value::Of { .. }) || same(state.items.get(key), Some(value))
+        let is_the_same = |(key, value): (&_, &SettingValue)| {
+            matches!(value, SettingValue::Of { .. }) || same(state.items.get(key), Some(value))
         };
         first.items().all(is_the_same)
     });
     prop_assert!(is_as_before || !says_as_before, "it says that all is as before");
-    prop_assert!(says_as_before || stage.is_touched, "our own write is taken for somebody else's: {notes:?}");
-    stage.ledger().file.remove().unwrap();
+    prop_assert!(
+        says_as_before || fixture.is_touched,
+        "our own write is taken for somebody else's: {notes:?}"
+    );
+    fixture.ledger().file.remove().unwrap();
     Ok(())
 }
 
@@ -286,11 +300,11 @@ fn the_fake_host_disturbs_what_the_table_says() {
     let home = folder();
     for (knob, row) in all.iter().enumerate() {
         let moved = (0..20).any(|seed| {
-            let mut stage = Stage::new(&home.path().join("s"), seed);
-            stage.turn(knob, 1, true);
-            stage.ledger().wrote();
-            let moved = !stage.ledger().net.changes.is_empty();
-            stage.ledger().file.remove().unwrap();
+            let mut fixture = UndoFixture::new(&home.path().join("s"), seed);
+            fixture.turn(knob, 1, true);
+            fixture.ledger().wrote();
+            let moved = !fixture.ledger().net.changes.is_empty();
+            fixture.ledger().file.remove().unwrap();
             moved
         });
         assert!(moved, "{}", row.factor.name);
@@ -301,20 +315,20 @@ fn the_fake_host_disturbs_what_the_table_says() {
 fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
     let home = folder();
     let (mtu, _) = knobs().iter().enumerate().find(|(_, knob)| knob.factor.name == "mtu").unwrap();
-    let mut stage = Stage::new(&home.path().join("s"), 1);
-    stage.turn(mtu, 1, true);
-    stage.next();
-    stage.host.lock().now_s += 3600;
-    let before = stage.host.lock().state.clone();
-    let report = restore(stage.ledger(), false);
+    let mut fixture = UndoFixture::new(&home.path().join("s"), 1);
+    fixture.turn(mtu, 1, true);
+    fixture.next();
+    fixture.host.lock().now_s += 3600;
+    let before = fixture.host.lock().state.clone();
+    let report = restore(fixture.ledger(), false);
     assert!(!report.is_done() && !report.unsure.is_empty(), "{report:?}");
-    let now = stage.host.lock().state.clone();
-    assert_eq!(now.knobs, State::new().knobs, "the knob itself is put back: {report:?}");
-    let gone = |state: &State| settable().iter().filter(|key| !state.items.contains_key(key)).count();
+    let now = fixture.host.lock().state.clone();
+    assert_eq!(now.knobs, FakeHostState::new().knobs, "the knob itself is put back: {report:?}");
+    let gone = |state: &FakeHostState| settable().iter().filter(|key| !state.items.contains_key(key)).count();
     assert!(gone(&now) >= 2 && gone(&now) <= gone(&before), "{report:?}");
     // Undo with the option `unsure` takes it for ours.
-    stage.next();
-    let report = restore(stage.ledger(), true);
+    fixture.next();
+    let report = restore(fixture.ledger(), true);
     assert!(report.is_done(), "{report:?}");
-    assert_eq!(stage.host.lock().state, State::new());
+    assert_eq!(fixture.host.lock().state, FakeHostState::new());
 }

@@ -9,28 +9,28 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::entry::{Entry, Header, Mark};
-use super::folder::Folder;
+use super::entry::{JournalEntry, JournalHeader, ProgressMark};
+use super::folder::JournalFolder;
 use super::line;
 use super::lock::lock;
-use super::read::{self, Contents, End};
-use super::second::{self, Copies, SecondCopy};
-use super::{JournalError, Lookup};
+use super::read::{self, AppendPosition, JournalContents};
+use super::second_copy::{self, SecondCopies, SecondCopy};
+use super::{JournalError, KnobLookup};
 
 /// An open journal whose lock this process holds, alone or together with its agent or guardian. The lock belongs to
 /// the open file, so it lasts until the last of them has closed it.
 #[derive(Debug)]
 pub(super) struct JournalFile {
-    folder: Folder,
+    folder: JournalFolder,
     name: String,
     file: File,
-    end: End,
-    copy: Second,
+    end: AppendPosition,
+    copy: CopyState,
 }
 
 /// The state of the second copy of a journal.
 #[derive(Debug)]
-enum Second {
+enum CopyState {
     /// No copy is written, because the journal has only been read so far.
     NotYet,
     Kept(SecondCopy),
@@ -61,7 +61,7 @@ pub(super) fn cookie_of(name: &str) -> Option<u64> {
 
 impl JournalFile {
     /// Opens and locks a journal. Returns `None` if there is none.
-    pub(super) fn lock(folder: Folder, name: &str) -> Result<Option<JournalFile>, JournalError> {
+    pub(super) fn lock(folder: JournalFolder, name: &str) -> Result<Option<JournalFile>, JournalError> {
         loop {
             let Some(fd) = folder.file(name, false)? else { return Ok(None) };
             lock(&fd, &folder.path_of(name))?;
@@ -74,7 +74,11 @@ impl JournalFile {
 
     /// Creates and locks a new journal, which replaces one under which nothing was changed. It gets its name only
     /// once header and mark are on disk, so a journal without them has lost them.
-    pub(super) fn begin(folder: Folder, name: &str, header: Header) -> Result<JournalFile, JournalError> {
+    pub(super) fn begin(
+        folder: JournalFolder,
+        name: &str,
+        header: JournalHeader,
+    ) -> Result<JournalFile, JournalError> {
         let draft = draft_of(name);
         folder.remove(&draft)?;
         let Some(fd) = folder.file(&draft, true)? else {
@@ -83,15 +87,18 @@ impl JournalFile {
         lock(&fd, &folder.path_of(&draft))?;
         let mut journal = Self::adopt(folder, name, fd);
         journal.end.lines = Some(0);
-        let header = Entry::Header(header);
+        let header = JournalEntry::Header(header);
         journal.end.mark_at = line::sealed(line::HEADER, &header).len() as u64;
-        journal.append(&[header, Entry::Mark(Mark { lines: line::MARK, ..Mark::default() })])?;
+        journal.append(&[
+            header,
+            JournalEntry::Mark(ProgressMark { lines: line::MARK, ..ProgressMark::default() }),
+        ])?;
         journal.folder.rename(&draft, name)?;
         Ok(journal)
     }
 
     /// Opens and locks a journal if it exists and no other process holds its lock.
-    pub(super) fn try_lock(folder: Folder, name: &str) -> Result<Option<JournalFile>, JournalError> {
+    pub(super) fn try_lock(folder: JournalFolder, name: &str) -> Result<Option<JournalFile>, JournalError> {
         let Some(fd) = folder.file(name, false)? else { return Ok(None) };
         match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if folder.is_current(name, &fd) => Ok(Some(Self::adopt(folder, name, fd))),
@@ -101,18 +108,18 @@ impl JournalFile {
     }
 
     /// Takes over a file whose lock is already held.
-    pub(super) fn adopt(folder: Folder, name: &str, fd: OwnedFd) -> JournalFile {
-        let (name, file, end) = (name.to_owned(), fd.into(), End::default());
-        JournalFile { folder, name, file, end, copy: Second::NotYet }
+    pub(super) fn adopt(folder: JournalFolder, name: &str, fd: OwnedFd) -> JournalFile {
+        let (name, file, end) = (name.to_owned(), fd.into(), AppendPosition::default());
+        JournalFile { folder, name, file, end, copy: CopyState::NotYet }
     }
 
-    pub(super) fn read(&self, lookup: Lookup) -> Result<Contents, JournalError> {
+    pub(super) fn read(&self, lookup: KnobLookup) -> Result<JournalContents, JournalError> {
         let from_start = (&self.file).seek(SeekFrom::Start(0));
         from_start.and_then(|_| read::read(&self.file, lookup)).map_err(|e| self.failed("read", e))
     }
 
     /// Continues the journal that `contents` were read from. An incomplete last line is cut off.
-    pub(super) fn resume(&mut self, contents: &Contents) -> Result<(), JournalError> {
+    pub(super) fn resume(&mut self, contents: &JournalContents) -> Result<(), JournalError> {
         self.end = contents.end;
         if contents.damage.is_empty() {
             self.file.set_len(self.end.len).map_err(|e| self.failed("truncate", e))?;
@@ -128,17 +135,17 @@ impl JournalFile {
     /// without one.
     pub(super) fn double(&mut self) {
         let made = self.bytes().and_then(|bytes| {
-            Copies::open_or_make(&self.folder.state()).and_then(|copies| copies.put(&self.name, &bytes))
+            SecondCopies::open_or_make(&self.folder.state()).and_then(|copies| copies.put(&self.name, &bytes))
         });
-        self.copy = made.map_or_else(|error| Second::None(error.to_string()), Second::Kept);
+        self.copy = made.map_or_else(|error| CopyState::None(error.to_string()), CopyState::Kept);
     }
 
     /// Returns the reason why there is no complete second copy, if there is none.
     pub(super) fn without_copy(&self) -> Option<&str> {
         match &self.copy {
-            Second::NotYet => None,
-            Second::Kept(copy) => copy.missed(),
-            Second::None(why) => Some(why),
+            CopyState::NotYet => None,
+            CopyState::Kept(copy) => copy.missed(),
+            CopyState::None(why) => Some(why),
         }
     }
 
@@ -152,11 +159,11 @@ impl JournalFile {
     pub(super) fn again(&self) -> Result<JournalFile, JournalError> {
         let file = self.file.try_clone().map_err(|e| self.failed("duplicate", e))?;
         let (folder, name) = (self.folder.again()?, self.name.clone());
-        Ok(JournalFile { folder, name, file, end: self.end, copy: Second::NotYet })
+        Ok(JournalFile { folder, name, file, end: self.end, copy: CopyState::NotYet })
     }
 
     /// Appends entries, which are on disk on return. On failure the journal is as before.
-    pub(super) fn append(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
+    pub(super) fn append(&mut self, entries: &[JournalEntry]) -> Result<(), JournalError> {
         let lines: Vec<Vec<u8>> = (1..).zip(entries).map(|(nth, entry)| self.line(nth, entry)).collect();
         let total: usize = lines.iter().map(Vec::len).sum();
         let is_full = self.end.len + total as u64 > read::MAX_FILE;
@@ -172,9 +179,9 @@ impl JournalFile {
             self.failed("write", e)
         })?;
         match &self.copy {
-            Second::Kept(copy) if copy.is_gone() => self.double(),
-            Second::Kept(copy) => copy.write(&lines, self.end.len),
-            Second::NotYet | Second::None(_) => {}
+            CopyState::Kept(copy) if copy.is_gone() => self.double(),
+            CopyState::Kept(copy) => copy.write(&lines, self.end.len),
+            CopyState::NotYet | CopyState::None(_) => {}
         }
         self.end.len += total as u64;
         self.end.lines = self.end.lines.map(|lines| lines + entries.len() as u32);
@@ -182,18 +189,18 @@ impl JournalFile {
     }
 
     /// Returns an entry as the `nth` line after the existing ones.
-    fn line(&self, nth: u32, entry: &Entry) -> Vec<u8> {
+    fn line(&self, nth: u32, entry: &JournalEntry) -> Vec<u8> {
         self.end.lines.map_or_else(|| line::plain(entry), |lines| line::sealed(lines + nth, entry))
     }
 
     /// Overwrites the mark with the run's current state. It is not synced: it must survive our death, which the page
     /// cache ensures, and it is meaningless after the machine's. It is one write within one page, so no death leaves
     /// half of it.
-    pub(super) fn mark(&self, mark: Mark) -> Result<(), JournalError> {
-        let mark = Entry::Mark(Mark { lines: self.end.lines.unwrap_or(0), ..mark });
+    pub(super) fn mark(&self, mark: ProgressMark) -> Result<(), JournalError> {
+        let mark = JournalEntry::Mark(ProgressMark { lines: self.end.lines.unwrap_or(0), ..mark });
         let line = self.end.lines.map_or_else(|| line::plain(&mark), |_| line::sealed(line::MARK, &mark));
         self.file.write_all_at(&line, self.end.mark_at).map_err(|e| self.failed("write", e))?;
-        if let Second::Kept(copy) = &self.copy {
+        if let CopyState::Kept(copy) = &self.copy {
             copy.write(&line, self.end.mark_at);
         }
         Ok(())
@@ -205,9 +212,9 @@ impl JournalFile {
         // A process that has only read the journal does not know where the mark is, and no other process waits for
         // it.
         if self.end.mark_at > 0 {
-            let _ = self.mark(Mark { turning: Mark::DONE, ..Mark::default() });
+            let _ = self.mark(ProgressMark { turning: ProgressMark::DONE, ..ProgressMark::default() });
         }
-        second::remove(&self.folder.state(), &self.name, &self.header())?;
+        second_copy::remove(&self.folder.state(), &self.name, &self.header())?;
         if self.is_there() { self.folder.remove(&self.name) } else { Ok(()) }
     }
 
@@ -230,13 +237,13 @@ impl JournalFile {
     }
 
     /// Returns true if a later process that searches for the journal finds this file.
-    pub(super) fn stands(&self) -> bool {
+    pub(super) fn is_findable(&self) -> bool {
         self.folder.is_reachable() && self.is_there()
     }
 
     /// Returns true if a later process finds this file, and it has the length that was written.
     pub(super) fn is_kept(&self) -> bool {
-        self.stands() && self.file.metadata().is_ok_and(|file| file.len() == self.end.len)
+        self.is_findable() && self.file.metadata().is_ok_and(|file| file.len() == self.end.len)
     }
 
     /// Writes the file's content again at its path.
@@ -251,20 +258,20 @@ impl JournalFile {
     }
 
     /// Returns this journal, or the one that the guardian has since written in its place.
-    pub(super) fn current(&self, lookup: Lookup) -> Result<JournalFile, JournalError> {
+    pub(super) fn current(&self, lookup: KnobLookup) -> Result<JournalFile, JournalError> {
         let held = self.read(lookup)?;
         let is_newer = |file: &JournalFile| {
             let contents = file.read(lookup).ok();
             contents.is_some_and(|it| it.damage.is_empty() && it.header == held.header)
         };
-        let named = match self.stands() {
+        let named = match self.is_findable() {
             true => None,
             false => self.folder.anew().and_then(|folder| Self::try_lock(folder, &self.name))?,
         };
         named.filter(is_newer).map_or_else(|| self.again(), Ok)
     }
 
-    pub(super) fn folder(&self) -> &Folder {
+    pub(super) fn folder(&self) -> &JournalFolder {
         &self.folder
     }
 
@@ -292,10 +299,10 @@ mod tests {
     use super::*;
     use crate::journal::entry::FORMAT;
 
-    fn header() -> Header {
+    fn header() -> JournalHeader {
         let me = Process::find(std::process::id()).unwrap();
         let boot_id = "00000000-0000-0000-0000-000000000000".into();
-        Header { format: FORMAT, boot_id, netns_cookie: 7, agent: me, guardian: me }
+        JournalHeader { format: FORMAT, boot_id, netns_cookie: 7, agent: me, guardian: me }
     }
 
     #[test]
@@ -310,7 +317,7 @@ mod tests {
     fn one_holder_at_a_time_and_never_of_a_removed_file() {
         let home = tempfile::tempdir().unwrap();
         let state = home.path().join("s");
-        let folder = || Folder::open_or_make(&state).unwrap();
+        let folder = || JournalFolder::open_or_make(&state).unwrap();
         let lock = || JournalFile::lock(folder(), "net-7.jsonl");
         assert!(lock().unwrap().is_none());
         let first = JournalFile::begin(folder(), "net-7.jsonl", header()).unwrap();
@@ -327,12 +334,12 @@ mod tests {
     #[test]
     fn the_mark_is_overwritten_in_place_and_lines_are_appended() {
         let home = tempfile::tempdir().unwrap();
-        let folder = Folder::open_or_make(&home.path().join("s")).unwrap();
+        let folder = JournalFolder::open_or_make(&home.path().join("s")).unwrap();
         let mut journal = JournalFile::begin(folder, "net-7.jsonl", header()).unwrap();
         for turning in [3, 0, 12] {
-            journal.mark(Mark { turning, seen: 1, ..Mark::default() }).unwrap();
+            journal.mark(ProgressMark { turning, seen: 1, ..ProgressMark::default() }).unwrap();
         }
-        journal.append(&[Entry::Also { seq: 1, to: "x".into() }]).unwrap();
+        journal.append(&[JournalEntry::Also { seq: 1, to: "x".into() }]).unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let digits = r#""turning":"0000000012","seen":"0000000001","net":"0000000000","at_s":"0000000000","lines":"0000000002""#;
@@ -342,13 +349,13 @@ mod tests {
         assert_eq!(contents.header, Some(header()));
         assert_eq!((contents.history.mark.turning, contents.refused.len()), (12, 1));
         // A process that continues the journal cuts off a line that its writer did not finish.
-        journal.mark(Mark::default()).unwrap();
+        journal.mark(ProgressMark::default()).unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         std::fs::write(journal.path(), format!("{text}{{\"entry\"")).unwrap();
         let mut again = journal.again().unwrap();
         again.resume(&journal.read(|_| None).unwrap()).unwrap();
-        again.append(&[Entry::Also { seq: 2, to: "y".into() }]).unwrap();
-        again.mark(Mark::default()).unwrap();
+        again.append(&[JournalEntry::Also { seq: 2, to: "y".into() }]).unwrap();
+        again.mark(ProgressMark::default()).unwrap();
         let contents = journal.read(|_| None).unwrap();
         assert_eq!((contents.end.lines, contents.damage), (Some(4), Vec::new()));
         // The loss of lines that the mark counts is noticed.

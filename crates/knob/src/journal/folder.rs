@@ -23,7 +23,7 @@ const JOURNALS: &str = "journal";
 /// An open journal folder. Everything in it is opened relative to this descriptor, so that no other process can
 /// replace the path in between.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct JournalFolder {
     fd: OwnedFd,
     path: PathBuf,
 }
@@ -32,18 +32,18 @@ pub(super) fn state_dir() -> PathBuf {
     std::env::var_os(STATE_DIR_VARIABLE).filter(|v| !v.is_empty()).unwrap_or_else(|| STATE_DIR.into()).into()
 }
 
-impl Folder {
+impl JournalFolder {
     /// Opens the journals' folder below `state`. Creates both if they are missing.
-    pub(super) fn open_or_make(state: &Path) -> Result<Folder, JournalError> {
+    pub(super) fn open_or_make(state: &Path) -> Result<JournalFolder, JournalError> {
         Self::open_path(state, true)?.ok_or_else(|| JournalError::folder(state, "cannot be made"))
     }
 
     /// Opens the journals' folder below `state`. Returns `None` if there is none.
-    pub(super) fn open(state: &Path) -> Result<Option<Folder>, JournalError> {
+    pub(super) fn open(state: &Path) -> Result<Option<JournalFolder>, JournalError> {
         Self::open_path(state, false)
     }
 
-    fn open_path(state: &Path, make: bool) -> Result<Option<Folder>, JournalError> {
+    fn open_path(state: &Path, make: bool) -> Result<Option<JournalFolder>, JournalError> {
         let found = match make {
             true => Some(Private::make(state)?.make_inside(JOURNALS)?),
             false => match Private::open(state)? {
@@ -51,18 +51,18 @@ impl Folder {
                 None => None,
             },
         };
-        Ok(found.map(|folder| Folder { fd: folder.into(), path: state.join(JOURNALS) }))
+        Ok(found.map(|folder| JournalFolder { fd: folder.into(), path: state.join(JOURNALS) }))
     }
 
     /// Takes over a folder of second copies.
-    pub(super) fn of(folder: Private) -> Folder {
+    pub(super) fn of(folder: Private) -> JournalFolder {
         let path = folder.path().to_owned();
-        Folder { fd: folder.into(), path }
+        JournalFolder { fd: folder.into(), path }
     }
 
-    pub(super) fn again(&self) -> Result<Folder, JournalError> {
+    pub(super) fn again(&self) -> Result<JournalFolder, JournalError> {
         let fd = self.fd.try_clone().map_err(|e| JournalError::io("duplicate", &self.path, e))?;
-        Ok(Folder { fd, path: self.path.clone() })
+        Ok(JournalFolder { fd, path: self.path.clone() })
     }
 
     /// Opens a file of the folder for reading and writing. If there is none, creates it if `make` is true, and
@@ -103,13 +103,13 @@ impl Folder {
 
     /// Returns true if the path still leads to this folder.
     pub(super) fn is_reachable(&self) -> bool {
-        let named = Folder::open(&self.state()).ok().flatten();
-        let same = |named: Folder| Some(identity(&named.fd)? == identity(&self.fd)?);
+        let named = JournalFolder::open(&self.state()).ok().flatten();
+        let same = |named: JournalFolder| Some(identity(&named.fd)? == identity(&self.fd)?);
         named.and_then(same).unwrap_or(false)
     }
 
     /// Opens the folder again by its path, and creates it if it is gone.
-    pub(super) fn anew(&self) -> Result<Folder, JournalError> {
+    pub(super) fn anew(&self) -> Result<JournalFolder, JournalError> {
         Self::open_or_make(&self.state())
     }
 
@@ -183,8 +183,8 @@ mod tests {
     fn makes_both_folders_for_their_owner_alone() {
         let home = tempfile::tempdir().unwrap();
         let state = home.path().join("state");
-        assert!(Folder::open(&state).unwrap().is_none());
-        let folder = Folder::open_or_make(&state).unwrap();
+        assert!(JournalFolder::open(&state).unwrap().is_none());
+        let folder = JournalFolder::open_or_make(&state).unwrap();
         for path in [state.clone(), state.join("journal")] {
             assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
         }
@@ -200,18 +200,18 @@ mod tests {
     fn never_goes_through_a_symlink() {
         let home = tempfile::tempdir().unwrap();
         let (real, link) = (home.path().join("real"), home.path().join("link"));
-        Folder::open_or_make(&real).unwrap();
+        JournalFolder::open_or_make(&real).unwrap();
         symlink(&real, &link).unwrap();
-        let refused = Folder::open_or_make(&link).unwrap_err().to_string();
+        let refused = JournalFolder::open_or_make(&link).unwrap_err().to_string();
         assert!(refused.contains("symbolic link"), "{refused}");
 
         let half = home.path().join("half");
         std::fs::create_dir(&half).unwrap();
         std::fs::set_permissions(&half, std::fs::Permissions::from_mode(0o700)).unwrap();
         symlink(real.join("journal"), half.join("journal")).unwrap();
-        assert!(Folder::open(&half).is_err());
+        assert!(JournalFolder::open(&half).is_err());
 
-        let folder = Folder::open(&real).unwrap().unwrap();
+        let folder = JournalFolder::open(&real).unwrap().unwrap();
         symlink("/etc/passwd", real.join("journal/net-1.jsonl")).unwrap();
         let refused = folder.file("net-1.jsonl", true).unwrap_err().to_string();
         assert!(refused.contains("symbolic link"), "{refused}");
@@ -223,11 +223,11 @@ mod tests {
         let state = home.path().join("state");
         std::fs::create_dir(&state).unwrap();
         std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(Folder::open_or_make(&state).is_err());
+        assert!(JournalFolder::open_or_make(&state).is_err());
 
         let open = home.path().join("open");
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(Folder::open_or_make(&open.join("state")).is_err());
+        assert!(JournalFolder::open_or_make(&open.join("state")).is_err());
     }
 }

@@ -14,18 +14,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::entry::{FORMAT, Header};
+use super::entry::{FORMAT, JournalHeader};
 use super::file::{JournalFile, name_of};
-use super::folder::Folder;
-use super::identity::Here;
-use super::keeping::Keeping;
+use super::folder::JournalFolder;
+use super::identity::NamespaceIdentity;
+use super::keeper::JournalKeeper;
 use super::lease::Lease;
-use super::ledger::Ledger;
+use super::ledger::JournalLedger;
 use super::lock::NamespaceLock;
 use super::restore::restore;
-use super::second;
-use super::wire::{Channel, ToAgent, ToGuardian, fitting};
-use super::{JournalError, Lookup};
+use super::second_copy;
+use super::wire::{GuardianChannel, GuardianReply, GuardianRequest, fitting};
+use super::{JournalError, KnobLookup};
 
 /// Its role as a daemon, by which other runs recognise it.
 pub(super) const ROLE: &str = "guardian";
@@ -43,7 +43,7 @@ pub fn guardian_main() -> ExitCode {
 }
 
 /// Runs a guardian with another knob table; otherwise like [`guardian_main`].
-pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
+pub fn guardian_main_with(lookup: KnobLookup) -> ExitCode {
     let is_socket =
         |fd: BorrowedFd<'_>| sockopt::socket_type(fd).is_ok_and(|kind| kind == SocketType::SEQPACKET);
     let Some(socket) = daemon::inherited(is_socket) else {
@@ -52,43 +52,43 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
     };
     // If this fails, the guardian is less protected, and restores all the same.
     let _ = daemon::daemonize(ROLE);
-    match run(Channel(socket), lookup) {
+    match run(GuardianChannel(socket), lookup) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     }
 }
 
 /// Serves one agent until its end. Returns `None` if nothing was ever begun.
-fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
-    let ToGuardian::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
+fn run(channel: GuardianChannel, lookup: KnobLookup) -> Option<Restored> {
+    let GuardianRequest::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
     let (namespace, ledger, agent) = match open(&channel, lookup, &state_dir) {
         Ok(opened) => opened,
         Err(error) => {
-            let _ = channel.try_send(&ToAgent::Refused { why: error.to_string() });
+            let _ = channel.try_send(&GuardianReply::Refused { why: error.to_string() });
             return None;
         }
     };
     let lease = Lease::new(lease, Instant::now());
-    let keeping = Some(Keeping::of(&ledger.file));
-    let mut guardian = Guardian { channel, agent, ledger, namespace, lease, keeping };
+    let keeper = Some(JournalKeeper::of(&ledger.file));
+    let mut guardian = Guardian { channel, agent, ledger, namespace, lease, keeper };
     if guardian.announce().is_err() {
         // The agent died before it could change anything.
-        guardian.keeping = None;
+        guardian.keeper = None;
         let _ = guardian.ledger.file.remove();
         return None;
     }
     // A bug while serving must not keep settings from being restored.
-    let end = catch_unwind(AssertUnwindSafe(|| guardian.serve())).unwrap_or(End::AgentGone);
+    let end = catch_unwind(AssertUnwindSafe(|| guardian.serve())).unwrap_or(StopReason::AgentGone);
     guardian.take_over(end);
     let restored = fitting(guardian.restore());
-    let _ = guardian.channel.try_send(&ToAgent::Restored { restored: restored.clone() });
+    let _ = guardian.channel.try_send(&GuardianReply::Restored { restored: restored.clone() });
     Some(restored)
 }
 
 /// The reason why a guardian stops serving.
-enum End {
+enum StopReason {
     /// The agent requested it, and is not writing.
-    Asked,
+    Requested,
     /// The agent's end of the socket is closed. The kernel closes it when the agent's last thread has ended, so no
     /// write of it is in progress any more.
     AgentGone,
@@ -97,37 +97,39 @@ enum End {
 }
 
 struct Guardian {
-    channel: Channel,
+    channel: GuardianChannel,
     /// `None` if the agent is dead already, or if this kernel has no pidfds (before 5.3).
     agent: Option<OwnedFd>,
-    ledger: Ledger,
+    ledger: JournalLedger,
     namespace: NamespaceLock,
     lease: Lease,
     /// `Some` while the guardian serves.
-    keeping: Option<Keeping>,
+    keeper: Option<JournalKeeper>,
 }
 
 impl Guardian {
     /// Sends the agent the locks to share, and a pidfd of this process.
     fn announce(&self) -> io::Result<()> {
         let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        let begun = ToAgent::Begun { name: self.ledger.file.name().to_owned() };
+        let begun = GuardianReply::Begun { name: self.ledger.file.name().to_owned() };
         self.channel.send_with(&begun, &[self.ledger.file.fd(), self.namespace.fd(), me.as_fd()])
     }
 
-    fn serve(&mut self) -> End {
+    fn serve(&mut self) -> StopReason {
         loop {
             let is_kept = || self.ledger.file.is_kept();
             match wait(&self.channel, self.lease.left(Instant::now()), is_kept) {
-                Ok(Waited::Heard) => {}
-                Ok(Waited::InVain) => return End::Lost("the controller has stopped answering".into()),
-                Ok(Waited::Disturbed) => return self.without_journal(),
-                Err(e) => return End::Lost(format!("the guardian cannot wait: {e}")),
+                Ok(WaitResult::Readable) => {}
+                Ok(WaitResult::TimedOut) => {
+                    return StopReason::Lost("the controller has stopped answering".into());
+                }
+                Ok(WaitResult::ConditionLost) => return self.without_journal(),
+                Err(e) => return StopReason::Lost(format!("the guardian cannot wait: {e}")),
             }
             let message = match self.channel.receive() {
                 Ok(Some((message, _))) => message,
-                Ok(None) => return End::AgentGone,
-                Err(e) => return End::Lost(format!("the agent sent what is no message: {e}")),
+                Ok(None) => return StopReason::AgentGone,
+                Err(e) => return StopReason::Lost(format!("the agent sent what is no message: {e}")),
             };
             if let Some(end) = self.handle(message) {
                 return end;
@@ -135,62 +137,64 @@ impl Guardian {
         }
     }
 
-    fn handle(&mut self, message: ToGuardian) -> Option<End> {
+    fn handle(&mut self, message: GuardianRequest) -> Option<StopReason> {
         let now = Instant::now();
         match message {
-            ToGuardian::Heartbeat {} => {
+            GuardianRequest::Heartbeat {} => {
                 self.lease.heartbeat(now);
                 // The kernel's buffer for messages about devices is limited.
                 self.ledger.note_departures();
             }
-            ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
-            ToGuardian::Intent { .. } if !self.ledger.file.is_kept() => return Some(self.without_journal()),
-            ToGuardian::Intent { knob, device, to } => {
+            GuardianRequest::ShortLease { lease } => self.lease.shorten(lease, now),
+            GuardianRequest::Intent { .. } if !self.ledger.file.is_kept() => {
+                return Some(self.without_journal());
+            }
+            GuardianRequest::Intent { knob, device, to } => {
                 let answer = self.ledger.intend(&knob, &device, &to);
                 // The time that the journal took does not count against the controller.
                 let now = Instant::now();
                 let answer = match answer {
                     Ok(patience) => {
                         self.lease.begin_write(patience, now);
-                        ToAgent::Go {}
+                        GuardianReply::Go {}
                     }
                     Err(error) => {
                         self.lease.end_write(Nanos(0), now);
-                        ToAgent::Refused { why: error.to_string() }
+                        GuardianReply::Refused { why: error.to_string() }
                     }
                 };
                 if self.channel.send(&answer).is_err() {
-                    return Some(End::AgentGone);
+                    return Some(StopReason::AgentGone);
                 }
             }
-            ToGuardian::Wrote {} => {
+            GuardianRequest::Wrote {} => {
                 let settle = self.ledger.wrote();
                 // Nor does the time for reading what the write changed.
                 self.lease.end_write(settle, Instant::now());
-                if self.channel.send(&ToAgent::Noted {}).is_err() {
-                    return Some(End::AgentGone);
+                if self.channel.send(&GuardianReply::Noted {}).is_err() {
+                    return Some(StopReason::AgentGone);
                 }
             }
-            ToGuardian::Restore {} => return Some(End::Asked),
-            ToGuardian::Begin { .. } => return Some(End::Lost("the agent began twice".into())),
+            GuardianRequest::Restore {} => return Some(StopReason::Requested),
+            GuardianRequest::Begin { .. } => return Some(StopReason::Lost("the agent began twice".into())),
         }
         None
     }
 
     /// Ends the run because another program removed, replaced or changed the journal. Only this process still knows
     /// what was changed, so it writes the journal again.
-    fn without_journal(&mut self) -> End {
-        self.keeping = None;
+    fn without_journal(&mut self) -> StopReason {
+        self.keeper = None;
         let path = self.ledger.file.path();
         let again = self.ledger.write_anew().map_or_else(|e| format!(" ({e})"), |()| String::new());
-        End::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
+        StopReason::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
     }
 
     /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is given any more,
     /// so only a write that was allowed and not reported as finished can still be in progress.
-    fn take_over(&mut self, end: End) {
-        let End::Lost(why) = end else { return };
-        let lost = ToAgent::Lost { why };
+    fn take_over(&mut self, end: StopReason) {
+        let StopReason::Lost(why) = end else { return };
+        let lost = GuardianReply::Lost { why };
         let _ = self.channel.try_send(&lost);
         let deadline = Instant::now() + GRACE + self.ledger.patience().into();
         let mut killed = false;
@@ -205,12 +209,12 @@ impl Guardian {
                 }
             }
             let time = if killed { GRACE } else { left };
-            if wait(&self.channel, time, || true).is_ok_and(|waited| waited == Waited::InVain) {
+            if wait(&self.channel, time, || true).is_ok_and(|waited| waited == WaitResult::TimedOut) {
                 continue;
             }
             match self.channel.receive() {
-                Ok(Some((ToGuardian::Wrote {}, _))) => drop(self.ledger.wrote()),
-                Ok(Some((ToGuardian::Intent { .. }, _))) => drop(self.channel.try_send(&lost)),
+                Ok(Some((GuardianRequest::Wrote {}, _))) => drop(self.ledger.wrote()),
+                Ok(Some((GuardianRequest::Intent { .. }, _))) => drop(self.channel.try_send(&lost)),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,
             }
@@ -219,7 +223,7 @@ impl Guardian {
 
     /// Restores everything, and removes the journal if nothing is left to do.
     fn restore(&mut self) -> Restored {
-        self.keeping = None;
+        self.keeper = None;
         let mut report = restore(&mut self.ledger, false);
         for _ in 1..TRIES {
             if report.is_done() {
@@ -243,11 +247,11 @@ impl Guardian {
 }
 
 fn open(
-    channel: &Channel,
-    lookup: Lookup,
+    channel: &GuardianChannel,
+    lookup: KnobLookup,
     state_dir: &Path,
-) -> Result<(NamespaceLock, Ledger, Option<OwnedFd>), JournalError> {
-    let here = Here::find_out()?;
+) -> Result<(NamespaceLock, JournalLedger, Option<OwnedFd>), JournalError> {
+    let here = NamespaceIdentity::find_out()?;
     let unknown = |e: rustix::io::Errno| JournalError::Unknown { what: "who the agent is", source: e.into() };
     let agent = sockopt::socket_peercred(&channel.0).map_err(unknown)?.pid;
     let process = |pid: Pid| Process::find(pid.as_raw_nonzero().get().unsigned_abs());
@@ -256,20 +260,20 @@ fn open(
     let me = process(rustix::process::getpid()).ok_or_else(gone)?;
 
     let namespace = NamespaceLock::take()?;
-    let folder = Folder::open_or_make(state_dir)?;
+    let folder = JournalFolder::open_or_make(state_dir)?;
     let name = name_of(here.netns_cookie);
-    second::bring_back(state_dir, &name, lookup)?;
+    second_copy::bring_back(state_dir, &name, lookup)?;
     let earlier = JournalFile::lock(folder.again()?, &name)?;
     if let Some(file) = &earlier
         && file.read(lookup)?.is_pending()
     {
         return Err(JournalError::Pending { path: file.path() });
     }
-    let Here { boot_id, netns_cookie } = here;
-    let header = Header { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me };
+    let NamespaceIdentity { boot_id, netns_cookie } = here;
+    let header = JournalHeader { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me };
     let mut file = JournalFile::begin(folder, &name, header.clone())?;
     file.double();
-    Ok((namespace, Ledger::new(file, lookup, header), pidfd_open(agent, PidfdFlags::empty()).ok()))
+    Ok((namespace, JournalLedger::new(file, lookup, header), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 
 /// Interval at which a wait checks its condition.
@@ -277,30 +281,30 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
-enum Waited {
+enum WaitResult {
     /// A packet arrived, or the other side ended.
-    Heard,
+    Readable,
     /// The time ran out.
-    InVain,
+    TimedOut,
     /// The wait's condition no longer holds.
-    Disturbed,
+    ConditionLost,
 }
 
 /// Waits for a packet or the end of the other side, as long as `goes_on` returns true. Only time in which this
 /// process could have received something counts: after a suspend, or a pause by the hypervisor, the time has passed
 /// although the other side had no chance to send either.
-fn wait(channel: &Channel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<Waited> {
+fn wait(channel: &GuardianChannel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<WaitResult> {
     let mut left = time;
     loop {
         let (part, began) = (left.min(LOOK), Instant::now());
         let timeout = Timespec::try_from(part).map_err(io::Error::other)?;
         let mut fds = [PollFd::from_borrowed_fd(channel.fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
-            Ok(0) if !goes_on() => return Ok(Waited::Disturbed),
-            Ok(0) if part == left => return Ok(Waited::InVain),
+            Ok(0) if !goes_on() => return Ok(WaitResult::ConditionLost),
+            Ok(0) if part == left => return Ok(WaitResult::TimedOut),
             Ok(0) => left -= part,
             Err(rustix::io::Errno::INTR) => left -= began.elapsed().min(part),
-            ready => return ready.map(|_| Waited::Heard).map_err(Into::into),
+            ready => return ready.map(|_| WaitResult::Readable).map_err(Into::into),
         }
     }
 }

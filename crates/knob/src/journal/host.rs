@@ -1,5 +1,5 @@
-//! The interface through which the journal reads, writes and restores the settings of a host. `Live` implements it on
-//! the kernel; tests of the journal's decisions use a fake host.
+//! The interface through which the journal reads, writes and restores the settings of a host. `KernelHost` implements
+//! it on the kernel; tests of the journal's decisions use a fake host.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -7,43 +7,43 @@ use std::sync::Arc;
 
 use landspeed_netlink::{LinkGone, LinkWatch, Rtnl};
 
-use super::identity::{self, Device};
+use super::identity::{self, DeviceIdentity};
 use super::namespaces;
-use super::snapshot::{self, Key, Seen, Slot, Value};
+use super::snapshot::{self, RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use super::whereabouts::{self, Departure};
-use crate::{Disturbs, Error, Knob, Place, device};
+use crate::{Disturbs, Error, Knob, KnobTarget, device};
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spot {
-    /// Name of the device in that namespace; empty for a place without a device.
+pub(super) struct DeviceLocation {
+    /// Name of the device in that namespace; empty for a target without a device.
     pub(super) device: String,
     pub(super) netns: Option<Arc<OwnedFd>>,
 }
 
-impl Spot {
-    pub(super) fn here(device: &str) -> Spot {
-        Spot { device: device.to_owned(), netns: None }
+impl DeviceLocation {
+    pub(super) fn here(device: &str) -> DeviceLocation {
+        DeviceLocation { device: device.to_owned(), netns: None }
     }
 
-    /// Returns true if the spot is in another network namespace than this thread.
+    /// Returns true if the location is in another network namespace than this thread.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.netns.is_some()
     }
 
-    pub(super) fn place(&self) -> Place {
-        Place { device: self.device.clone() }
+    pub(super) fn target(&self) -> KnobTarget {
+        KnobTarget { device: self.device.clone() }
     }
 }
 
 /// The result of searching for a journaled device.
 #[derive(Debug, Clone)]
-pub(super) enum Found {
-    At(Spot),
+pub(super) enum DeviceWhereabouts {
+    At(DeviceLocation),
     /// The device no longer exists, nor do its settings.
     Gone,
 }
 
-pub(super) trait Host: Send {
+pub(super) trait JournalHost: Send {
     fn now_s(&self) -> u64;
 
     /// Returns true if host-wide settings can be changed from here.
@@ -62,53 +62,68 @@ pub(super) trait Host: Send {
         Ok(Vec::new())
     }
 
-    fn device(&self, name: &str) -> Result<Option<Device>, String>;
+    fn device(&self, name: &str) -> Result<Option<DeviceIdentity>, String>;
 
     /// Searches for a device, also under another name.
-    fn find(&self, device: &Device, left: Option<&Departure>) -> Result<Found, String>;
+    fn find(&self, device: &DeviceIdentity, left: Option<&Departure>) -> Result<DeviceWhereabouts, String>;
 
-    fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error>;
+    fn read(&self, knob: &Knob, location: &DeviceLocation) -> Result<String, Error>;
 
-    fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error>;
+    fn write(&self, knob: &Knob, location: &DeviceLocation, value: &str) -> Result<(), Error>;
 
     /// Returns an error if the knob's row does not allow a write there now.
-    fn can_write(&self, _knob: &Knob, _spot: &Spot) -> Result<(), Error> {
+    fn can_write(&self, _knob: &Knob, _spot: &DeviceLocation) -> Result<(), Error> {
         Ok(())
     }
 
     /// Reads the settings of `kinds`, and the routes in the slots `also`.
-    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error>;
+    fn snapshot(
+        &self,
+        kinds: &[Disturbs],
+        location: &DeviceLocation,
+        also: &BTreeSet<RouteSlot>,
+    ) -> Result<SettingsSnapshot, Error>;
 
     /// Reads the settings of `kinds` after a write, once its effects have settled.
-    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error>;
+    fn snapshot_after_write(
+        &self,
+        kinds: &[Disturbs],
+        location: &DeviceLocation,
+        before: &SettingsSnapshot,
+    ) -> Result<SettingsSnapshot, Error>;
 
     /// Sets keys of one stage. Returns those that the kernel refused, with the reason.
-    fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)>;
+    fn put(
+        &self,
+        location: &DeviceLocation,
+        todo: &[(&SettingKey, Option<&SettingValue>)],
+        last_resort: bool,
+    ) -> Vec<(SettingKey, String)>;
 }
 
 #[derive(Default)]
-pub(super) struct Live {
+pub(super) struct KernelHost {
     watch: Option<LinkWatch>,
     ended: Option<u64>,
     /// True if virtual devices are known to have ended with the namespace.
     devices_ended: bool,
 }
 
-impl Live {
+impl KernelHost {
     /// Returns the host as it is from now on, and watches for devices that leave.
-    pub(super) fn watching() -> Live {
-        Live { watch: LinkWatch::open().ok(), ..Live::default() }
+    pub(super) fn watching() -> KernelHost {
+        KernelHost { watch: LinkWatch::open().ok(), ..KernelHost::default() }
     }
 
     /// Returns what is left of a network namespace that has ended.
-    pub(super) fn after_end_of(netns_cookie: u64, devices_ended: bool) -> Live {
-        Live { watch: None, ended: Some(netns_cookie), devices_ended }
+    pub(super) fn after_end_of(netns_cookie: u64, devices_ended: bool) -> KernelHost {
+        KernelHost { watch: None, ended: Some(netns_cookie), devices_ended }
     }
 }
 
-/// Runs `work` in the spot's network namespace.
-fn at<T: Send>(spot: &Spot, work: impl FnOnce() -> T + Send) -> Result<T, std::io::Error> {
-    match &spot.netns {
+/// Runs `work` in the location's network namespace.
+fn at<T: Send>(location: &DeviceLocation, work: impl FnOnce() -> T + Send) -> Result<T, std::io::Error> {
+    match &location.netns {
         None => Ok(work()),
         Some(netns) => namespaces::inside_with_sysfs(netns, work),
     }
@@ -122,7 +137,7 @@ fn unreachable(error: std::io::Error) -> Error {
     Error::Unavailable(format!("its network namespace cannot be entered: {error}"))
 }
 
-impl Host for Live {
+impl JournalHost for KernelHost {
     fn now_s(&self) -> u64 {
         now_s()
     }
@@ -131,7 +146,7 @@ impl Host for Live {
         identity::in_initial_netns()
     }
 
-    fn device(&self, name: &str) -> Result<Option<Device>, String> {
+    fn device(&self, name: &str) -> Result<Option<DeviceIdentity>, String> {
         if name.is_empty() {
             return Ok(None);
         }
@@ -139,7 +154,7 @@ impl Host for Live {
             return Err(format!("'{}' cannot be the name of a device", name.escape_debug()));
         }
         let link = Rtnl::open().and_then(|rtnl| rtnl.link(name)).map_err(|e| e.to_string())?;
-        Ok(Some(Device::of(&link)))
+        Ok(Some(DeviceIdentity::of(&link)))
     }
 
     fn ended_netns(&self) -> Option<u64> {
@@ -150,40 +165,55 @@ impl Host for Live {
         self.watch.as_ref().map_or(Ok(Vec::new()), |watch| watch.gone().map_err(|e| e.to_string()))
     }
 
-    fn find(&self, device: &Device, left: Option<&Departure>) -> Result<Found, String> {
+    fn find(&self, device: &DeviceIdentity, left: Option<&Departure>) -> Result<DeviceWhereabouts, String> {
         if self.devices_ended && device.permanent_mac.is_none() {
-            return Ok(Found::Gone);
+            return Ok(DeviceWhereabouts::Gone);
         }
         whereabouts::find(device, left, self.ended.is_some())
     }
 
-    fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error> {
+    fn read(&self, knob: &Knob, location: &DeviceLocation) -> Result<String, Error> {
         let knob = knob.setting;
-        at(spot, || knob.read(&spot.place())).map_err(unreachable)?
+        at(location, || knob.read(&location.target())).map_err(unreachable)?
     }
 
-    fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error> {
+    fn write(&self, knob: &Knob, location: &DeviceLocation, value: &str) -> Result<(), Error> {
         let knob = knob.setting;
-        at(spot, || knob.write(&spot.place(), value)).map_err(unreachable)?
+        at(location, || knob.write(&location.target(), value)).map_err(unreachable)?
     }
 
-    fn can_write(&self, knob: &Knob, spot: &Spot) -> Result<(), Error> {
-        knob.setting.can_write(&spot.place())
+    fn can_write(&self, knob: &Knob, location: &DeviceLocation) -> Result<(), Error> {
+        knob.setting.can_write(&location.target())
     }
 
-    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error> {
-        let look = || Seen::look(kinds, &spot.device, also, now_s());
-        at(spot, look).map_err(unreachable)?
+    fn snapshot(
+        &self,
+        kinds: &[Disturbs],
+        location: &DeviceLocation,
+        also: &BTreeSet<RouteSlot>,
+    ) -> Result<SettingsSnapshot, Error> {
+        let take = || SettingsSnapshot::take(kinds, &location.device, also, now_s());
+        at(location, take).map_err(unreachable)?
     }
 
-    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error> {
-        let look = || snapshot::look_after_write(kinds, &spot.device, before, now_s);
-        at(spot, look).map_err(unreachable)?
+    fn snapshot_after_write(
+        &self,
+        kinds: &[Disturbs],
+        location: &DeviceLocation,
+        before: &SettingsSnapshot,
+    ) -> Result<SettingsSnapshot, Error> {
+        let take = || snapshot::take_after_write(kinds, &location.device, before, now_s);
+        at(location, take).map_err(unreachable)?
     }
 
-    fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)> {
-        let put = || snapshot::put(&spot.device, todo, last_resort, now_s());
+    fn put(
+        &self,
+        location: &DeviceLocation,
+        todo: &[(&SettingKey, Option<&SettingValue>)],
+        last_resort: bool,
+    ) -> Vec<(SettingKey, String)> {
+        let put = || snapshot::put(&location.device, todo, last_resort, now_s());
         let all = |e: std::io::Error| todo.iter().map(|(key, _)| ((*key).clone(), e.to_string())).collect();
-        at(spot, put).unwrap_or_else(all)
+        at(location, put).unwrap_or_else(all)
     }
 }

@@ -10,20 +10,20 @@ use super::JournalError;
 
 /// The boot and the network namespace of this thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Here {
+pub(super) struct NamespaceIdentity {
     pub(super) boot_id: String,
     pub(super) netns_cookie: u64,
 }
 
-impl Here {
-    pub(super) fn find_out() -> Result<Here, JournalError> {
+impl NamespaceIdentity {
+    pub(super) fn find_out() -> Result<NamespaceIdentity, JournalError> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map_err(|source| JournalError::Unknown { what: "the boot id", source })?;
         let netns_cookie = netns_cookie().map_err(|e| JournalError::Unknown {
             what: "the network namespace",
             source: io::Error::other(e),
         })?;
-        Ok(Here { boot_id: boot_id.trim().to_owned(), netns_cookie })
+        Ok(NamespaceIdentity { boot_id: boot_id.trim().to_owned(), netns_cookie })
     }
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn in_initial_netns() -> bool {
 /// The identity of a device, which distinguishes it from a later one with the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Device {
+pub(super) struct DeviceIdentity {
     /// Name of the device when the journal was written.
     pub(super) name: String,
     /// Index, which is never used twice within a namespace and boot unless it is requested.
@@ -55,9 +55,9 @@ pub(super) struct Device {
     pub(super) mac: Option<String>,
 }
 
-impl Device {
-    pub(super) fn of(link: &Link) -> Device {
-        Device {
+impl DeviceIdentity {
+    pub(super) fn of(link: &Link) -> DeviceIdentity {
+        DeviceIdentity {
             name: link.name.clone(),
             ifindex: link.index,
             permanent_mac: link.permanent_mac.as_ref().map(ToString::to_string),

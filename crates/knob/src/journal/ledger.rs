@@ -6,31 +6,31 @@ use std::collections::BTreeSet;
 
 use landspeed_units::Nanos;
 
-use super::bracket::Bracket;
-use super::entry::{Entry, Header, History, Intent, Turned};
+use super::bracket::WriteBracket;
+use super::entry::{Intent, JournalEntry, JournalHeader, TurnedKnob, WriteHistory};
 use super::file::JournalFile;
-use super::host::{Found, Host, Live, Spot};
-use super::identity::{Device, in_initial_netns};
-use super::net::Net;
-use super::read::{Contents, MAX_TURNED};
+use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost, KernelHost};
+use super::identity::{DeviceIdentity, in_initial_netns};
+use super::own_changes::OwnChanges;
+use super::read::{JournalContents, MAX_TURNED};
 use super::whereabouts::Departure;
-use super::{JournalError, Lookup, value};
+use super::{JournalError, KnobLookup, value};
 use crate::{Error, Knob, Scope};
 
 /// An open journal and its contents.
-pub(super) struct Ledger {
+pub(super) struct JournalLedger {
     pub(super) file: JournalFile,
-    pub(super) lookup: Lookup,
-    pub(super) host: Box<dyn Host>,
-    pub(super) history: History,
+    pub(super) lookup: KnobLookup,
+    pub(super) host: Box<dyn JournalHost>,
+    pub(super) history: WriteHistory,
     /// `None` if the journal has lost it.
-    header: Option<Header>,
+    header: Option<JournalHeader>,
     /// What all finished writes have changed.
-    pub(super) net: Net,
+    pub(super) net: OwnChanges,
     /// Messages about lines that could not be read.
     pub(super) refused: Vec<String>,
     /// The write in progress.
-    pub(super) bracket: Option<Bracket>,
+    pub(super) bracket: Option<WriteBracket>,
     /// The reason why a finished write could not be closed. Nothing more is written then.
     stuck: Option<String>,
     /// True if the file must not change, because it is damaged or holds the only trace of a write whose end was not
@@ -39,7 +39,7 @@ pub(super) struct Ledger {
 }
 
 /// Returns the knob with this name, after checking the value and that this namespace may set it.
-pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
+pub(super) fn checked(lookup: KnobLookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
     let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
     if knob.factor.scope == Scope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
@@ -49,23 +49,23 @@ pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'stati
     Ok(knob)
 }
 
-impl Ledger {
-    pub(super) fn new(file: JournalFile, lookup: Lookup, header: Header) -> Ledger {
-        let contents = Contents { header: Some(header), ..Contents::default() };
-        Self::on(file, lookup, Box::new(Live::watching()), contents)
+impl JournalLedger {
+    pub(super) fn new(file: JournalFile, lookup: KnobLookup, header: JournalHeader) -> JournalLedger {
+        let contents = JournalContents { header: Some(header), ..JournalContents::default() };
+        Self::on(file, lookup, Box::new(KernelHost::watching()), contents)
     }
 
     pub(super) fn resume(
         mut file: JournalFile,
-        lookup: Lookup,
-        contents: Contents,
-        host: Live,
-    ) -> Result<Ledger, JournalError> {
+        lookup: KnobLookup,
+        contents: JournalContents,
+        host: KernelHost,
+    ) -> Result<JournalLedger, JournalError> {
         file.resume(&contents)?;
         Ok(Self::on(file, lookup, Box::new(host), contents))
     }
 
-    pub(super) fn find(&self, device: &Device) -> Result<Found, String> {
+    pub(super) fn find(&self, device: &DeviceIdentity) -> Result<DeviceWhereabouts, String> {
         self.host.find(device, self.history.left.get(&device.ifindex))
     }
 
@@ -81,7 +81,7 @@ impl Ledger {
 
     /// Records that departures were missed, so that the place of no remaining device is certain.
     fn lose_sight(&mut self) {
-        let turned = self.history.turned.iter().map(Turned::device);
+        let turned = self.history.turned.iter().map(TurnedKnob::device);
         let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();
         devices.into_iter().for_each(|device| self.left(device, Departure::Unseen));
     }
@@ -93,7 +93,7 @@ impl Ledger {
         }
         // Without this entry, a process that restores after our death still searches for the device, and reports if
         // it finds none.
-        let _ = self.file.append(&[Entry::Left { device, to }]);
+        let _ = self.file.append(&[JournalEntry::Left { device, to }]);
     }
 
     /// Writes the journal again at its path, from memory, because another program removed, replaced or changed it.
@@ -107,13 +107,29 @@ impl Ledger {
         Ok(())
     }
 
-    pub(super) fn on(file: JournalFile, lookup: Lookup, host: Box<dyn Host>, contents: Contents) -> Ledger {
+    pub(super) fn on(
+        file: JournalFile,
+        lookup: KnobLookup,
+        host: Box<dyn JournalHost>,
+        contents: JournalContents,
+    ) -> JournalLedger {
         let refused = contents.complaints();
         // A damaged journal is kept as it was found.
         let is_frozen = !contents.damage.is_empty();
-        let Contents { header, history, .. } = contents;
+        let JournalContents { header, history, .. } = contents;
         let net = history.net();
-        Ledger { file, lookup, host, header, history, net, refused, bracket: None, stuck: None, is_frozen }
+        JournalLedger {
+            file,
+            lookup,
+            host,
+            header,
+            history,
+            net,
+            refused,
+            bracket: None,
+            stuck: None,
+            is_frozen,
+        }
     }
 
     /// Journals that `knob` is about to be set to `to`, with a snapshot of what this may disturb; on return both are
@@ -125,28 +141,28 @@ impl Ledger {
         }
         let knob = checked(self.lookup, knob, to)?;
         self.note_departures();
-        let spot = Spot::here(device);
-        let now = self.host.read(knob, &spot)?;
+        let location = DeviceLocation::here(device);
+        let now = self.host.read(knob, &location)?;
         let device = self.host.device(device).map_err(Error::Unavailable)?;
         let known = self.history.turned.iter().position(|t| is_of(t, knob, device.as_ref()));
         let mut turned = match known {
-            Some(at) => once_more(&self.history.turned[at], device.as_ref())?,
-            None => self.fresh(knob, device, &now, to)?,
+            Some(at) => rewritten(&self.history.turned[at], device.as_ref())?,
+            None => self.first_write(knob, device, &now, to)?,
         };
-        self.check(knob, &turned, &spot, &now)?;
+        self.check(knob, &turned, &location, &now)?;
         let bracket = self
-            .look(turned.intent.seq, &turned, knob.factor.disturbs, &spot)
+            .open_bracket(turned.intent.seq, &turned, knob.factor.disturbs, &location)
             .map_err(|e| Error::Unavailable(format!("{}: {e}", knob.factor.name)))?;
         let mut entries = Vec::new();
         if known.is_none() {
             turned.intent.seen = self.id_of(&bracket).0;
-            entries.push(Entry::Intent(Box::new(turned.intent.clone())));
+            entries.push(JournalEntry::Intent(Box::new(turned.intent.clone())));
         } else if !turned.written.iter().any(|written| written == to) {
             if turned.written.len() >= MAX_TURNED {
                 return Err(JournalError::Full { path: self.file.path() }.into());
             }
             turned.written.push(to.to_owned());
-            entries.push(Entry::Also { seq: turned.intent.seq, to: to.to_owned() });
+            entries.push(JournalEntry::Also { seq: turned.intent.seq, to: to.to_owned() });
         }
         self.enter(&bracket, entries)?;
         self.bracket = Some(bracket);
@@ -162,11 +178,17 @@ impl Ledger {
     /// # Errors
     /// Returns [`Error::Foreign`] if another program set it, or the row's reason if its original value may not be
     /// overwritten.
-    fn check(&self, knob: &Knob, turned: &Turned, spot: &Spot, now: &str) -> Result<(), Error> {
+    fn check(
+        &self,
+        knob: &Knob,
+        turned: &TurnedKnob,
+        location: &DeviceLocation,
+        now: &str,
+    ) -> Result<(), Error> {
         let same = |value: &str| value::same(&knob.factor.domain, value, now);
         // For a value of ours the row would say that a user configured it.
         if same(&turned.intent.before) {
-            return self.host.can_write(knob, spot);
+            return self.host.can_write(knob, location);
         }
         let ours = self.net.values.get(&turned.intent.seq).unwrap_or(&turned.intent.before);
         if same(ours) {
@@ -176,7 +198,13 @@ impl Ledger {
         Err(Error::Foreign { knob, found, ours: ours.clone() })
     }
 
-    fn fresh(&self, knob: &Knob, device: Option<Device>, before: &str, to: &str) -> Result<Turned, Error> {
+    fn first_write(
+        &self,
+        knob: &Knob,
+        device: Option<DeviceIdentity>,
+        before: &str,
+        to: &str,
+    ) -> Result<TurnedKnob, Error> {
         if self.history.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
@@ -191,7 +219,7 @@ impl Ledger {
         let seq = self.history.turned.last().map_or(1, |last| last.intent.seq + 1);
         let (before, knob) = (before.to_owned(), name.to_owned());
         let intent = Intent { seq, knob, device, before, to: to.to_owned(), seen: 0 };
-        Ok(Turned { intent, written: vec![to.to_owned()] })
+        Ok(TurnedKnob { intent, written: vec![to.to_owned()] })
     }
 
     /// Closes the bracket of the write that was allowed: all differences are attributed to it. Returns how long the
@@ -217,14 +245,16 @@ impl Ledger {
 
 /// Returns true if `turned` is this knob on this device, which may have been renamed, or on another one that now has
 /// its name.
-fn is_of(turned: &Turned, knob: &Knob, device: Option<&Device>) -> bool {
-    let is_it = |(then, now): (&Device, &Device)| then.ifindex == now.ifindex || then.name == now.name;
+fn is_of(turned: &TurnedKnob, knob: &Knob, device: Option<&DeviceIdentity>) -> bool {
+    let is_it = |(then, now): (&DeviceIdentity, &DeviceIdentity)| {
+        then.ifindex == now.ifindex || then.name == now.name
+    };
     let same_device = || turned.intent.device.as_ref().zip(device).is_some_and(is_it);
     turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
 }
 
 /// Returns a knob that was written before, if the device with its name is still the same.
-fn once_more(turned: &Turned, now: Option<&Device>) -> Result<Turned, Error> {
+fn rewritten(turned: &TurnedKnob, now: Option<&DeviceIdentity>) -> Result<TurnedKnob, Error> {
     match (&turned.intent.device, now) {
         (Some(then), Some(now)) if then.ifindex != now.ifindex && then.name == now.name => {
             Err(Error::Unavailable(format!("{} is another device than before by now", then.name)))

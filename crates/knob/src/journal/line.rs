@@ -7,7 +7,7 @@
 //! The checksum covers number and entry, so a line that was changed, moved or duplicated is detected, and a lost one
 //! leaves a gap in the numbers. The prefix has a fixed width, because the mark is overwritten in place.
 
-use super::entry::Entry;
+use super::entry::JournalEntry;
 
 const NUMBER: &[u8] = b"{\"n\":\"";
 const SUM: &[u8] = b"\",\"sum\":\"";
@@ -20,14 +20,14 @@ pub(super) const HEADER: u32 = 1;
 pub(super) const MARK: u32 = 2;
 
 /// Returns an entry as JSON, without number and checksum.
-pub(super) fn plain(entry: &Entry) -> Vec<u8> {
+pub(super) fn plain(entry: &JournalEntry) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).expect("journal entries have string keys only");
     line.push(b'\n');
     line
 }
 
 /// Returns an entry as the line with this number.
-pub(super) fn sealed(number: u32, entry: &Entry) -> Vec<u8> {
+pub(super) fn sealed(number: u32, entry: &JournalEntry) -> Vec<u8> {
     let plain = plain(entry);
     let rest = &plain[1..];
     let number = format!("{number:010}");
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn a_line_that_was_changed_anywhere_is_refused() {
-        let entry = Entry::Also { seq: 7, to: "9000".into() };
+        let entry = JournalEntry::Also { seq: 7, to: "9000".into() };
         let line = sealed(12, &entry);
         let line = line.strip_suffix(b"\n").unwrap();
         let (number, json) = unsealed(line).unwrap();
-        assert_eq!((number, serde_json::from_slice::<Entry>(&json).unwrap()), (12, entry));
+        assert_eq!((number, serde_json::from_slice::<JournalEntry>(&json).unwrap()), (12, entry));
         for at in 0..line.len() {
             for bit in 0..8 {
                 let mut changed = line.to_vec();

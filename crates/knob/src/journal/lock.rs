@@ -97,14 +97,14 @@ fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
 }
 
 /// A process that holds a lock.
-struct Holder {
+struct LockHolder {
     pid: u32,
     uid: u32,
 }
 
 /// Returns the processes with a locked descriptor of this file. /proc/locks names only the one that took the lock,
 /// which may have shared it and died.
-fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<Holder>> {
+fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<LockHolder>> {
     let stat = rustix::fs::fstat(fd)?;
     let file = (stat.st_dev, stat.st_ino);
     let list = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
@@ -120,7 +120,7 @@ fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<Holder>> {
         let pid = process.file_name().to_str()?.parse().ok()?;
         let path = process.path();
         let uid = fs::metadata(&path).ok()?.uid();
-        locked(&path).then_some(Holder { pid, uid })
+        locked(&path).then_some(LockHolder { pid, uid })
     };
     Ok(list(Path::new("/proc")).filter_map(holder).collect())
 }

@@ -1,13 +1,13 @@
 //! Safety: every write of a knob is journaled before it is made, and is undone even if the processes involved die.
 //!
-//! - [`Turner`] changes knobs, in the agent.
+//! - [`KnobTurner`] changes knobs, in the agent.
 //! - A guardian, a separate process ([`guardian_main`]), holds the journal and its lock. When the agent dies, or its
 //!   controller stops answering, the guardian restores everything. When the guardian dies, the agent restores.
 //! - [`Undo`] restores when both are dead.
 //!
 //! Each network namespace has one journal, `/var/lib/landspeed/journal/net-COOKIE.jsonl`. `entry.rs` defines its
-//! entries; a second copy is in /run (`second.rs`). The process that restores holds the locks of the file and of the
-//! namespace (`lock.rs`) and removes both files at the end, so a journal that exists and is not locked means that
+//! entries; a second copy is in /run (`second_copy.rs`). The process that restores holds the locks of the file and of
+//! the namespace (`lock.rs`) and removes both files at the end, so a journal that exists and is not locked means that
 //! there is something to undo.
 
 mod bracket;
@@ -22,7 +22,7 @@ mod folder;
 mod guardian;
 mod host;
 mod identity;
-mod keeping;
+mod keeper;
 mod lease;
 mod ledger;
 mod line;
@@ -30,10 +30,10 @@ mod lock;
 #[cfg(test)]
 mod mutation_tests;
 mod namespaces;
-mod net;
+mod own_changes;
 mod read;
 mod restore;
-mod second;
+mod second_copy;
 mod side_effects;
 mod snapshot;
 mod spawn;
@@ -48,12 +48,12 @@ pub use error::JournalError;
 pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
 pub(crate) use identity::in_initial_netns;
-pub use turner::{Options, Turner};
+pub use turner::{KnobTurner, TurnerOptions};
 pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
 pub use value::same;
 
 /// A function that finds a knob by its name in a table. Only knobs that it finds are ever changed.
-pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;
+pub type KnobLookup = fn(&str) -> Option<&'static crate::Knob>;
 
 /// Finds a knob in the knob table of this build.
 fn default_lookup(name: &str) -> Option<&'static crate::Knob> {

@@ -7,13 +7,13 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::fake_host::{State, knobs, settable, values};
-use super::fake_host_tests::{End, Stage, Story, boot_id, folder, number, turns_alone};
-use super::identity::Here;
+use super::fake_host::{FakeHostState, knobs, settable, values};
+use super::fake_host_tests::{Story, StoryEnd, UndoFixture, boot_id, folder, number, turns_alone};
+use super::identity::NamespaceIdentity;
 use super::restore::restore;
 use super::snapshot::same;
-use super::undo::{Whose, whose};
-use super::{default_lookup as lookup, ledger::Ledger};
+use super::undo::{JournalOrigin, origin};
+use super::{default_lookup as lookup, ledger::JournalLedger};
 
 /// A change of a journal's bytes.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +24,9 @@ struct Mutation {
     with: u64,
 }
 
-type Mutate = fn(&mut Vec<u8>, usize, u64);
+type MutateFn = fn(&mut Vec<u8>, usize, u64);
 
-const MUTATIONS: &[(&str, Mutate)] = &[
+const MUTATIONS: &[(&str, MutateFn)] = &[
     ("a bit is flipped", |bytes, at, with| bytes[at] ^= 1 << (with % 8)),
     ("the end is lost", |bytes, at, _| bytes.truncate(at)),
     ("a line is lost", |bytes, at, _| lines(bytes, at, |lines, n| drop(lines.remove(n)))),
@@ -71,71 +71,71 @@ fn mutations() -> impl Strategy<Value = (Story, Vec<Mutation>)> {
 }
 
 fn play(home: &Path, story: &Story, mutations: &[Mutation]) -> Result<(), TestCaseError> {
-    let mut stage = Stage::new(home, story.seed);
-    stage.turns(&story.steps);
-    if let End::DiesTurning { knob, value, has_written } = story.end {
-        stage.turn(knob, value, has_written);
+    let mut fixture = UndoFixture::new(home, story.seed);
+    fixture.turns(&story.steps);
+    if let StoryEnd::DiesTurning { knob, value, has_written } = story.end {
+        fixture.turn(knob, value, has_written);
     }
-    let path = stage.host.lock().journal.clone();
-    let (journal, state) = (fs::read(&path).unwrap(), stage.host.lock().state.clone());
+    let path = fixture.host.lock().journal.clone();
+    let (journal, state) = (fs::read(&path).unwrap(), fixture.host.lock().state.clone());
     for mutation in mutations {
         let (what, mutate) = MUTATIONS[mutation.kind];
         let mut bytes = journal.clone();
         let at = (mutation.at % journal.len() as u64) as usize;
         mutate(&mut bytes, at, mutation.with);
         fs::write(&path, &bytes).unwrap();
-        stage.host.lock().state = state.clone();
-        judge(&mut stage, what)?;
+        fixture.host.lock().state = state.clone();
+        judge(&mut fixture, what)?;
     }
     fs::write(&path, journal).unwrap();
-    stage.ledger().file.remove().unwrap();
+    fixture.ledger().file.remove().unwrap();
     Ok(())
 }
 
 /// Undoes the changed journal and checks the result.
-fn judge(stage: &mut Stage, what: &str) -> Result<(), TestCaseError> {
-    let ledger = stage.ledger.take().unwrap();
+fn judge(fixture: &mut UndoFixture, what: &str) -> Result<(), TestCaseError> {
+    let ledger = fixture.ledger.take().unwrap();
     let (mut file, name) = (ledger.file.again().unwrap(), ledger.file.name().to_owned());
     let contents = file.read(lookup).unwrap();
-    let here = Here { boot_id: boot_id(), netns_cookie: stage.cookie };
-    let is_done = match whose(&contents, &name, &here) {
-        Whose::Here => {
+    let here = NamespaceIdentity { boot_id: boot_id(), netns_cookie: fixture.cookie };
+    let is_done = match origin(&contents, &name, &here) {
+        JournalOrigin::Here => {
             file.resume(&contents).unwrap();
-            let mut undoing = Ledger::on(file, lookup, Box::new(stage.host.clone()), contents);
-            stage.host.lock().begin_again();
+            let mut undoing = JournalLedger::on(file, lookup, Box::new(fixture.host.clone()), contents);
+            fixture.host.lock().begin_again();
             let report = restore(&mut undoing, false);
-            wrote_nothing_new(stage, what)?;
+            wrote_nothing_new(fixture, what)?;
             report.is_done()
         }
-        Whose::Done => true,
-        Whose::Nobodys | Whose::Unreadable(_) => false,
-        Whose::AnotherBoot | Whose::Elsewhere(_) => {
+        JournalOrigin::Done => true,
+        JournalOrigin::HeaderLost | JournalOrigin::Unreadable(_) => false,
+        JournalOrigin::AnotherBoot | JournalOrigin::Elsewhere(_) => {
             return Err(TestCaseError::fail(format!("{what}: the header is believed")));
         }
     };
-    stage.ledger = Some(ledger);
-    let state = stage.host.lock().state.clone();
+    fixture.ledger = Some(ledger);
+    let state = fixture.host.lock().state.clone();
     prop_assert!(!is_done || is_as_at_first(&state), "{what}: the journal would go, and a setting is left");
     Ok(())
 }
 
-fn is_as_at_first(state: &State) -> bool {
-    let first = State::new();
+fn is_as_at_first(state: &FakeHostState) -> bool {
+    let first = FakeHostState::new();
     let items = state.items.keys().chain(first.items.keys());
     knobs().iter().all(|knob| state.read(knob) == first.read(knob))
         && items.into_iter().all(|key| same(state.items.get(key), first.items.get(key)))
 }
 
-fn wrote_nothing_new(stage: &Stage, what: &str) -> Result<(), TestCaseError> {
-    let world = stage.host.lock();
+fn wrote_nothing_new(fixture: &UndoFixture, what: &str) -> Result<(), TestCaseError> {
+    let world = fixture.host.lock();
     for (name, value) in &world.wrote {
         let knob = crate::table::find(name).unwrap();
-        let before = State::new().read(knob);
+        let before = FakeHostState::new().read(knob);
         let is_known = *value == before || values(knob).contains(value);
         prop_assert!(is_known, "{what}: {name} is set to {value}, which nobody ever wrote");
     }
     for (key, value) in &world.put {
-        let was = |state: &State| same(state.items.get(key), value.as_ref());
+        let was = |state: &FakeHostState| same(state.items.get(key), value.as_ref());
         prop_assert!(world.ever.iter().any(was), "{what}: {key:?} is set to {value:?}, which it never was");
     }
     Ok(())

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
 
-use super::Lookup;
-use super::entry::{Entry, FORMAT, Header, History, Intent, PLAIN_FORMAT, Turned};
-use super::identity::Device;
+use super::KnobLookup;
+use super::entry::{FORMAT, Intent, JournalEntry, JournalHeader, PLAIN_FORMAT, TurnedKnob, WriteHistory};
+use super::identity::DeviceIdentity;
 use super::line;
-use super::net::{Change, Net};
-use super::snapshot::{Key, Seen, Value};
+use super::own_changes::{OwnChange, OwnChanges};
+use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot};
 use crate::{Knob, device};
 
 /// Longest line in bytes, enough for a device with tens of thousands of routes.
@@ -21,23 +21,23 @@ pub(super) const MAX_FILE: u64 = 256 << 20;
 pub(super) const MAX_TURNED: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct JournalContents {
     /// `None` if the journal has lost it.
-    pub(super) header: Option<Header>,
-    pub(super) history: History,
+    pub(super) header: Option<JournalHeader>,
+    pub(super) history: WriteHistory,
     /// Messages about refused lines, already escaped.
     pub(super) refused: Vec<String>,
     /// Reasons why the journal is not as landspeed left it, for people: lost, changed or moved lines.
     pub(super) damage: Vec<String>,
     /// The boot and the format in a header that another version of landspeed wrote.
-    pub(super) other_format: Option<OtherFormat>,
+    pub(super) other_format: Option<OtherVersionHeader>,
     /// Where the journal continues.
-    pub(super) end: End,
+    pub(super) end: AppendPosition,
 }
 
 /// Where a journal continues, and in which format.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct End {
+pub(super) struct AppendPosition {
     /// Bytes up to the end of the last complete line, and up to the mark.
     pub(super) len: u64,
     pub(super) mark_at: u64,
@@ -47,12 +47,12 @@ pub(super) struct End {
 
 /// The part of a header that every version has.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub(super) struct OtherFormat {
+pub(super) struct OtherVersionHeader {
     pub(super) format: u32,
     pub(super) boot_id: String,
 }
 
-impl Contents {
+impl JournalContents {
     /// Returns true if anything may have been changed under this journal.
     pub(super) fn is_pending(&self) -> bool {
         let may_hold = !self.history.turned.is_empty() || !self.refused.is_empty();
@@ -77,9 +77,10 @@ impl Contents {
 }
 
 /// Reads a journal. An incomplete last line was never durable, so the write that it announces never happened.
-pub(super) fn read(file: impl Read, lookup: Lookup) -> io::Result<Contents> {
+pub(super) fn read(file: impl Read, lookup: KnobLookup) -> io::Result<JournalContents> {
     let mut lines = BufReader::new(file.take(MAX_FILE));
-    let mut reader = Reader { lookup, contents: Contents::default(), sealed: BTreeMap::new(), last: 0 };
+    let mut reader =
+        JournalReader { lookup, contents: JournalContents::default(), sealed: BTreeMap::new(), last: 0 };
     let mut number = 0;
     loop {
         let mut line = Vec::new();
@@ -100,16 +101,16 @@ pub(super) fn read(file: impl Read, lookup: Lookup) -> io::Result<Contents> {
     }
 }
 
-struct Reader {
-    lookup: Lookup,
-    contents: Contents,
+struct JournalReader {
+    lookup: KnobLookup,
+    contents: JournalContents,
     /// Entries of lines that have numbers.
     sealed: BTreeMap<u32, Vec<u8>>,
     /// The greatest line number so far.
     last: u32,
 }
 
-impl Reader {
+impl JournalReader {
     fn line(&mut self, number: u32, line: &[u8]) {
         if number == 1 {
             self.contents.other_format = other_format(line);
@@ -139,7 +140,7 @@ impl Reader {
         }
     }
 
-    fn done(mut self, whole_lines: u32) -> Contents {
+    fn done(mut self, whole_lines: u32) -> JournalContents {
         let sealed = std::mem::take(&mut self.sealed);
         if self.contents.end.lines.is_some() {
             self.contents.end.lines = Some(self.last);
@@ -177,26 +178,26 @@ fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
 
 /// Returns format and boot of a journal that another version wrote. Its lines are not read, because they could mean
 /// something else.
-fn other_format(line: &[u8]) -> Option<OtherFormat> {
+fn other_format(line: &[u8]) -> Option<OtherVersionHeader> {
     let line = match line::unsealed(line) {
         None if line::is_sealed(line) => return None,
         None => line.to_vec(),
         Some((_, entry)) => entry,
     };
-    let other: OtherFormat = serde_json::from_slice(&line).ok()?;
+    let other: OtherVersionHeader = serde_json::from_slice(&line).ok()?;
     (![FORMAT, PLAIN_FORMAT].contains(&other.format) && is_boot_id(&other.boot_id)).then_some(other)
 }
-fn take(contents: &mut Contents, line: &[u8], number: u32, lookup: Lookup) -> Result<(), String> {
-    let entry: Entry = serde_json::from_slice(line)
+fn take(contents: &mut JournalContents, line: &[u8], number: u32, lookup: KnobLookup) -> Result<(), String> {
+    let entry: JournalEntry = serde_json::from_slice(line)
         .map_err(|e| format!("is not understood: {}", e.to_string().escape_debug()))?;
     match entry {
-        Entry::Header(header) if number == line::HEADER => take_header(contents, header),
-        Entry::Mark(mark) if number == line::MARK => {
+        JournalEntry::Header(header) if number == line::HEADER => take_header(contents, header),
+        JournalEntry::Mark(mark) if number == line::MARK => {
             contents.history.mark = mark;
             Ok(())
         }
-        Entry::Intent(intent) if contents.is_begun() => take_intent(contents, *intent, lookup),
-        Entry::Also { seq, to } => {
+        JournalEntry::Intent(intent) if contents.is_begun() => take_intent(contents, *intent, lookup),
+        JournalEntry::Also { seq, to } => {
             let turned = contents.history.turned.iter_mut().find(|t| t.intent.seq == seq);
             let turned = turned.ok_or("belongs to no intent")?;
             check(lookup, &turned.intent.knob, &to)?;
@@ -206,9 +207,9 @@ fn take(contents: &mut Contents, line: &[u8], number: u32, lookup: Lookup) -> Re
             turned.written.push(to);
             Ok(())
         }
-        Entry::Seen { id, device, seen } => take_seen(contents, (id, device, seen), lookup),
-        Entry::Net { id, net } => take_net(contents, (id, net), lookup),
-        Entry::Left { device, to } if contents.is_begun() => {
+        JournalEntry::Seen { id, device, seen } => take_seen(contents, (id, device, seen), lookup),
+        JournalEntry::Net { id, net } => take_net(contents, (id, net), lookup),
+        JournalEntry::Left { device, to } if contents.is_begun() => {
             contents.history.left.insert(device, to);
             Ok(())
         }
@@ -216,7 +217,7 @@ fn take(contents: &mut Contents, line: &[u8], number: u32, lookup: Lookup) -> Re
     }
 }
 
-fn take_header(contents: &mut Contents, header: Header) -> Result<(), String> {
+fn take_header(contents: &mut JournalContents, header: JournalHeader) -> Result<(), String> {
     let expected = if contents.end.lines.is_some() { FORMAT } else { PLAIN_FORMAT };
     if header.format != expected {
         return Err(format!("has format {}, and is written as format {expected}", header.format));
@@ -232,7 +233,7 @@ fn is_boot_id(text: &str) -> bool {
     text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
-fn take_intent(contents: &mut Contents, intent: Intent, lookup: Lookup) -> Result<(), String> {
+fn take_intent(contents: &mut JournalContents, intent: Intent, lookup: KnobLookup) -> Result<(), String> {
     check(lookup, &intent.knob, &intent.before)?;
     check(lookup, &intent.knob, &intent.to)?;
     intent.device.as_ref().map_or(Ok(()), check_device)?;
@@ -244,20 +245,20 @@ fn take_intent(contents: &mut Contents, intent: Intent, lookup: Lookup) -> Resul
         return Err("is one knob too many".into());
     }
     let written = vec![intent.to.clone()];
-    turned.push(Turned { intent, written });
+    turned.push(TurnedKnob { intent, written });
     Ok(())
 }
 
 /// Returns true if `id` comes after the last one, and directly after it unless lines are missing.
-fn is_next<T>(contents: &Contents, all: &BTreeMap<u32, T>, id: u32) -> bool {
+fn is_next<T>(contents: &JournalContents, all: &BTreeMap<u32, T>, id: u32) -> bool {
     let next = all.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
     id == next || (id > next && contents.is_gapped())
 }
 
 fn take_seen(
-    contents: &mut Contents,
-    (id, device, mut seen): (u32, u32, Seen),
-    lookup: Lookup,
+    contents: &mut JournalContents,
+    (id, device, mut seen): (u32, u32, SettingsSnapshot),
+    lookup: KnobLookup,
 ) -> Result<(), String> {
     if !is_next(contents, &contents.history.seen, id) {
         return Err("is out of order".into());
@@ -266,7 +267,8 @@ fn take_seen(
     if contents.is_gapped() {
         seen.own.retain(|(seq, _)| history.turned(*seq).is_some());
     }
-    let sound = |(key, value): (&Key, &Value)| is_sound(history, lookup, device, key, Some(value));
+    let sound =
+        |(key, value): (&SettingKey, &SettingValue)| is_sound(history, lookup, device, key, Some(value));
     // If lines are missing, a setting of a missing knob cannot be distinguished from one that belongs to no knob.
     if !contents.is_gapped() && !seen.items().all(sound) {
         return Err(NOT_ITS_OWN.into());
@@ -276,12 +278,16 @@ fn take_seen(
     Ok(())
 }
 
-fn take_net(contents: &mut Contents, (id, mut net): (u32, Net), lookup: Lookup) -> Result<(), String> {
+fn take_net(
+    contents: &mut JournalContents,
+    (id, mut net): (u32, OwnChanges),
+    lookup: KnobLookup,
+) -> Result<(), String> {
     if !is_next(contents, &contents.history.nets, id) {
         return Err("is out of order".into());
     }
     let history = &contents.history;
-    let sound = |(device, key): &(u32, Key), change: &Change| {
+    let sound = |(device, key): &(u32, SettingKey), change: &OwnChange| {
         [&change.before, &change.after]
             .into_iter()
             .all(|value| is_sound(history, lookup, *device, key, value.as_ref()))
@@ -299,8 +305,8 @@ fn take_net(contents: &mut Contents, (id, mut net): (u32, Net), lookup: Lookup) 
 }
 
 fn check_values<'a>(
-    history: &History,
-    lookup: Lookup,
+    history: &WriteHistory,
+    lookup: KnobLookup,
     values: impl IntoIterator<Item = (&'a u32, &'a String)>,
 ) -> Result<(), String> {
     for (seq, value) in values {
@@ -313,15 +319,21 @@ fn check_values<'a>(
 const NOT_ITS_OWN: &str = "holds settings that none of its knobs disturbs";
 
 /// Returns true if a knob of the journal can have disturbed this setting on the device with index `device`.
-fn is_sound(history: &History, lookup: Lookup, device: u32, key: &Key, value: Option<&Value>) -> bool {
-    let disturbs = |turned: &Turned| {
+fn is_sound(
+    history: &WriteHistory,
+    lookup: KnobLookup,
+    device: u32,
+    key: &SettingKey,
+    value: Option<&SettingValue>,
+) -> bool {
+    let disturbs = |turned: &TurnedKnob| {
         (key.is_of_namespace() || turned.device() == device)
             && lookup(&turned.intent.knob).is_some_and(|knob| key.is_among(knob.factor.disturbs))
     };
     key.is_sound(value, Some(device).filter(|device| *device != 0)) && history.turned.iter().any(disturbs)
 }
 
-fn check(lookup: Lookup, knob: &str, value: &str) -> Result<&'static Knob, String> {
+fn check(lookup: KnobLookup, knob: &str, value: &str) -> Result<&'static Knob, String> {
     let knob = lookup(knob).ok_or_else(|| format!("names '{}', which is no knob", shown(knob)))?;
     let wrong = |expected| format!("gives {} '{}': expected {expected}", knob.factor.name, shown(value));
     knob.factor.domain.check(value).map_err(wrong)?;
@@ -333,7 +345,7 @@ fn shown(text: &str) -> String {
     text.chars().take(80).collect::<String>().escape_debug().to_string()
 }
 
-fn check_device(device: &Device) -> Result<(), String> {
+fn check_device(device: &DeviceIdentity) -> Result<(), String> {
     if !device::is_name(&device.name) {
         return Err(format!("names the device '{}', which cannot be", shown(&device.name)));
     }

@@ -10,12 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landspeed_record::Restored;
 
-use super::entry::Turned;
-use super::host::{Found, Spot};
-use super::identity::Device;
-use super::ledger::Ledger;
+use super::entry::TurnedKnob;
+use super::host::{DeviceLocation, DeviceWhereabouts};
+use super::identity::DeviceIdentity;
+use super::ledger::JournalLedger;
 use super::side_effects;
-use super::snapshot::Key;
+use super::snapshot::SettingKey;
 use super::value;
 use crate::{Disturbs, Knob, Scope};
 
@@ -23,7 +23,7 @@ use crate::{Disturbs, Knob, Scope};
 /// restored.
 const PASSES: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Report {
+pub(super) struct RestoreReport {
     /// What was done and what was left, one line each.
     pub(super) notes: Vec<String>,
     /// Settings that are not restored and could be in another attempt, one line each.
@@ -33,10 +33,10 @@ pub(super) struct Report {
     /// True if values were left because another program had changed them.
     pub(super) foreign: bool,
     /// The settings that were reported so, with the index of their device.
-    pub(super) others: BTreeSet<(u32, Key)>,
+    pub(super) others: BTreeSet<(u32, SettingKey)>,
 }
 
-impl Report {
+impl RestoreReport {
     /// Returns true if nothing is left to do, so that the journal can be removed.
     pub(super) fn is_done(&self) -> bool {
         self.failures.is_empty() && self.unsure.is_empty()
@@ -69,8 +69,8 @@ impl Report {
 }
 
 /// Restores everything. With `claim`, whatever a write may have changed that was cut short long ago counts as ours.
-pub(super) fn restore(ledger: &mut Ledger, claim: bool) -> Report {
-    let mut report = Report { unsure: ledger.close_left_open(claim), ..Report::default() };
+pub(super) fn restore(ledger: &mut JournalLedger, claim: bool) -> RestoreReport {
+    let mut report = RestoreReport { unsure: ledger.close_left_open(claim), ..RestoreReport::default() };
     for _ in 0..PASSES {
         report.failures = ledger.refused.clone();
         for turned in ledger.history.turned.clone().iter().rev() {
@@ -92,13 +92,13 @@ pub(super) fn restore(ledger: &mut Ledger, claim: bool) -> Report {
 
 /// Returns the knobs and the settings that they disturbed, as they are and as they were, one line each. Changes
 /// nothing.
-pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
-    let knob = |turned: &Turned| {
+pub(super) fn inventory(ledger: &JournalLedger) -> Vec<String> {
+    let knob = |turned: &TurnedKnob| {
         let (subject, now) = match knob_of(ledger, turned) {
             Err(why) => (turned.intent.knob.clone(), why),
             Ok(knob) => {
-                let now = match spot_of(ledger, turned, knob) {
-                    Ok(Some(spot)) => ledger.host.read(knob, &spot).map_err(|e| e.to_string()),
+                let now = match location_of(ledger, turned, knob) {
+                    Ok(Some(location)) => ledger.host.read(knob, &location).map_err(|e| e.to_string()),
                     Ok(None) => Err("gone with its device".into()),
                     Err(why) => Err(why),
                 };
@@ -114,10 +114,10 @@ pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Returns the knobs that still read as our last write left them, and not as before it, one line each.
-pub(super) fn still_ours(ledger: &Ledger) -> Vec<String> {
-    let line = |turned: &Turned| {
+pub(super) fn still_ours(ledger: &JournalLedger) -> Vec<String> {
+    let line = |turned: &TurnedKnob| {
         let knob = knob_of(ledger, turned).ok()?;
-        let now = ledger.host.read(knob, &spot_of(ledger, turned, knob).ok()??).ok()?;
+        let now = ledger.host.read(knob, &location_of(ledger, turned, knob).ok()??).ok()?;
         let before = &turned.intent.before;
         let is_still = !value::same(&knob.factor.domain, &now, before) && is_ours(ledger, turned, knob, &now);
         is_still
@@ -127,12 +127,12 @@ pub(super) fn still_ours(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Returns the devices whose knobs were written, by index; 0 for knobs without a device.
-fn devices(ledger: &Ledger) -> BTreeMap<u32, Option<Device>> {
+fn devices(ledger: &JournalLedger) -> BTreeMap<u32, Option<DeviceIdentity>> {
     ledger.history.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
 }
 
 /// Returns the knob of an entry, if this host and this namespace still allow it to be changed.
-fn knob_of(ledger: &Ledger, turned: &Turned) -> Result<&'static Knob, String> {
+fn knob_of(ledger: &JournalLedger, turned: &TurnedKnob) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
     if knob.factor.scope == Scope::Host && !ledger.host.is_initial_netns() {
@@ -141,7 +141,7 @@ fn knob_of(ledger: &Ledger, turned: &Turned) -> Result<&'static Knob, String> {
     Ok(knob)
 }
 
-fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
+fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut RestoreReport) {
     let knob = match knob_of(ledger, turned) {
         Ok(found) => found,
         Err(why) => return report.failures.push(why),
@@ -152,13 +152,13 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
     {
         return report.note(format!("network namespace {ended} is gone: its settings went with it"));
     }
-    let spot = match spot_of(ledger, turned, knob) {
-        Ok(Some(spot)) => spot,
+    let location = match location_of(ledger, turned, knob) {
+        Ok(Some(location)) => location,
         Ok(None) => return report.note(format!("{subject}: the device is gone, its settings went with it")),
         Err(why) => return report.failures.push(format!("{subject}: {why}")),
     };
     let (before, domain) = (&turned.intent.before, &knob.factor.domain);
-    let now = match ledger.host.read(knob, &spot) {
+    let now = match ledger.host.read(knob, &location) {
         Ok(now) => now,
         Err(e) => return report.failures.push(format!("{subject} was {before}, cannot be read: {e}")),
     };
@@ -169,16 +169,16 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         let line = format!("{subject}: another program set it to {now} since, left alone (was {before})");
         return report.foreign(line);
     }
-    let reach = |kind: &&Disturbs| side_effects::is_reachable(kind, &spot);
+    let reach = |kind: &&Disturbs| side_effects::is_reachable(kind, &location);
     let kinds: Vec<Disturbs> = knob.factor.disturbs.iter().filter(reach).copied().collect();
-    let wrote = ledger.bracketed(turned.intent.seq, turned, &kinds, &spot, |host| {
-        host.write(knob, &spot, before).and_then(|()| host.read(knob, &spot))
+    let wrote = ledger.bracketed(turned.intent.seq, turned, &kinds, &location, |host| {
+        host.write(knob, &location, before).and_then(|()| host.read(knob, &location))
     });
     match wrote {
         Ok(after) if value::same(domain, &after, before) => {
             report.note(format!("{subject}: {now} -> {before}"));
         }
-        Ok(after) => match lacks(ledger, knob, &spot) {
+        Ok(after) => match lacks(ledger, knob, &location) {
             // It is requested again, and comes on as soon as what it needs is on.
             Some(need) => {
                 report.note(format!("{subject}: asked for {before} again, and {after} without {need}"))
@@ -192,15 +192,15 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
 }
 
 /// Returns a need of a knob that is not met now: "gro=on".
-fn lacks(ledger: &Ledger, knob: &Knob, spot: &Spot) -> Option<String> {
+fn lacks(ledger: &JournalLedger, knob: &Knob, location: &DeviceLocation) -> Option<String> {
     let is_missing = |(name, value): &&(&str, &str)| {
-        let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, spot).ok());
+        let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, location).ok());
         read.is_some_and(|read| read != *value)
     };
     knob.factor.needs.iter().find(is_missing).map(|(name, value)| format!("{name}={value}"))
 }
 
-fn subject(turned: &Turned, knob: &Knob) -> String {
+fn subject(turned: &TurnedKnob, knob: &Knob) -> String {
     match (&turned.intent.device, knob.factor.scope) {
         (Some(device), Scope::Device) => format!("{} of {}", knob.factor.name, device.name),
         _ => knob.factor.name.to_owned(),
@@ -209,21 +209,29 @@ fn subject(turned: &Turned, knob: &Knob) -> String {
 
 /// Returns where a knob is set now, or `None` if its device is gone. A setting with a wider scope than the device
 /// outlives it.
-pub(super) fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
-    let Some(device) = &turned.intent.device else { return Ok(Some(Spot::default())) };
+pub(super) fn location_of(
+    ledger: &JournalLedger,
+    turned: &TurnedKnob,
+    knob: &Knob,
+) -> Result<Option<DeviceLocation>, String> {
+    let Some(device) = &turned.intent.device else { return Ok(Some(DeviceLocation::default())) };
     match ledger.find(device) {
-        Ok(Found::At(spot)) if knob.factor.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),
+        Ok(DeviceWhereabouts::At(location))
+            if knob.factor.scope == Scope::Device || !location.is_elsewhere() =>
+        {
+            Ok(Some(location))
+        }
         // The setting does not belong to the device, so any name will do.
-        _ if knob.factor.scope != Scope::Device => Ok(Some(Spot::here(&device.name))),
-        Ok(Found::At(spot)) => Ok(Some(spot)),
-        Ok(Found::Gone) => Ok(None),
+        _ if knob.factor.scope != Scope::Device => Ok(Some(DeviceLocation::here(&device.name))),
+        Ok(DeviceWhereabouts::At(location)) => Ok(Some(location)),
+        Ok(DeviceWhereabouts::Gone) => Ok(None),
         Err(why) => Err(why),
     }
 }
 
 /// Returns true if a knob reads as our last write left it. If that reading is unknown, every value that we ever wrote
 /// counts.
-fn is_ours(ledger: &Ledger, turned: &Turned, knob: &Knob, now: &str) -> bool {
+fn is_ours(ledger: &JournalLedger, turned: &TurnedKnob, knob: &Knob, now: &str) -> bool {
     let same = |ours: &String| value::same(&knob.factor.domain, ours, now);
     match ledger.net.values.get(&turned.intent.seq) {
         Some(left) => same(left),

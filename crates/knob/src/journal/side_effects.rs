@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::entry::Mark;
-use super::host::{Found, Spot};
-use super::identity::Device;
-use super::ledger::Ledger;
-use super::net::{Change, place};
-use super::restore::Report;
-use super::snapshot::{Key, Seen, Value, same, shown};
+use super::entry::ProgressMark;
+use super::host::{DeviceLocation, DeviceWhereabouts};
+use super::identity::DeviceIdentity;
+use super::ledger::JournalLedger;
+use super::own_changes::{OwnChange, place};
+use super::restore::RestoreReport;
+use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, same, shown};
 use crate::Disturbs;
 
 /// Most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
@@ -17,8 +17,13 @@ use crate::Disturbs;
 const ROUNDS: usize = 32;
 
 /// Restores what is still as our writes left it on the device with index `number`.
-pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>, report: &mut Report) {
-    let mut rest = match SideEffects::on(ledger, number, device) {
+pub(super) fn put_back(
+    ledger: &mut JournalLedger,
+    number: u32,
+    device: Option<&DeviceIdentity>,
+    report: &mut RestoreReport,
+) {
+    let mut rest = match SideEffectRestore::on(ledger, number, device) {
         Ok(Some(rest)) => rest,
         Ok(None) => return,
         Err(why) => return report.failures.push(why),
@@ -31,11 +36,11 @@ pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>
             Err(why) => return report.failures.push(why),
         }
     }
-    if rest.spot.is_elsewhere() {
+    if rest.location.is_elsewhere() {
         let name = device.map_or("", |device| &device.name);
         report.foreign(format!(
             "{name} has moved to another network namespace, as {}: what belonged to it here did not go along",
-            rest.spot.device
+            rest.location.device
         ));
     }
     mention_others(ledger, number, device, report);
@@ -43,14 +48,19 @@ pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>
 }
 
 /// Reports what differs from the start without a write of ours, unless it is unknown which differences are ours.
-fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report: &mut Report) {
-    let Ok(Some(rest)) = SideEffects::on(ledger, number, device) else { return };
+fn mention_others(
+    ledger: &JournalLedger,
+    number: u32,
+    device: Option<&DeviceIdentity>,
+    report: &mut RestoreReport,
+) {
+    let Ok(Some(rest)) = SideEffectRestore::on(ledger, number, device) else { return };
     if !report.unsure.is_empty() {
         return;
     }
-    let firsts: Vec<&Seen> = ledger.firsts_on(number).collect();
+    let firsts: Vec<&SettingsSnapshot> = ledger.firsts_on(number).collect();
     let slots = firsts.iter().flat_map(|seen| seen.slots().cloned()).collect();
-    let Ok(now) = ledger.host.look(&rest.kinds, &rest.spot, &slots) else { return };
+    let Ok(now) = ledger.host.snapshot(&rest.kinds, &rest.location, &slots) else { return };
     // A setting that is not in a snapshot did not exist: the first snapshot with a kind of settings contains all of
     // that kind.
     let mut kinds = rest.kinds.clone();
@@ -60,13 +70,13 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
         for key in first.keys().chain(now.keys()).filter(|key| key.is_among(&news)) {
             let (was, is) = (first.get(key), now.get(key));
             let place = place(number, key);
-            let by_itself = [was, is].into_iter().flatten().all(Value::is_the_kernels_own);
+            let by_itself = [was, is].into_iter().flatten().all(SettingValue::is_the_kernels_own);
             if !same(was, is)
                 && !by_itself
                 && !report.others.contains(&place)
                 && !ledger.net.changes.contains_key(&place)
             {
-                report.foreign(foreign(key, was, is, &rest.spot.device));
+                report.foreign(foreign(key, was, is, &rest.location.device));
                 report.others.insert(place);
             }
         }
@@ -74,10 +84,12 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
 }
 
 /// Returns what our writes changed and what is not as it was, one line each.
-pub(super) fn inventory(ledger: &Ledger, number: u32, device: Option<&Device>) -> Vec<String> {
-    let Ok(Some(rest)) = SideEffects::on(ledger, number, device) else { return Vec::new() };
-    let Ok(now) = ledger.host.look(&rest.kinds, &rest.spot, &ledger.slots(number)) else { return Vec::new() };
-    let here = |((device, key), _): &(&(u32, Key), &Change)| {
+pub(super) fn inventory(ledger: &JournalLedger, number: u32, device: Option<&DeviceIdentity>) -> Vec<String> {
+    let Ok(Some(rest)) = SideEffectRestore::on(ledger, number, device) else { return Vec::new() };
+    let Ok(now) = ledger.host.snapshot(&rest.kinds, &rest.location, &ledger.slots(number)) else {
+        return Vec::new();
+    };
+    let here = |((device, key), _): &(&(u32, SettingKey), &OwnChange)| {
         (*device == number || key.is_of_namespace()) && key.is_among(&rest.kinds)
     };
     let changes = ledger.net.changes.iter().filter(here);
@@ -85,32 +97,32 @@ pub(super) fn inventory(ledger: &Ledger, number: u32, device: Option<&Device>) -
         .filter(|((_, key), change)| !same(now.get(key), change.before.as_ref()))
         .map(|((_, key), change)| {
             let (was, is) = (change.before.as_ref(), now.get(key));
-            let subject = subject(key, was.or(is), &rest.spot.device);
+            let subject = subject(key, was.or(is), &rest.location.device);
             format!("  {subject} is {}, was {}", state(key, is), state(key, was))
         })
         .collect()
 }
 
 /// Returns the value of a setting as text. The value of a route is in its name already.
-fn state(key: &Key, value: Option<&Value>) -> String {
+fn state(key: &SettingKey, value: Option<&SettingValue>) -> String {
     match (key, value) {
-        (Key::Route(_), Some(_)) => "there".into(),
-        (Key::Feature(_), None) => "off".into(),
+        (SettingKey::Route(_), Some(_)) => "there".into(),
+        (SettingKey::Feature(_), None) => "off".into(),
         _ => shown(value),
     }
 }
 
-fn foreign(key: &Key, was: Option<&Value>, is: Option<&Value>, device: &str) -> String {
+fn foreign(key: &SettingKey, was: Option<&SettingValue>, is: Option<&SettingValue>, device: &str) -> String {
     let subject = subject(key, is.or(was), device);
     let (was, is) = (state(key, was), state(key, is));
     format!("{subject}: another program changed it since, left alone (is {is}, was {was})")
 }
 
 /// Returns the name of a setting as people know it.
-fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
+fn subject(key: &SettingKey, value: Option<&SettingValue>, device: &str) -> String {
     match (key, value) {
-        (Key::Route(_), Some(routes)) => format!("route {}", routes.shown()),
-        (Key::Related(_), Some(Value::Of { device: other, .. })) => {
+        (SettingKey::Route(_), Some(routes)) => format!("route {}", routes.shown()),
+        (SettingKey::Related(_), Some(SettingValue::Of { device: other, .. })) => {
             format!("{}, {other}", key.shown(device))
         }
         _ => key.shown(device),
@@ -118,30 +130,34 @@ fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
 }
 
 /// The state of restoring one device's settings.
-struct SideEffects {
-    spot: Spot,
+struct SideEffectRestore {
+    location: DeviceLocation,
     number: u32,
     kinds: Vec<Disturbs>,
     /// The kernel's last reason for refusing a setting.
-    refused: BTreeMap<Key, String>,
+    refused: BTreeMap<SettingKey, String>,
     /// Settings that no attempt has changed.
-    given_up: BTreeSet<Key>,
+    given_up: BTreeSet<SettingKey>,
     /// True if the last round changed nothing.
     is_stuck: bool,
 }
 
-impl SideEffects {
+impl SideEffectRestore {
     /// Prepares restoring a device. Returns `None` if nothing is left that could be restored.
-    fn on(ledger: &Ledger, number: u32, device: Option<&Device>) -> Result<Option<SideEffects>, String> {
-        let spot = match device.map(|device| ledger.find(device)).transpose()? {
-            Some(Found::At(spot)) => spot,
-            None | Some(Found::Gone) => Spot::default(),
+    fn on(
+        ledger: &JournalLedger,
+        number: u32,
+        device: Option<&DeviceIdentity>,
+    ) -> Result<Option<SideEffectRestore>, String> {
+        let location = match device.map(|device| ledger.find(device)).transpose()? {
+            Some(DeviceWhereabouts::At(location)) => location,
+            None | Some(DeviceWhereabouts::Gone) => DeviceLocation::default(),
         };
         let mut kinds = ledger.kinds_on(number);
         let ended = ledger.host.ended_netns().is_some();
-        kinds.retain(|kind| is_reachable(kind, &spot) && !(ended && matches!(kind, Disturbs::Sysctl(_))));
-        let rest = SideEffects {
-            spot,
+        kinds.retain(|kind| is_reachable(kind, &location) && !(ended && matches!(kind, Disturbs::Sysctl(_))));
+        let rest = SideEffectRestore {
+            location,
             number,
             kinds,
             refused: BTreeMap::new(),
@@ -152,9 +168,9 @@ impl SideEffects {
     }
 
     /// Restores one stage. Returns false if nothing is left to do.
-    fn round(&mut self, ledger: &mut Ledger, report: &mut Report) -> Result<bool, String> {
+    fn round(&mut self, ledger: &mut JournalLedger, report: &mut RestoreReport) -> Result<bool, String> {
         let slots = ledger.slots(self.number);
-        let now = ledger.host.look(&self.kinds, &self.spot, &slots).map_err(|e| e.to_string())?;
+        let now = ledger.host.snapshot(&self.kinds, &self.location, &slots).map_err(|e| e.to_string())?;
         let mut todo = self.ours(ledger, &now, report);
         let stage = todo.iter().map(|(key, _)| key.stage()).min();
         todo.retain(|(key, _)| Some(key.stage()) == stage);
@@ -167,7 +183,7 @@ impl SideEffects {
             match ledger.net.changes.get(&place(self.number, key)) {
                 None => {
                     moved = true;
-                    report.note(put_back_line(key, change, &self.spot.device));
+                    report.note(put_back_line(key, change, &self.location.device));
                 }
                 Some(still) => moved |= !same(still.after.as_ref(), change.after.as_ref()),
             }
@@ -181,7 +197,12 @@ impl SideEffects {
 
     /// Returns the changes that are still as our writes left them. The others are another program's by now and are
     /// dropped.
-    fn ours(&self, ledger: &mut Ledger, now: &Seen, report: &mut Report) -> Vec<(Key, Change)> {
+    fn ours(
+        &self,
+        ledger: &mut JournalLedger,
+        now: &SettingsSnapshot,
+        report: &mut RestoreReport,
+    ) -> Vec<(SettingKey, OwnChange)> {
         let mut todo = Vec::new();
         let mut settled = Vec::new();
         for (place, change) in &ledger.net.changes {
@@ -201,7 +222,7 @@ impl SideEffects {
             } else {
                 // Another program has set it back to the original value, which needs no report.
                 if !same(is, ledger.first_value(self.number, key)) {
-                    report.foreign(foreign(key, was, is, &self.spot.device));
+                    report.foreign(foreign(key, was, is, &self.location.device));
                     report.others.insert(place.clone());
                 }
                 settled.push(place.clone());
@@ -214,11 +235,11 @@ impl SideEffects {
     /// Returns true if the kernel makes and removes this route with an address that belongs to another program. That
     /// is so for a new route, unless it replaces one that we removed, and for a lost route that no address has
     /// brought back.
-    fn follows(&self, ledger: &Ledger, report: &Report, place: &(u32, Key)) -> bool {
-        let Key::Route(slot) = &place.1 else { return false };
-        let had = |change: &Change| change.before.is_some();
-        let is_variant = |((device, key), change): (&(u32, Key), &Change)| match key {
-            Key::Route(other) => *device == place.0 && had(change) && other.is_variant_of(slot),
+    fn follows(&self, ledger: &JournalLedger, report: &RestoreReport, place: &(u32, SettingKey)) -> bool {
+        let SettingKey::Route(slot) = &place.1 else { return false };
+        let had = |change: &OwnChange| change.before.is_some();
+        let is_variant = |((device, key), change): (&(u32, SettingKey), &OwnChange)| match key {
+            SettingKey::Route(other) => *device == place.0 && had(change) && other.is_variant_of(slot),
             _ => false,
         };
         match ledger.net.changes.get(place) {
@@ -230,36 +251,38 @@ impl SideEffects {
     }
 
     /// Returns true if another program changed addresses of the device.
-    fn lacks_addresses(&self, report: &Report) -> bool {
-        let is_address =
-            |(device, key): &(u32, Key)| *device == self.number && matches!(key, Key::Address(_));
+    fn lacks_addresses(&self, report: &RestoreReport) -> bool {
+        let is_address = |(device, key): &(u32, SettingKey)| {
+            *device == self.number && matches!(key, SettingKey::Address(_))
+        };
         report.others.iter().any(is_address)
     }
 
-    fn put(&mut self, ledger: &mut Ledger, todo: &[(Key, Change)]) {
+    fn put(&mut self, ledger: &mut JournalLedger, todo: &[(SettingKey, OwnChange)]) {
         let mut turned = ledger.history.turned.iter().rev();
         let Some(newest) = turned.find(|turned| turned.device() == self.number).cloned() else { return };
-        let put: Vec<(&Key, Option<&Value>)> =
+        let put: Vec<(&SettingKey, Option<&SettingValue>)> =
             todo.iter().map(|(key, change)| (key, change.before.as_ref())).collect();
-        let refused = ledger.bracketed(Mark::SIDE_EFFECTS, &newest, &self.kinds, &self.spot, |host| {
-            host.put(&self.spot, &put, self.is_stuck)
-        });
+        let refused =
+            ledger.bracketed(ProgressMark::SIDE_EFFECTS, &newest, &self.kinds, &self.location, |host| {
+                host.put(&self.location, &put, self.is_stuck)
+            });
         // A setting that was given up in an earlier round keeps its reason.
         self.refused.extend(refused);
     }
 
     /// Reports the settings that were given up. A route that the kernel refuses because another program removed what
     /// it needs counts as that program's change.
-    fn tell_failures(&self, ledger: &mut Ledger, report: &mut Report) {
+    fn tell_failures(&self, ledger: &mut JournalLedger, report: &mut RestoreReport) {
         let lacks_addresses = self.lacks_addresses(report);
         for key in &self.given_up {
             let place = place(self.number, key);
             let Some(change) = ledger.net.changes.get(&place) else { continue };
             let (was, is) = (change.before.as_ref(), change.after.as_ref());
             let why = self.refused.get(key).map(|why| format!(" ({why})")).unwrap_or_default();
-            let subject = subject(key, was.or(is), &self.spot.device);
+            let subject = subject(key, was.or(is), &self.location.device);
             let line = format!("{subject} is {}, was {}{why}", state(key, is), state(key, was));
-            if lacks_addresses && matches!(key, Key::Route(_)) && self.refused.contains_key(key) {
+            if lacks_addresses && matches!(key, SettingKey::Route(_)) && self.refused.contains_key(key) {
                 report.foreign(format!("{line}: another program changed the addresses that it needs"));
                 ledger.net.changes.remove(&place);
                 report.others.insert(place);
@@ -272,21 +295,23 @@ impl SideEffects {
 
 /// Returns true if settings of this kind can be reached: none of a device that is gone, and only what moved along of
 /// a device that is in another network namespace.
-pub(super) fn is_reachable(kind: &Disturbs, spot: &Spot) -> bool {
-    let is_there = !spot.device.is_empty();
+pub(super) fn is_reachable(kind: &Disturbs, location: &DeviceLocation) -> bool {
+    let is_there = !location.device.is_empty();
     match kind {
-        Disturbs::Sysctl(_) => !spot.is_elsewhere(),
+        Disturbs::Sysctl(_) => !location.is_elsewhere(),
         Disturbs::Features | Disturbs::Queues => is_there,
-        _ => is_there && !spot.is_elsewhere(),
+        _ => is_there && !location.is_elsewhere(),
     }
 }
 
-fn put_back_line(key: &Key, change: &Change, device: &str) -> String {
+fn put_back_line(key: &SettingKey, change: &OwnChange, device: &str) -> String {
     let (was, is) = (change.before.as_ref(), change.after.as_ref());
     match (key, was) {
-        (Key::Address(_), Some(_)) => format!("{}: put back", key.shown(device)),
-        (Key::Route(_), Some(_)) => format!("{}: put back", subject(key, was, device)),
-        (Key::Address(_) | Key::Route(_), None) => format!("{}: removed", subject(key, is, device)),
+        (SettingKey::Address(_), Some(_)) => format!("{}: put back", key.shown(device)),
+        (SettingKey::Route(_), Some(_)) => format!("{}: put back", subject(key, was, device)),
+        (SettingKey::Address(_) | SettingKey::Route(_), None) => {
+            format!("{}: removed", subject(key, is, device))
+        }
         _ => format!("{}: {} -> {}", subject(key, was.or(is), device), state(key, is), state(key, was)),
     }
 }

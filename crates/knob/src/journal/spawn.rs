@@ -8,7 +8,7 @@ use landspeed_daemon as daemon;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
 use super::JournalError;
-use super::wire::Channel;
+use super::wire::GuardianChannel;
 
 /// Buffer size in bytes: the largest packet with the kernel's overhead, whatever net.core.wmem_default is.
 const SOCKET_BUFFER: usize = 256 * 1024;
@@ -18,12 +18,12 @@ pub(super) fn default_command() -> Vec<OsString> {
 }
 
 /// Starts a guardian and returns the agent's end of the socket.
-pub(super) fn spawn(command: &[OsString]) -> Result<Channel, JournalError> {
+pub(super) fn spawn(command: &[OsString]) -> Result<GuardianChannel, JournalError> {
     let failed = |what: &str, e: io::Error| JournalError::Guardian(format!("cannot be started: {what}: {e}"));
     let (ours, theirs) = pair().map_err(|e| failed("socket pair", e))?;
     let program = command.first().map_or_else(|| "no command".into(), |program| program.to_string_lossy());
     daemon::spawn(command, theirs).map_err(|e| failed(&program, e))?;
-    Ok(Channel(ours))
+    Ok(GuardianChannel(ours))
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

@@ -13,21 +13,21 @@ use landspeed_units::Nanos;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use super::file::{JournalFile, draft_of, name_of};
-use super::folder::{Folder, state_dir};
-use super::identity::Here;
+use super::folder::{JournalFolder, state_dir};
+use super::identity::NamespaceIdentity;
 use super::ledger::checked;
 use super::lock::NamespaceLock;
-use super::watch::{Held, Shared, watch};
-use super::wire::{Channel, ToAgent, ToGuardian};
-use super::{JournalError, Lookup, lease, spawn, value};
-use crate::{Error, Knob, Place};
+use super::watch::{GuardianClient, GuardianHandles, watch};
+use super::wire::{GuardianChannel, GuardianReply, GuardianRequest};
+use super::{JournalError, KnobLookup, lease, spawn, value};
+use crate::{Error, Knob, KnobTarget};
 
 /// Time limit for restoring, which can take longer: drivers that reset their hardware, several attempts.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The options of a [`Turner`]. The default is right outside of tests.
+/// The options of a [`KnobTurner`]. The default is right outside of tests.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct TurnerOptions {
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
     /// Everything is restored when no heartbeat comes for this long.
@@ -38,12 +38,12 @@ pub struct Options {
     /// Program and arguments that call [`super::guardian_main`].
     pub guardian: Vec<OsString>,
     /// Finds knobs in the knob table, which must also be the guardian's.
-    pub lookup: Lookup,
+    pub lookup: KnobLookup,
 }
 
-impl Default for Options {
+impl Default for TurnerOptions {
     fn default() -> Self {
-        Options {
+        TurnerOptions {
             state_dir: state_dir(),
             lease: lease::DEFAULT,
             answer: Nanos::secs(60),
@@ -53,7 +53,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl TurnerOptions {
     /// Checks that `value` may be written to `knob` on this host, as far as names and values decide it. Nothing is
     /// read.
     ///
@@ -66,26 +66,26 @@ impl Options {
 }
 
 /// Changes knobs of this process's network namespace. Everything that it changed is restored by
-/// [`Turner::restore_all`], when it is dropped, and when it dies in whatever way.
+/// [`KnobTurner::restore_all`], when it is dropped, and when it dies in whatever way.
 #[must_use = "dropping a turner puts everything back"]
-pub struct Turner {
-    /// `None` once [`Turner::restore_all`] has been called.
+pub struct KnobTurner {
+    /// `None` once [`KnobTurner::restore_all`] has been called.
     watch: Mutex<Option<JoinHandle<Restored>>>,
-    shared: Arc<Shared>,
+    client: Arc<GuardianClient>,
     answer: Duration,
 }
 
-impl Turner {
+impl KnobTurner {
     /// Starts a guardian, takes the lock of this network namespace and opens its journal.
     ///
     /// # Errors
     /// Returns [`Error::Journal`] if another run is in progress, an earlier one left changes, or the journal cannot
     /// be kept. Nothing was changed then.
-    pub fn start(options: Options) -> Result<Turner, Error> {
+    pub fn start(options: TurnerOptions) -> Result<KnobTurner, Error> {
         let channel = spawn::spawn(&options.guardian)?;
-        let held = begin(&channel, &options).inspect_err(|_| discard_empty(&options))?;
-        let (shared, watch) = watch(channel, held, options.lookup)?;
-        Ok(Turner { watch: Mutex::new(Some(watch)), shared, answer: options.answer.into() })
+        let handles = begin(&channel, &options).inspect_err(|_| discard_empty(&options))?;
+        let (client, watch) = watch(channel, handles, options.lookup)?;
+        Ok(KnobTurner { watch: Mutex::new(Some(watch)), client, answer: options.answer.into() })
     }
 
     /// Sets a knob and reads it back. If it does not read as written, the write is reverted immediately.
@@ -94,16 +94,16 @@ impl Turner {
     /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
     /// [`Error::Refused`] if the guardian allows no write; and [`Error::Journal`] if the run is over and nothing was
     /// written, or if the write could not be reverted.
-    pub fn turn(&self, knob: &str, value: &str, place: &Place) -> Result<TurnReport, Error> {
-        let knob = checked(self.shared.lookup, knob, value)?;
-        let answers = self.shared.turning();
-        if let Some(why) = self.shared.lost() {
+    pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<TurnReport, Error> {
+        let knob = checked(self.client.lookup, knob, value)?;
+        let answers = self.client.lock_turn();
+        if let Some(why) = self.client.lost() {
             return Err(JournalError::Lost(why).into());
         }
-        let before = knob.setting.read(place)?;
-        self.ask_leave(&answers, knob, value, place)?;
+        let before = knob.setting.read(target)?;
+        self.ask_leave(&answers, knob, value, target)?;
         let started = Instant::now();
-        let written = write(knob, place, value, &before);
+        let written = write(knob, target, value, &before);
         let took_ns = started.elapsed().into();
         self.report(&answers);
         Ok(TurnReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
@@ -112,49 +112,49 @@ impl Turner {
     /// Asks the guardian for permission to write, which it gives once the intent is in the journal.
     fn ask_leave(
         &self,
-        answers: &Receiver<ToAgent>,
+        answers: &Receiver<GuardianReply>,
         knob: &Knob,
         to: &str,
-        place: &Place,
+        target: &KnobTarget,
     ) -> Result<(), Error> {
-        let (name, device) = (knob.factor.name.to_owned(), place.device.clone());
+        let (name, device) = (knob.factor.name.to_owned(), target.device.clone());
         let lost = |why: &str| Error::from(JournalError::Lost(why.to_owned()));
-        let intent = ToGuardian::Intent { knob: name, device, to: to.to_owned() };
-        self.shared.tell(&intent)?;
+        let intent = GuardianRequest::Intent { knob: name, device, to: to.to_owned() };
+        self.client.tell(&intent)?;
         match answers.recv_timeout(self.answer) {
-            Ok(ToAgent::Go {}) => Ok(()),
-            Ok(ToAgent::Refused { why }) => Err(Error::Refused(why)),
-            Ok(ToAgent::Lost { why }) => Err(lost(&why)),
+            Ok(GuardianReply::Go {}) => Ok(()),
+            Ok(GuardianReply::Refused { why }) => Err(Error::Refused(why)),
+            Ok(GuardianReply::Lost { why }) => Err(lost(&why)),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(lost("the guardian died")),
-            Err(RecvTimeoutError::Timeout) => Err(self.shared.give_up_guardian().into()),
+            Err(RecvTimeoutError::Timeout) => Err(self.client.give_up_guardian().into()),
         }
     }
 
     /// Reports to the guardian that the write is over, and waits until it knows the changes, because later changes
     /// are another program's. If the guardian is dead, the watch also restores this write.
-    fn report(&self, answers: &Receiver<ToAgent>) {
-        let told = self.shared.tell(&ToGuardian::Wrote {});
+    fn report(&self, answers: &Receiver<GuardianReply>) {
+        let told = self.client.tell(&GuardianRequest::Wrote {});
         if told.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
-            let _ = self.shared.give_up_guardian();
+            let _ = self.client.give_up_guardian();
         }
     }
 
     /// Renews the lease, because the controller is alive. Call it for every sign of life that came all the way from
     /// the controller, never on a timer in the agent. Never waits.
     pub fn heartbeat(&self) {
-        let _ = self.shared.channel.try_send(&ToGuardian::Heartbeat {});
+        let _ = self.client.channel.try_send(&GuardianRequest::Heartbeat {});
     }
 
     /// From here on, has everything restored unless a heartbeat comes within `lease`; for knobs that can cut the path
     /// to the controller. The first heartbeat after the next write ends this.
     pub fn short_lease(&self, lease: Nanos) {
-        let _ = self.shared.tell(&ToGuardian::ShortLease { lease });
+        let _ = self.client.tell(&GuardianRequest::ShortLease { lease });
     }
 
     /// Returns the reason if the right to change knobs is lost: the lease ran out or the guardian died, and
     /// everything is being restored.
     pub fn lost(&self) -> Option<String> {
-        self.shared.lost()
+        self.client.lost()
     }
 
     /// Restores everything, newest first, and returns what was done and what differs. After a loss it waits for the
@@ -163,11 +163,11 @@ impl Turner {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(watch) = watch else { return Restored::default() };
         {
-            let _no_turn_meanwhile = self.shared.turning();
-            let _ = self.shared.tell(&ToGuardian::Restore {});
+            let _no_turn_meanwhile = self.client.lock_turn();
+            let _ = self.client.tell(&GuardianRequest::Restore {});
         }
-        if !self.shared.has_guardian_ended(Some(RESTORE_TIMEOUT)) {
-            self.shared.kill_guardian();
+        if !self.client.has_guardian_ended(Some(RESTORE_TIMEOUT)) {
+            self.client.kill_guardian();
         }
         let bug = || "a bug kept settings from being put back: run `landspeed undo`".to_owned();
         watch.join().unwrap_or_else(|_| Restored::failed(bug()))
@@ -175,10 +175,10 @@ impl Turner {
 }
 
 /// Has the guardian begin, and returns what it hands over.
-fn begin(channel: &Channel, options: &Options) -> Result<Held, Error> {
+fn begin(channel: &GuardianChannel, options: &TurnerOptions) -> Result<GuardianHandles, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
-    let begin = ToGuardian::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
+    let begin = GuardianRequest::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
     let patience = |what, time| set_socket_timeout(channel.fd(), what, time).map_err(|e| deaf(e.into()));
     let limit = Some(options.answer.into());
     patience(Timeout::Send, limit)?;
@@ -187,23 +187,24 @@ fn begin(channel: &Channel, options: &Options) -> Result<Held, Error> {
     let answer = channel.receive().map_err(deaf)?;
     patience(Timeout::Recv, None)?;
     match answer {
-        Some((ToAgent::Begun { name }, fds)) => {
+        Some((GuardianReply::Begun { name }, fds)) => {
             let [journal, namespace, guardian]: [OwnedFd; 3] =
                 fds.try_into().map_err(|_| JournalError::Guardian("did not share the locks".into()))?;
-            let journal = JournalFile::adopt(Folder::open_or_make(&options.state_dir)?, &name, journal);
-            Ok(Held { journal, _namespace: NamespaceLock::adopt(namespace), guardian })
+            let journal =
+                JournalFile::adopt(JournalFolder::open_or_make(&options.state_dir)?, &name, journal);
+            Ok(GuardianHandles { journal, _namespace: NamespaceLock::adopt(namespace), guardian })
         }
-        Some((ToAgent::Refused { why }, _)) => Err(Error::Journal(why)),
+        Some((GuardianReply::Refused { why }, _)) => Err(Error::Journal(why)),
         _ => Err(died("before it had begun").into()),
     }
 }
 
 /// Removes the journal of a guardian that died before it could report that it had begun. Nothing was changed under
 /// it, and no other process would remove it. A journal with changes, or one that is in use, is kept.
-fn discard_empty(options: &Options) {
-    let Ok(here) = Here::find_out() else { return };
+fn discard_empty(options: &TurnerOptions) {
+    let Ok(here) = NamespaceIdentity::find_out() else { return };
     let name = name_of(here.netns_cookie);
-    let Ok(Some(folder)) = Folder::open(&options.state_dir) else { return };
+    let Ok(Some(folder)) = JournalFolder::open(&options.state_dir) else { return };
     let draft = folder.again().and_then(|folder| JournalFile::try_lock(folder, &draft_of(&name)));
     if let Ok(Some(draft)) = draft {
         let _ = draft.discard();
@@ -216,7 +217,7 @@ fn discard_empty(options: &Options) {
     }
 }
 
-impl Drop for Turner {
+impl Drop for KnobTurner {
     fn drop(&mut self) {
         // After restore_all there is nothing left to do.
         let _ = self.restore_all();
@@ -224,9 +225,9 @@ impl Drop for Turner {
 }
 
 /// Writes and reads back. A write that does not read as written is reverted.
-fn write(knob: &Knob, place: &Place, value: &str, before: &str) -> Result<String, Error> {
+fn write(knob: &Knob, target: &KnobTarget, value: &str, before: &str) -> Result<String, Error> {
     let (turn, domain) = (knob.setting, &knob.factor.domain);
-    let written = turn.write(place, value).and_then(|()| turn.read(place));
+    let written = turn.write(target, value).and_then(|()| turn.read(target));
     let failure = match written {
         Ok(found) if value::same(domain, &found, value) => return Ok(found),
         Ok(found) => {
@@ -234,8 +235,8 @@ fn write(knob: &Knob, place: &Place, value: &str, before: &str) -> Result<String
         }
         Err(error) => error,
     };
-    let is_back = || turn.read(place).is_ok_and(|now| value::same(domain, &now, before));
-    if is_back() || (turn.write(place, before).is_ok() && is_back()) {
+    let is_back = || turn.read(target).is_ok_and(|now| value::same(domain, &now, before));
+    if is_back() || (turn.write(target, before).is_ok() && is_back()) {
         return Err(failure);
     }
     let name = knob.factor.name;

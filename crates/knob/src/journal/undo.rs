@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::entry::{Intent, Turned};
+use super::entry::{Intent, TurnedKnob};
 use super::file::{JournalFile, cookie_of, draft_for, name_of};
-use super::folder::{Folder, state_dir};
-use super::host::Live;
-use super::identity::Here;
-use super::ledger::Ledger;
+use super::folder::{JournalFolder, state_dir};
+use super::host::KernelHost;
+use super::identity::NamespaceIdentity;
+use super::ledger::JournalLedger;
 use super::lock::NamespaceLock;
-use super::read::Contents;
-use super::restore::{Report, inventory, restore, still_ours};
-use super::{JournalError, Lookup, namespaces, second};
+use super::read::JournalContents;
+use super::restore::{RestoreReport, inventory, restore, still_ours};
+use super::{JournalError, KnobLookup, namespaces, second_copy};
 
 /// The result of `landspeed undo`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,7 +40,7 @@ pub struct Undo {
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
     /// Finds knobs in the knob table.
-    pub lookup: Lookup,
+    pub lookup: KnobLookup,
 }
 
 impl Default for Undo {
@@ -58,7 +58,7 @@ impl Default for Undo {
 /// Undoes the journals of a lab's network namespaces, which have these cookies. If a namespace has ended, its journal
 /// is removed.
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
-    let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, Here::find_out()?);
+    let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, NamespaceIdentity::find_out()?);
     let mut report = UndoReport { clean: true, ..UndoReport::default() };
     for cookie in cookies {
         let mut work =
@@ -72,7 +72,7 @@ pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
 /// everything is restored. Returns `None` if this cannot be determined here: another boot or host, or the journals
 /// are not readable.
 pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
-    let here = Here::find_out().ok()?;
+    let here = NamespaceIdentity::find_out().ok()?;
     if here.boot_id != boot_id {
         return None;
     }
@@ -81,18 +81,18 @@ pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
 
 /// Returns the names in the folder of journals, and of journals that have only a second copy.
 fn names(state: &Path) -> Result<Vec<String>, JournalError> {
-    let mut names = match Folder::open(state)? {
+    let mut names = match JournalFolder::open(state)? {
         Some(folder) => folder.names()?,
         None => Vec::new(),
     };
-    names.extend(second::names(state)?);
+    names.extend(second_copy::names(state)?);
     names.sort();
     names.dedup();
     Ok(names)
 }
 
 /// The work on one journal, under its lock.
-type Work<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
+type JournalAction<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 
 impl Undo {
     /// Restores what journals say. Journals of another boot are reported and, unless a setting still reads as they
@@ -101,7 +101,7 @@ impl Undo {
     /// # Errors
     /// Returns an error if the journals' folder cannot be trusted or read.
     pub fn run(&self) -> Result<UndoReport, JournalError> {
-        let here = Here::find_out()?;
+        let here = NamespaceIdentity::find_out()?;
         let mut report = self.each(&here, &mut |file, name, report| self.undo(file, name, &here, report))?;
         if report.is_stuck {
             report.lines.push(
@@ -115,7 +115,7 @@ impl Undo {
     /// Gives up journals: shows each setting as it is and as it was, and removes the journal if `agree` returns true.
     /// Nothing on the host is changed.
     pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
-        let here = Here::find_out()?;
+        let here = NamespaceIdentity::find_out()?;
         self.each(&here, &mut |file, name, report| {
             let lines = self.given_up(&file, name, &here)?;
             if !agree(&lines) {
@@ -128,7 +128,11 @@ impl Undo {
         })
     }
 
-    fn each(&self, here: &Here, work: &mut Work<'_>) -> Result<UndoReport, JournalError> {
+    fn each(
+        &self,
+        here: &NamespaceIdentity,
+        work: &mut JournalAction<'_>,
+    ) -> Result<UndoReport, JournalError> {
         let mut report = UndoReport { clean: true, ..UndoReport::default() };
         let own = name_of(here.netns_cookie);
         let mut others = 0;
@@ -156,7 +160,7 @@ impl Undo {
 
     /// Removes a journal that never got its name because its writer died. One that is being written is locked.
     fn discard_draft(&self, name: &str) {
-        if let Ok(Some(folder)) = Folder::open(&self.state_dir)
+        if let Ok(Some(folder)) = JournalFolder::open(&self.state_dir)
             && let Ok(Some(draft)) = JournalFile::try_lock(folder, name)
         {
             let _ = draft.discard();
@@ -165,7 +169,7 @@ impl Undo {
 
     /// Works on a journal, and then on one of the same name that another run left and of which only the second copy
     /// remained.
-    fn one(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
+    fn one(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
         self.bring_back(name, report);
         self.work_on(name, work, report);
         if self.bring_back(name, report) {
@@ -174,7 +178,7 @@ impl Undo {
     }
 
     fn bring_back(&self, name: &str, report: &mut UndoReport) -> bool {
-        let is_back = second::bring_back(&self.state_dir, name, self.lookup).unwrap_or_else(|e| {
+        let is_back = second_copy::bring_back(&self.state_dir, name, self.lookup).unwrap_or_else(|e| {
             report.problem(format!("{name}: {e}"));
             false
         });
@@ -185,8 +189,8 @@ impl Undo {
         is_back
     }
 
-    fn work_on(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
-        let locked = Folder::open(&self.state_dir).and_then(|folder| match folder {
+    fn work_on(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
+        let locked = JournalFolder::open(&self.state_dir).and_then(|folder| match folder {
             Some(folder) => JournalFile::lock(folder, name),
             None => Ok(None),
         });
@@ -208,7 +212,7 @@ impl Undo {
         &self,
         file: JournalFile,
         name: &str,
-        here: &Here,
+        here: &NamespaceIdentity,
         report: &mut UndoReport,
     ) -> Result<(), JournalError> {
         let unsure = self.unsure;
@@ -240,9 +244,14 @@ impl Undo {
     }
 
     /// Returns what is lost with a journal, one line each.
-    fn given_up(&self, file: &JournalFile, name: &str, here: &Here) -> Result<Vec<String>, JournalError> {
+    fn given_up(
+        &self,
+        file: &JournalFile,
+        name: &str,
+        here: &NamespaceIdentity,
+    ) -> Result<Vec<String>, JournalError> {
         let report = self.on_host(file, name, here, |ledger| {
-            Ok(Report { notes: inventory(ledger), ..Report::default() })
+            Ok(RestoreReport { notes: inventory(ledger), ..RestoreReport::default() })
         })?;
         let failures = report.failures.into_iter().map(|line| format!("  {line}"));
         let mut lines = vec![format!("{}:", file.path().display())];
@@ -258,23 +267,27 @@ impl Undo {
         &self,
         file: &JournalFile,
         name: &str,
-        here: &Here,
-        work: impl FnOnce(&mut Ledger) -> Result<Report, JournalError> + Send,
-    ) -> Result<Report, JournalError> {
+        here: &NamespaceIdentity,
+        work: impl FnOnce(&mut JournalLedger) -> Result<RestoreReport, JournalError> + Send,
+    ) -> Result<RestoreReport, JournalError> {
         let (contents, again, lookup) = (file.read(self.lookup)?, file.again()?, self.lookup);
-        let refused = |failures| Ok(Report { failures, ..Report::default() });
-        match whose(&contents, name, here) {
-            Whose::Done => Ok(Report::default()),
-            Whose::Nobodys => {
-                Ok(Report { notes: told(&contents), failures: contents.complaints(), ..Report::default() })
+        let refused = |failures| Ok(RestoreReport { failures, ..RestoreReport::default() });
+        match origin(&contents, name, here) {
+            JournalOrigin::Done => Ok(RestoreReport::default()),
+            JournalOrigin::HeaderLost => Ok(RestoreReport {
+                notes: knob_lines(&contents),
+                failures: contents.complaints(),
+                ..RestoreReport::default()
+            }),
+            JournalOrigin::AnotherBoot => Ok(of_another_boot(again, lookup, contents, here)),
+            JournalOrigin::Unreadable(why) => refused(vec![why]),
+            JournalOrigin::Here => {
+                work(&mut JournalLedger::resume(again, lookup, contents, KernelHost::default())?)
             }
-            Whose::AnotherBoot => Ok(of_another_boot(again, lookup, contents, here)),
-            Whose::Unreadable(why) => refused(vec![why]),
-            Whose::Here => work(&mut Ledger::resume(again, lookup, contents, Live::default())?),
-            Whose::Elsewhere(cookie) => {
-                let ended = Live::after_end_of(cookie, self.devices_ended);
+            JournalOrigin::Elsewhere(cookie) => {
+                let ended = KernelHost::after_end_of(cookie, self.devices_ended);
                 Ok(in_namespace(cookie, ended, move |host| {
-                    work(&mut Ledger::resume(again, lookup, contents, host)?)
+                    work(&mut JournalLedger::resume(again, lookup, contents, host)?)
                 }))
             }
         }
@@ -289,11 +302,11 @@ impl UndoReport {
 }
 
 /// The host and namespace that a journal belongs to.
-pub(super) enum Whose {
+pub(super) enum JournalOrigin {
     /// Everything was restored, and the writer died before it could remove the journal.
     Done,
     /// The header is lost.
-    Nobodys,
+    HeaderLost,
     AnotherBoot,
     /// Nothing in the journal can be used, for this reason.
     Unreadable(String),
@@ -301,35 +314,44 @@ pub(super) enum Whose {
     Elsewhere(u64),
 }
 
-pub(super) fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
+pub(super) fn origin(contents: &JournalContents, name: &str, here: &NamespaceIdentity) -> JournalOrigin {
     if let Some(other) = &contents.other_format {
         let why = format!(
             "the journal is of another version of landspeed (its format is {}, this one reads {}): undo with that version",
             other.format,
             super::entry::FORMAT
         );
-        return if other.boot_id == here.boot_id { Whose::Unreadable(why) } else { Whose::AnotherBoot };
+        return if other.boot_id == here.boot_id {
+            JournalOrigin::Unreadable(why)
+        } else {
+            JournalOrigin::AnotherBoot
+        };
     }
     match &contents.header {
-        _ if contents.history.mark.is_done() => Whose::Done,
-        None => Whose::Nobodys,
+        _ if contents.history.mark.is_done() => JournalOrigin::Done,
+        None => JournalOrigin::HeaderLost,
         Some(header) if name_of(header.netns_cookie) != name => {
-            Whose::Unreadable("the journal is of another namespace than its name says".into())
+            JournalOrigin::Unreadable("the journal is of another namespace than its name says".into())
         }
-        Some(header) if header.boot_id != here.boot_id => Whose::AnotherBoot,
-        Some(header) if header.netns_cookie == here.netns_cookie => Whose::Here,
-        Some(header) => Whose::Elsewhere(header.netns_cookie),
+        Some(header) if header.boot_id != here.boot_id => JournalOrigin::AnotherBoot,
+        Some(header) if header.netns_cookie == here.netns_cookie => JournalOrigin::Here,
+        Some(header) => JournalOrigin::Elsewhere(header.netns_cookie),
     }
 }
 
 /// Reports the settings of an earlier boot, which ended with it, and writes nothing. If one reads as that run left
 /// it, the boot may be the same one under another id, as in a container or on a machine that was suspended and
 /// resumed elsewhere.
-fn of_another_boot(file: JournalFile, lookup: Lookup, contents: Contents, here: &Here) -> Report {
+fn of_another_boot(
+    file: JournalFile,
+    lookup: KnobLookup,
+    contents: JournalContents,
+    here: &NamespaceIdentity,
+) -> RestoreReport {
     let cookie = contents.header.as_ref().map(|header| header.netns_cookie);
-    let (lines, complaints) = (told(&contents), contents.complaints());
+    let (lines, complaints) = (knob_lines(&contents), contents.complaints());
     let compared = move || {
-        let ledger = Ledger::on(file, lookup, Box::new(Live::default()), contents);
+        let ledger = JournalLedger::on(file, lookup, Box::new(KernelHost::default()), contents);
         still_ours(&ledger)
     };
     let failures = match cookie {
@@ -343,12 +365,16 @@ fn of_another_boot(file: JournalFile, lookup: Lookup, contents: Contents, here: 
         false => "a journal of another boot, by the boot id: nothing was written",
     };
     let notes = [head.to_owned()].into_iter().chain(lines).collect();
-    Report { notes, failures: failures.into_iter().chain(complaints).collect(), ..Report::default() }
+    RestoreReport {
+        notes,
+        failures: failures.into_iter().chain(complaints).collect(),
+        ..RestoreReport::default()
+    }
 }
 
 /// Returns what a journal says about each knob.
-fn told(contents: &Contents) -> Vec<String> {
-    let line = |turned: &Turned| {
+fn knob_lines(contents: &JournalContents) -> Vec<String> {
+    let line = |turned: &TurnedKnob| {
         let Intent { knob, device, before, .. } = &turned.intent;
         let device = device.as_ref().map_or("no device", |d| &d.name);
         format!("  {knob} ({device}) had been {before} and was set to {}", turned.written.join(", "))
@@ -359,13 +385,13 @@ fn told(contents: &Contents) -> Vec<String> {
 /// Runs `work` in another network namespace or, if that has ended, on what has outlived it.
 fn in_namespace(
     cookie: u64,
-    ended: Live,
-    work: impl FnOnce(Live) -> Result<Report, JournalError> + Send,
-) -> Report {
-    let failed = |line: String| Report { failures: vec![line], ..Report::default() };
+    ended: KernelHost,
+    work: impl FnOnce(KernelHost) -> Result<RestoreReport, JournalError> + Send,
+) -> RestoreReport {
+    let failed = |line: String| RestoreReport { failures: vec![line], ..RestoreReport::default() };
     let done = match namespaces::find(cookie) {
         None => Ok(work(ended)),
-        Some(namespace) => namespaces::inside_with_sysfs(&namespace, || work(Live::default())),
+        Some(namespace) => namespaces::inside_with_sysfs(&namespace, || work(KernelHost::default())),
     };
     match done {
         Ok(Ok(report)) => report,

@@ -11,16 +11,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::file::JournalFile;
-use super::host::Live;
-use super::ledger::Ledger;
+use super::host::KernelHost;
+use super::ledger::JournalLedger;
 use super::lock::NamespaceLock;
 use super::restore::restore;
-use super::wire::{Channel, ToAgent, ToGuardian};
-use super::{JournalError, Lookup};
+use super::wire::{GuardianChannel, GuardianReply, GuardianRequest};
+use super::{JournalError, KnobLookup};
 
 /// What the guardian shares with its agent. The agent holds the locks through duplicates of the guardian's
 /// descriptors, so they outlive the guardian.
-pub(super) struct Held {
+pub(super) struct GuardianHandles {
     pub(super) journal: JournalFile,
     /// Only held, never used.
     pub(super) _namespace: NamespaceLock,
@@ -28,24 +28,24 @@ pub(super) struct Held {
     pub(super) guardian: OwnedFd,
 }
 
-pub(super) struct Shared {
-    pub(super) channel: Channel,
-    held: Held,
-    pub(super) lookup: Lookup,
+pub(super) struct GuardianClient {
+    pub(super) channel: GuardianChannel,
+    handles: GuardianHandles,
+    pub(super) lookup: KnobLookup,
     lost: Mutex<Option<String>>,
     /// Held from before a knob is written until the guardian knows that the write is over, so that no restore begins
     /// in between. Guards the guardian's answers.
-    turning: Mutex<Receiver<ToAgent>>,
+    turning: Mutex<Receiver<GuardianReply>>,
 }
 
-impl Shared {
+impl GuardianClient {
     /// Returns the reason why no knob may be changed any more.
     pub(super) fn lost(&self) -> Option<String> {
         lock(&self.lost).clone()
     }
 
     /// Takes the right to change a knob, which one thread at a time has.
-    pub(super) fn turning(&self) -> MutexGuard<'_, Receiver<ToAgent>> {
+    pub(super) fn lock_turn(&self) -> MutexGuard<'_, Receiver<GuardianReply>> {
         lock(&self.turning)
     }
 
@@ -53,14 +53,14 @@ impl Shared {
     pub(super) fn has_guardian_ended(&self, time: Option<Duration>) -> bool {
         let timeout = time.and_then(|t| Timespec::try_from(t).ok());
         let ready = rustix::io::retry_on_intr(|| {
-            poll(&mut [PollFd::new(&self.held.guardian, PollFlags::IN)], timeout.as_ref())
+            poll(&mut [PollFd::new(&self.handles.guardian, PollFlags::IN)], timeout.as_ref())
         });
         ready.is_ok_and(|ready| ready > 0)
     }
 
     /// Kills a guardian that does not do its work. The listening thread then takes over.
     pub(super) fn kill_guardian(&self) {
-        let _ = pidfd_send_signal(&self.held.guardian, Signal::KILL);
+        let _ = pidfd_send_signal(&self.handles.guardian, Signal::KILL);
     }
 
     /// Sends the guardian a message. The channel has a time limit; a guardian that does not receive for that long is
@@ -68,7 +68,7 @@ impl Shared {
     ///
     /// # Errors
     /// Returns [`JournalError::Lost`] if nothing more may be changed.
-    pub(super) fn tell(&self, message: &ToGuardian) -> Result<(), JournalError> {
+    pub(super) fn tell(&self, message: &GuardianRequest) -> Result<(), JournalError> {
         self.channel.send(message).map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => self.give_up_guardian(),
             _ => JournalError::Lost("the guardian died".into()),
@@ -95,32 +95,32 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Starts the listening thread, which returns what became of the settings.
 pub(super) fn watch(
-    channel_to: Channel,
-    held: Held,
-    lookup: Lookup,
-) -> Result<(Arc<Shared>, JoinHandle<Restored>), JournalError> {
+    channel_to: GuardianChannel,
+    handles: GuardianHandles,
+    lookup: KnobLookup,
+) -> Result<(Arc<GuardianClient>, JoinHandle<Restored>), JournalError> {
     let (answers, receiver) = channel();
     let (lost, turning) = (Mutex::new(None), Mutex::new(receiver));
-    let shared = Arc::new(Shared { channel: channel_to, held, lookup, lost, turning });
-    let listener = Arc::clone(&shared);
+    let client = Arc::new(GuardianClient { channel: channel_to, handles, lookup, lost, turning });
+    let listener = Arc::clone(&client);
     let thread = std::thread::Builder::new()
         .name("guardian-watch".into())
         .spawn(move || listen(&listener, answers))
         .map_err(|e| JournalError::Guardian(format!("cannot be watched: {e}")))?;
-    Ok((shared, thread))
+    Ok((client, thread))
 }
 
-fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
+fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> Restored {
     let mut outcome = None;
     loop {
-        match shared.channel.receive::<ToAgent>() {
-            Ok(Some((ToAgent::Restored { restored }, _))) => {
-                shared.lose("the settings were put back");
+        match client.channel.receive::<GuardianReply>() {
+            Ok(Some((GuardianReply::Restored { restored }, _))) => {
+                client.lose("the settings were put back");
                 outcome = Some(restored);
             }
             Ok(Some((answer, _))) => {
-                if let ToAgent::Lost { why } = &answer {
-                    shared.lose(why);
+                if let GuardianReply::Lost { why } = &answer {
+                    client.lose(why);
                 }
                 // If the turner is gone, no thread waits for it.
                 let _ = answers.send(answer);
@@ -128,36 +128,36 @@ fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
             Ok(None) => break,
             // Two processes that restore at the same time would be worse than no guardian.
             Err(_) => {
-                shared.kill_guardian();
-                shared.has_guardian_ended(None);
+                client.kill_guardian();
+                client.has_guardian_ended(None);
                 break;
             }
         }
     }
-    shared.lose("the guardian died");
+    client.lose("the guardian died");
     // A thread that waits for an answer learns that none will come, and releases the right to change a knob.
     drop(answers);
-    outcome.unwrap_or_else(|| take_over(shared))
+    outcome.unwrap_or_else(|| take_over(client))
 }
 
 /// Restores after the guardian died without a report. Its last mark says whether it had finished; the journal's lock
 /// is ours too.
-fn take_over(shared: &Shared) -> Restored {
-    let _no_turn_meanwhile = shared.turning();
-    let contents = shared.held.journal.read(shared.lookup);
+fn take_over(client: &GuardianClient) -> Restored {
+    let _no_turn_meanwhile = client.lock_turn();
+    let contents = client.handles.journal.read(client.lookup);
     if contents.as_ref().is_ok_and(|contents| contents.history.mark.is_done()) {
         let notes = vec!["the guardian put everything back and died before it could say what".to_owned()];
         return Restored { notes, ..Restored::untouched() };
     }
     let failed =
         |e: JournalError| Restored::failed(format!("the guardian died and {e}: run `landspeed undo`"));
-    let journal = match shared.held.journal.current(shared.lookup) {
+    let journal = match client.handles.journal.current(client.lookup) {
         Ok(journal) => journal,
         Err(e) => return failed(e),
     };
-    let resumed = journal
-        .read(shared.lookup)
-        .and_then(|contents| Ledger::resume(journal.again()?, shared.lookup, contents, Live::default()));
+    let resumed = journal.read(client.lookup).and_then(|contents| {
+        JournalLedger::resume(journal.again()?, client.lookup, contents, KernelHost::default())
+    });
     let mut ledger = match resumed {
         Ok(ledger) => ledger,
         Err(e) => return failed(e),

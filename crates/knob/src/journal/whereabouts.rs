@@ -8,8 +8,8 @@ use std::sync::Arc;
 use landspeed_netlink::{Link, NewPlace, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
-use super::host::{Found, Spot};
-use super::identity::{Device, in_initial_netns};
+use super::host::{DeviceLocation, DeviceWhereabouts};
+use super::identity::{DeviceIdentity, in_initial_netns};
 use super::namespaces;
 
 /// The kernel's report of a device that left its network namespace.
@@ -34,17 +34,21 @@ impl From<NewPlace> for Departure {
 
 /// Searches for a device, first in this thread's network namespace, then in every other that can be reached. `ended`
 /// is true if the device's own namespace has ended.
-pub(super) fn find(device: &Device, left: Option<&Departure>, ended: bool) -> Result<Found, String> {
+pub(super) fn find(
+    device: &DeviceIdentity,
+    left: Option<&Departure>,
+    ended: bool,
+) -> Result<DeviceWhereabouts, String> {
     let here = if ended { Vec::new() } else { links()? };
     if let Some(link) = here.iter().find(|link| is_the_same(device, link)) {
-        return Ok(Found::At(Spot::here(&link.name)));
+        return Ok(DeviceWhereabouts::At(DeviceLocation::here(&link.name)));
     }
     let (mut reach, handles) = look_around(here, ended)?;
     // A virtual device ends with its namespace; hardware returns to the machine's first one.
     reach.is_partial &= !ended || device.permanent_mac.is_some();
-    let Some((at, device)) = locate(device, left, &reach)? else { return Ok(Found::Gone) };
+    let Some((at, device)) = locate(device, left, &reach)? else { return Ok(DeviceWhereabouts::Gone) };
     let netns = at.and_then(|at| handles.into_iter().nth(at)).map(Arc::new);
-    Ok(Found::At(Spot { device, netns }))
+    Ok(DeviceWhereabouts::At(DeviceLocation { device, netns }))
 }
 
 fn links() -> Result<Vec<Link>, String> {
@@ -52,7 +56,7 @@ fn links() -> Result<Vec<Link>, String> {
 }
 
 /// Returns true if the link has the device's index and nothing contradicts it.
-fn is_the_same(device: &Device, link: &Link) -> bool {
+fn is_the_same(device: &DeviceIdentity, link: &Link) -> bool {
     link.index == device.ifindex
         && link.permanent_mac.as_ref().map(ToString::to_string) == device.permanent_mac
         && (device.kind.is_none() || link.kind == device.kind)
@@ -60,15 +64,15 @@ fn is_the_same(device: &Device, link: &Link) -> bool {
 
 /// All links that can be seen from here.
 #[derive(Debug, Default)]
-struct Reach {
+struct ReachableLinks {
     here: Vec<Link>,
-    others: Vec<Other>,
+    others: Vec<OtherNamespace>,
     /// True if the device may be in a namespace that cannot be reached.
     is_partial: bool,
 }
 
 #[derive(Debug, Default)]
-struct Other {
+struct OtherNamespace {
     /// Id by which this thread's namespace knows it. A device leaves a namespace only for one that has an id there.
     nsid: Option<i32>,
     /// True for the machine's first network namespace.
@@ -76,9 +80,9 @@ struct Other {
     links: Vec<Link>,
 }
 
-fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), String> {
+fn look_around(here: Vec<Link>, ended: bool) -> Result<(ReachableLinks, Vec<OwnedFd>), String> {
     let rtnl = Rtnl::open().map_err(|e| e.to_string())?;
-    let mut reach = Reach { here, ..Reach::default() };
+    let mut reach = ReachableLinks { here, ..ReachableLinks::default() };
     let mut handles = Vec::new();
     let own = if ended { None } else { netns_cookie().ok() };
     for netns in namespaces::all() {
@@ -88,7 +92,7 @@ fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), St
             continue;
         }
         let nsid = if ended { None } else { rtnl.nsid_of(netns.as_fd()).ok().flatten() };
-        reach.others.push(Other { nsid, is_initial, links });
+        reach.others.push(OtherNamespace { nsid, is_initial, links });
         handles.push(netns);
     }
     let known = rtnl.known_nsids().map_err(|e| e.to_string())?;
@@ -101,9 +105,9 @@ fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), St
 /// Returns where the device is, as an index into the other namespaces or `None` for here, with its name there.
 /// Returns `None` if it is gone.
 fn locate(
-    device: &Device,
+    device: &DeviceIdentity,
     left: Option<&Departure>,
-    reach: &Reach,
+    reach: &ReachableLinks,
 ) -> Result<Option<(Option<usize>, String)>, String> {
     let others = reach.others.iter().enumerate();
     let others = others.flat_map(|(at, other)| other.links.iter().map(move |link| (Some(at), link)));
@@ -134,8 +138,8 @@ fn locate(
 }
 
 /// Returns true if all properties that a device keeps match.
-fn resembles(device: &Device, link: &Link) -> bool {
-    let now = Device::of(link);
+fn resembles(device: &DeviceIdentity, link: &Link) -> bool {
+    let now = DeviceIdentity::of(link);
     match &device.permanent_mac {
         Some(_) => now.permanent_mac == device.permanent_mac && now.parent == device.parent,
         None => {
@@ -176,25 +180,28 @@ mod tests {
         Link { index, name: format!("v{index}"), kind: Some("veth".into()), mac, ..Link::default() }
     }
 
-    fn other(nsid: Option<i32>, is_initial: bool, links: Vec<Link>) -> Other {
-        Other { nsid, is_initial, links }
+    fn other(nsid: Option<i32>, is_initial: bool, links: Vec<Link>) -> OtherNamespace {
+        OtherNamespace { nsid, is_initial, links }
     }
 
     #[test]
     fn hardware_that_returned_to_the_first_namespace_is_found_by_its_permanent_address() {
-        let device = Device::of(&hardware(7));
+        let device = DeviceIdentity::of(&hardware(7));
         assert_eq!(device.permanent_mac.as_deref(), Some("02:fc:00:00:00:01"));
         assert_eq!(device.parent.as_deref(), Some("virtio2"));
         // Its own namespace has ended; in the first one it has another index.
         let first = other(None, true, vec![veth(7, 7), hardware(4)]);
-        let reach = Reach { others: vec![other(None, false, vec![veth(7, 1)]), first], ..Reach::default() };
+        let reach = ReachableLinks {
+            others: vec![other(None, false, vec![veth(7, 1)]), first],
+            ..ReachableLinks::default()
+        };
         assert_eq!(locate(&device, None, &reach), Ok(Some((Some(1), "eth0".into()))));
         // The same address on another bus is another device.
-        let elsewhere = Device { parent: Some("virtio3".into()), ..device.clone() };
+        let elsewhere = DeviceIdentity { parent: Some("virtio3".into()), ..device.clone() };
         assert_eq!(locate(&elsewhere, None, &reach), Ok(None));
         // Unplugged, or in a namespace that cannot be reached: only in the first case it is gone.
-        assert_eq!(locate(&device, None, &Reach::default()), Ok(None));
-        let partial = Reach { is_partial: true, ..Reach::default() };
+        assert_eq!(locate(&device, None, &ReachableLinks::default()), Ok(None));
+        let partial = ReachableLinks { is_partial: true, ..ReachableLinks::default() };
         assert!(locate(&device, None, &partial).unwrap_err().contains("cannot be reached"));
         // The kernel's own report decides.
         assert_eq!(locate(&device, Some(&Departure::Deleted), &partial), Ok(None));
@@ -202,26 +209,31 @@ mod tests {
 
     #[test]
     fn two_that_look_like_it_are_none() {
-        let device = Device::of(&hardware(7));
-        let reach =
-            Reach { others: vec![other(None, true, vec![hardware(4), hardware(5)])], ..Reach::default() };
+        let device = DeviceIdentity::of(&hardware(7));
+        let reach = ReachableLinks {
+            others: vec![other(None, true, vec![hardware(4), hardware(5)])],
+            ..ReachableLinks::default()
+        };
         assert!(locate(&device, None, &reach).unwrap_err().contains("looks like it"));
     }
 
     #[test]
     fn a_virtual_device_is_followed_where_the_kernel_said_that_it_went() {
-        let device = Device::of(&veth(7, 1));
+        let device = DeviceIdentity::of(&veth(7, 1));
         let there = || vec![veth(9, 1), veth(7, 2)];
-        let reach = Reach {
+        let reach = ReachableLinks {
             others: vec![other(Some(1), false, vec![veth(9, 2)]), other(Some(3), false, there())],
-            ..Reach::default()
+            ..ReachableLinks::default()
         };
         let went = Departure::To { nsid: 3, ifindex: Some(9) };
         assert_eq!(locate(&device, Some(&went), &reach), Ok(Some((Some(1), "v9".into()))));
         // Without that report it may be another one that was made alike.
         assert!(locate(&device, None, &reach).unwrap_err().contains("v9 in another"));
-        assert_eq!(locate(&device, Some(&Departure::Unseen), &Reach::default()), Ok(None));
-        let kept = Reach { others: vec![other(Some(3), false, vec![veth(7, 1)])], ..Reach::default() };
+        assert_eq!(locate(&device, Some(&Departure::Unseen), &ReachableLinks::default()), Ok(None));
+        let kept = ReachableLinks {
+            others: vec![other(Some(3), false, vec![veth(7, 1)])],
+            ..ReachableLinks::default()
+        };
         assert_eq!(locate(&device, None, &kept), Ok(Some((Some(0), "v7".into()))));
     }
 }

@@ -28,7 +28,7 @@ const DESCRIPTORS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
-pub(super) enum ToGuardian {
+pub(super) enum GuardianRequest {
     /// Take the lock and open the journal. Answered by `Begun` or `Refused`.
     Begin { state_dir: PathBuf, lease: Nanos },
     /// `knob` is about to be set to `to`. Answered by `Go`, `Refused` or `Lost`.
@@ -45,7 +45,7 @@ pub(super) enum ToGuardian {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
-pub(super) enum ToAgent {
+pub(super) enum GuardianReply {
     /// The journal is open. The packet carries the descriptors of journal and namespace, which hold the locks, and a
     /// pidfd of the guardian.
     Begun { name: String },
@@ -62,9 +62,9 @@ pub(super) enum ToAgent {
 }
 
 #[derive(Debug)]
-pub(super) struct Channel(pub(super) OwnedFd);
+pub(super) struct GuardianChannel(pub(super) OwnedFd);
 
-impl Channel {
+impl GuardianChannel {
     /// Sends a packet. If the other end is gone, returns [`io::ErrorKind::BrokenPipe`] and raises no signal.
     pub(super) fn send<M: Serialize>(&self, message: &M) -> io::Result<()> {
         self.send_with(message, &[])
@@ -156,31 +156,31 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (Channel, Channel) {
+    fn pair() -> (GuardianChannel, GuardianChannel) {
         let (a, b) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        (Channel(a), Channel(b))
+        (GuardianChannel(a), GuardianChannel(b))
     }
 
     #[test]
     fn a_packet_carries_words_and_descriptors() {
         let (a, b) = pair();
         let file = tempfile::tempfile().unwrap();
-        let begun = ToAgent::Begun { name: "net-7.jsonl".into() };
+        let begun = GuardianReply::Begun { name: "net-7.jsonl".into() };
         a.send_with(&begun, &[file.as_fd(), file.as_fd(), file.as_fd()]).unwrap();
-        let (got, fds) = b.receive::<ToAgent>().unwrap().unwrap();
+        let (got, fds) = b.receive::<GuardianReply>().unwrap().unwrap();
         assert_eq!((got, fds.len()), (begun, 3));
-        b.send(&ToGuardian::Wrote {}).unwrap();
-        assert_eq!(a.receive::<ToGuardian>().unwrap().unwrap().0, ToGuardian::Wrote {});
+        b.send(&GuardianRequest::Wrote {}).unwrap();
+        assert_eq!(a.receive::<GuardianRequest>().unwrap().unwrap().0, GuardianRequest::Wrote {});
     }
 
     #[test]
     fn the_end_of_the_other_is_seen_even_with_packets_unread() {
         let (a, b) = pair();
-        a.send(&ToGuardian::Heartbeat {}).unwrap();
+        a.send(&GuardianRequest::Heartbeat {}).unwrap();
         drop(b);
-        assert!(a.receive::<ToAgent>().unwrap().is_none());
-        assert!(a.send(&ToGuardian::Heartbeat {}).is_err());
+        assert!(a.receive::<GuardianReply>().unwrap().is_none());
+        assert!(a.send(&GuardianRequest::Heartbeat {}).is_err());
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let cut = fitting(Restored { notes, ..Restored::default() });
         assert!(cut.notes.last().unwrap().ends_with("more"));
         let (a, _b) = pair();
-        a.try_send(&ToAgent::Restored { restored: cut }).unwrap();
+        a.try_send(&GuardianReply::Restored { restored: cut }).unwrap();
         let few =
             Restored { notes: vec!["mtu of eth0: 9000, put back to 1500".into()], ..Restored::untouched() };
         assert_eq!(fitting(few.clone()), few);

@@ -3,7 +3,7 @@
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
-use super::{Attribute, LINK};
+use super::{LINK, LinkAttribute};
 use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::unless;
 
@@ -14,8 +14,8 @@ const USUAL: u64 = 9000;
 /// Rank behind the knobs that size windows.
 const BEHIND_WINDOWS: u32 = 28;
 
-pub(super) const KNOBS: &[Knob] =
-    &[knob!(LINK, "mtu", Attribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
+pub(super) const KNOBS: &[Knob] = &[
+    knob!(LINK, "mtu", LinkAttribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
         system: System::Link("mtu"),
         persist: &[Persist::Link(&["MTUBytes"], Spelling::Number(68, 65_535), 211)],
         about: "largest packet on the link, in bytes",
@@ -33,7 +33,8 @@ pub(super) const KNOBS: &[Knob] =
         source: "feng-2003 3.3.1, figures 3 and 5 (9000: 1.4 to 1.6x; 8160: 4.11 Gb/s; 16000: 4.09 Gb/s); \
                  RFC 8200 section 5 (never under 1280)",
         propose: propose,
-    })];
+    }),
+];
 
 /// Proposes the jumbo frames that the paper tried, and the largest MTU of both devices.
 fn propose(view: &View) -> Vec<Proposal> {

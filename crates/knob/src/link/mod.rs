@@ -8,7 +8,7 @@ use landspeed_netlink::{Link, LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
+use crate::{Domain, Error, Factor, HostKnob, Knob, KnobLimits, KnobTarget, Scope};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[frame::KNOBS, size::KNOBS, queue::KNOBS];
 
@@ -21,69 +21,69 @@ const LINK: Factor = Factor {
 };
 
 /// Opens a netlink socket and returns it with the device's name. Errors name the knob.
-fn reach<'a>(knob: &str, place: &'a Place) -> Result<(Rtnl, &'a str), Error> {
-    let device = name(place)?;
+fn reach<'a>(knob: &str, target: &'a KnobTarget) -> Result<(Rtnl, &'a str), Error> {
+    let device = name(target)?;
     Ok((Rtnl::open().map_err(|e| refused(knob, e))?, device))
 }
 
 /// A number that the kernel keeps for a link.
-struct Attribute {
+struct LinkAttribute {
     knob: &'static str,
     get: fn(&Link) -> Option<u32>,
     set: fn(u32) -> LinkChange<'static>,
     /// The greatest value that the link accepts; 0 if unknown.
     most: fn(&Link) -> u32,
     /// Another number that the kernel changes together with this one.
-    along: Option<&'static Attribute>,
+    along: Option<&'static LinkAttribute>,
 }
 
-impl Attribute {
+impl LinkAttribute {
     const fn new(
         knob: &'static str,
         get: fn(&Link) -> Option<u32>,
         set: fn(u32) -> LinkChange<'static>,
-    ) -> Attribute {
-        Attribute { knob, get, set, most: |_| 0, along: None }
+    ) -> LinkAttribute {
+        LinkAttribute { knob, get, set, most: |_| 0, along: None }
     }
 
-    const fn most(self, most: fn(&Link) -> u32) -> Attribute {
-        Attribute { most, ..self }
+    const fn most(self, most: fn(&Link) -> u32) -> LinkAttribute {
+        LinkAttribute { most, ..self }
     }
 
-    const fn along(self, other: &'static Attribute) -> Attribute {
-        Attribute { along: Some(other), ..self }
+    const fn along(self, other: &'static LinkAttribute) -> LinkAttribute {
+        LinkAttribute { along: Some(other), ..self }
     }
 
-    fn link(&self, place: &Place) -> Result<Link, Error> {
-        let (rtnl, device) = reach(self.knob, place)?;
+    fn link(&self, target: &KnobTarget) -> Result<Link, Error> {
+        let (rtnl, device) = reach(self.knob, target)?;
         rtnl.link(device).map_err(|e| refused(self.knob, e))
     }
 }
 
-impl HostKnob for Attribute {
-    fn read(&self, place: &Place) -> Result<String, Error> {
+impl HostKnob for LinkAttribute {
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
         let old = || Error::Unavailable("this kernel has no IPv4 BIG TCP (Linux 6.3)".into());
-        (self.get)(&self.link(place)?).map(|number| number.to_string()).ok_or_else(old)
+        (self.get)(&self.link(target)?).map(|number| number.to_string()).ok_or_else(old)
     }
 
     /// Writes the number, and restores the other number that the kernel changes along with it.
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
         let expected = "a whole number below 2^32";
         let number = value.parse().map_err(|_| Error::value(self.knob, value, expected))?;
-        let before = self.link(place)?;
-        let (rtnl, device) = reach(self.knob, place)?;
+        let before = self.link(target)?;
+        let (rtnl, device) = reach(self.knob, target)?;
         let set = |change| rtnl.set_link(device, change).map_err(|e| refused(self.knob, e));
         set((self.set)(number))?;
         let Some(other) = self.along else { return Ok(()) };
-        let now = (other.get)(&self.link(place)?);
+        let now = (other.get)(&self.link(target)?);
         match (other.get)(&before) {
             Some(was) if now != Some(was) => set((other.set)(was)),
             _ => Ok(()),
         }
     }
 
-    fn limits(&self, place: &Place) -> Result<Limits, Error> {
-        let most = (self.most)(&self.link(place)?);
-        Ok(Limits { most: (most > 0).then_some(most.into()), ..Limits::default() })
+    fn limits(&self, target: &KnobTarget) -> Result<KnobLimits, Error> {
+        let most = (self.most)(&self.link(target)?);
+        Ok(KnobLimits { most: (most > 0).then_some(most.into()), ..KnobLimits::default() })
     }
 }

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
-use super::{Attribute, LINK, reach};
+use super::{LINK, LinkAttribute, reach};
 use crate::device::refused;
 use crate::{
-    Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, System, View,
+    Disturbs, Domain, Error, HostKnob, Knob, KnobLimits, KnobTarget, On, Persist, Proposal, Spelling, System,
+    View,
 };
 use landspeed_factor::{each, next_to, unless};
 
@@ -19,7 +20,7 @@ const DEFAULT: &str = "default";
 const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(LINK, "txqueuelen", Attribute(|link| Some(link.txqlen), LinkChange::TxQueueLen), {
+    knob!(LINK, "txqueuelen", LinkAttribute(|link| Some(link.txqlen), LinkChange::TxQueueLen), {
         system: System::Link("txqueuelen"),
         persist: &[Persist::Link(&["TransmitQueueLength"], Spelling::Number(0, 0xffff_fffe), 248)],
         about: "packets that may wait in the device's queue",
@@ -65,16 +66,16 @@ impl RootQdisc {
 }
 
 impl HostKnob for RootQdisc {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        let (rtnl, device) = reach(self.0, place)?;
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
+        let (rtnl, device) = reach(self.0, target)?;
         let failed = |e| refused(self.0, e);
         let qdiscs = rtnl.qdiscs(rtnl.index_of(device).map_err(failed)?).map_err(failed)?;
         let root = qdiscs.into_iter().find(|qdisc| qdisc.is_root());
         Ok(root.filter(|root| !root.is_default()).map_or_else(|| DEFAULT.into(), |root| root.kind))
     }
 
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let (rtnl, device) = reach(self.0, place)?;
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        let (rtnl, device) = reach(self.0, target)?;
         let written = match value {
             DEFAULT => match rtnl.delete_root_qdisc(device) {
                 Err(e) if e.is_absent() => Ok(()),
@@ -87,20 +88,20 @@ impl HostKnob for RootQdisc {
 
     /// Returns an error for a qdisc that a user configured: its kind alone does not restore its options, classes and
     /// filters.
-    fn can_write(&self, place: &Place) -> Result<(), Error> {
-        match self.read(place)?.as_str() {
+    fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
+        match self.read(target)?.as_str() {
             DEFAULT => Ok(()),
             kind => Err(Error::Unavailable(format!(
                 "{} has a {kind} qdisc that a user configured: it is left alone",
-                place.device
+                target.device
             ))),
         }
     }
 
-    fn limits(&self, _: &Place) -> Result<Limits, Error> {
+    fn limits(&self, _: &KnobTarget) -> Result<KnobLimits, Error> {
         let mut choices = vec![DEFAULT.to_owned()];
         choices.extend(kinds_of_this_kernel());
-        Ok(Limits { choices, ..Limits::default() })
+        Ok(KnobLimits { choices, ..KnobLimits::default() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use landspeed_netlink::{Link, LinkChange};
 
-use super::{Attribute, LINK};
+use super::{LINK, LinkAttribute};
 use crate::{Domain, Knob, On, Persist, Proposal, Spelling, System, View};
 
 /// Size in bytes, from the examples of the patches that introduced BIG TCP.
@@ -10,7 +10,7 @@ const BIG: &str = "185000";
 const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(LINK, "gso-max-size", Attribute(|link| Some(link.gso_max_size), LinkChange::GsoMaxSize).most(largest_tso).along(&GSO_IPV4), {
+    knob!(LINK, "gso-max-size", LinkAttribute(|link| Some(link.gso_max_size), LinkChange::GsoMaxSize).most(largest_tso).along(&GSO_IPV4), {
         system: System::Link("gso_max_size"),
         persist: &[Persist::Link(&["GenericSegmentOffloadMaxBytes"], Spelling::Number(1, 65_536), 250)],
         protocol: "tcp",
@@ -21,7 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: SOURCE,
         propose: |view| big_tcp(view, 135, Some("gro-max-size")),
     }),
-    knob!(LINK, "gso-ipv4-max-size", Attribute(|link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize).most(largest_tso), {
+    knob!(LINK, "gso-ipv4-max-size", LinkAttribute(|link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize).most(largest_tso), {
         system: System::Link("gso_ipv4_max_size"),
         protocol: "tcp",
         about: "largest IPv4 packet that is handed to segmentation, in bytes",
@@ -31,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: SOURCE,
         propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
     }),
-    knob!(LINK, "gro-max-size", Attribute(|link| Some(link.gro_max_size), LinkChange::GroMaxSize).along(&GRO_IPV4), {
+    knob!(LINK, "gro-max-size", LinkAttribute(|link| Some(link.gro_max_size), LinkChange::GroMaxSize).along(&GRO_IPV4), {
         system: System::Link("gro_max_size"),
         protocol: "tcp",
         about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",
@@ -41,7 +41,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: SOURCE,
         propose: |view| big_gro(view, 137),
     }),
-    knob!(LINK, "gro-ipv4-max-size", Attribute(|link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize), {
+    knob!(LINK, "gro-ipv4-max-size", LinkAttribute(|link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize), {
         system: System::Link("gro_ipv4_max_size"),
         protocol: "tcp",
         about: "largest IPv4 packet that GRO builds, in bytes",
@@ -54,10 +54,10 @@ pub(super) const KNOBS: &[Knob] = &[
 ];
 
 /// The kernel also sets the IPv4 size when the other one is set to at most 64 KiB (netif_set_gso_max_size).
-static GSO_IPV4: Attribute =
-    Attribute::new("gso-max-size", |link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize);
-static GRO_IPV4: Attribute =
-    Attribute::new("gro-max-size", |link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize);
+static GSO_IPV4: LinkAttribute =
+    LinkAttribute::new("gso-max-size", |link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize);
+static GRO_IPV4: LinkAttribute =
+    LinkAttribute::new("gro-max-size", |link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize);
 
 fn largest_tso(link: &Link) -> u32 {
     link.tso_max_size

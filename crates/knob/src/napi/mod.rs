@@ -5,8 +5,8 @@ use landspeed_units::Nanos;
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
-use crate::file::{Files, Members, Text};
-use crate::{Domain, Error, Factor, Knob, Place, Proposal, Scope, System, View};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
+use crate::{Domain, Error, Factor, Knob, KnobTarget, Proposal, Scope, System, View};
 use landspeed_factor::{switch_on, unless};
 
 const NAPI: Factor = Factor {
@@ -17,14 +17,14 @@ const NAPI: Factor = Factor {
 };
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
-    knob!(NAPI, "threaded-napi", Files(Text::Bit, |place| attribute(place, "threaded")).unless(is_polled), {
+    knob!(NAPI, "threaded-napi", FileSetting(FileEncoding::Bit, |target| attribute(target, "threaded")).unless(is_polled), {
         system: System::Device("threaded"),
         about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
         interacts: &["gro", "placement", "rps", "irq-affinity"],
         source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
         propose: |view| unpolled(view, switch_on(view, 120)),
     }),
-    knob!(NAPI, "napi-defer-hard-irqs", Files(Text::Plain, |place| attribute(place, "napi_defer_hard_irqs")), {
+    knob!(NAPI, "napi-defer-hard-irqs", FileSetting(FileEncoding::Plain, |target| attribute(target, "napi_defer_hard_irqs")), {
         system: System::Device("napi_defer_hard_irqs"),
         about: "empty polls before the device's interrupts are enabled again",
         domain: Domain::Int(0, i32::MAX as u64),
@@ -36,7 +36,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
             vec![Proposal::new("2", 134).pointless_if(timer, reason)]
         },
     }),
-    knob!(NAPI, "gro-flush-timeout", Files(Text::Plain, |place| attribute(place, "gro_flush_timeout")), {
+    knob!(NAPI, "gro-flush-timeout", FileSetting(FileEncoding::Plain, |target| attribute(target, "gro_flush_timeout")), {
         system: System::Device("gro_flush_timeout"),
         about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in \
                 software",
@@ -48,17 +48,17 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     }),
 ]];
 
-fn attribute(place: &Place, file: &str) -> Result<Members, Error> {
-    let path = format!("class/net/{}/{file}", name(place)?);
-    Ok(Members(Some(Sysfs::open()?), vec![path]))
+fn attribute(target: &KnobTarget, file: &str) -> Result<MemberFiles, Error> {
+    let path = format!("class/net/{}/{file}", name(target)?);
+    Ok(MemberFiles(Some(Sysfs::open()?), vec![path]))
 }
 
 /// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c. Otherwise the
 /// kernel does not poll the device, so it refuses to thread it, and the timers have no effect.
 const UNPOLLED: &str = "a veth polls only while GRO is on";
 
-fn is_polled(place: &Place) -> Result<(), Error> {
-    let device = name(place)?;
+fn is_polled(target: &KnobTarget) -> Result<(), Error> {
+    let device = name(target)?;
     let failed = |e| refused("threaded-napi", e);
     let link = Rtnl::open().and_then(|rtnl| rtnl.link(device)).map_err(failed)?;
     let features = Ethtool::open().and_then(|ethtool| ethtool.features(device)).map_err(failed)?;

@@ -2,12 +2,12 @@
 
 use landspeed_netlink::SettingGroup::Coalesce;
 
-use super::{HARDWARE, Setting};
+use super::{EthtoolSetting, HARDWARE};
 use crate::{Domain, Knob, On, Persist, Spelling, System};
 use landspeed_factor::{each, flip};
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(HARDWARE, "adaptive-rx", Setting(Coalesce, "adaptive-rx").switch(), {
+    knob!(HARDWARE, "adaptive-rx", EthtoolSetting(Coalesce, "adaptive-rx").switch(), {
         system: System::Ethtool("-C", &["adaptive-rx"]),
         persist: &[Persist::Link(&["UseAdaptiveRxCoalesce"], Spelling::Switch, 250)],
         about: "let the driver choose how long received packets are gathered",
@@ -16,7 +16,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ethtool(8); Documentation/networking/net_dim.rst",
         propose: |view| flip(view, 84),
     }),
-    knob!(HARDWARE, "rx-usecs", Setting(Coalesce, "rx-usecs"), {
+    knob!(HARDWARE, "rx-usecs", EthtoolSetting(Coalesce, "rx-usecs"), {
         system: System::Ethtool("-C", &["rx-usecs"]),
         persist: &[Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250)],
         about: "microseconds that received packets are gathered before an interrupt",
@@ -29,7 +29,7 @@ pub(super) const KNOBS: &[Knob] = &[
             each(&["0", "50", "100"], 80).into_iter().map(fixed).collect()
         },
     }),
-    knob!(HARDWARE, "rx-frames", Setting(Coalesce, "rx-frames"), {
+    knob!(HARDWARE, "rx-frames", EthtoolSetting(Coalesce, "rx-frames"), {
         system: System::Ethtool("-C", &["rx-frames"]),
         persist: &[Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250)],
         about: "received packets that are gathered before an interrupt",
@@ -37,7 +37,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["rx-usecs", "adaptive-rx"],
         propose: |_| each(&["64"], 86),
     }),
-    knob!(HARDWARE, "tx-usecs", Setting(Coalesce, "tx-usecs"), {
+    knob!(HARDWARE, "tx-usecs", EthtoolSetting(Coalesce, "tx-usecs"), {
         system: System::Ethtool("-C", &["tx-usecs"]),
         persist: &[Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250)],
         about: "microseconds that sent packets wait for their completion interrupt",

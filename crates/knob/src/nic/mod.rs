@@ -7,7 +7,7 @@ use landspeed_netlink::{Ethtool, SettingGroup, Settings};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
+use crate::{Domain, Error, Factor, HostKnob, Knob, KnobLimits, KnobTarget, Scope};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
 
@@ -30,7 +30,7 @@ fn called(group: SettingGroup) -> &'static str {
 }
 
 /// One setting of a group, under the name that ethtool prints.
-struct Setting {
+struct EthtoolSetting {
     knob: &'static str,
     group: SettingGroup,
     field: &'static str,
@@ -40,21 +40,21 @@ struct Setting {
     switch: bool,
 }
 
-impl Setting {
-    const fn new(knob: &'static str, group: SettingGroup, field: &'static str) -> Setting {
-        Setting { knob, group, field, most: None, switch: false }
+impl EthtoolSetting {
+    const fn new(knob: &'static str, group: SettingGroup, field: &'static str) -> EthtoolSetting {
+        EthtoolSetting { knob, group, field, most: None, switch: false }
     }
 
-    const fn most(self, field: &'static str) -> Setting {
-        Setting { most: Some(field), ..self }
+    const fn most(self, field: &'static str) -> EthtoolSetting {
+        EthtoolSetting { most: Some(field), ..self }
     }
 
-    const fn switch(self) -> Setting {
-        Setting { switch: true, ..self }
+    const fn switch(self) -> EthtoolSetting {
+        EthtoolSetting { switch: true, ..self }
     }
 
-    fn settings(&self, place: &Place) -> Result<(Ethtool, Settings), Error> {
-        let device = name(place)?;
+    fn settings(&self, target: &KnobTarget) -> Result<(Ethtool, Settings), Error> {
+        let device = name(target)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
         match ethtool.settings(self.group, device) {
             Ok(settings) => Ok((ethtool, settings)),
@@ -66,14 +66,14 @@ impl Setting {
     }
 }
 
-impl HostKnob for Setting {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        let (_, settings) = self.settings(place)?;
+impl HostKnob for EthtoolSetting {
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
+        let (_, settings) = self.settings(target)?;
         let lacking = || {
             let group = called(self.group);
             Error::Unavailable(format!(
                 "the driver of {} has no {} among its {group}",
-                place.device, self.field
+                target.device, self.field
             ))
         };
         let value = settings.get(self.field).ok_or_else(lacking)?;
@@ -84,28 +84,28 @@ impl HostKnob for Setting {
         })
     }
 
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let (ethtool, _) = self.settings(place)?;
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        let (ethtool, _) = self.settings(target)?;
         let number = match value {
             "on" => 1,
             "off" => 0,
             // The domains of this family are whole numbers below 2^32.
             number => number.parse().unwrap_or(u32::MAX),
         };
-        let set = ethtool.set_settings(self.group, &place.device, &[(self.field, number)]);
+        let set = ethtool.set_settings(self.group, &target.device, &[(self.field, number)]);
         set.map_err(|e| refused(self.knob, e))
     }
 
-    fn limits(&self, place: &Place) -> Result<Limits, Error> {
-        let Some(field) = self.most else { return Ok(Limits::default()) };
-        let (_, settings) = self.settings(place)?;
-        Ok(Limits { most: settings.get(field).map(|most| u64::from(*most)), ..Limits::default() })
+    fn limits(&self, target: &KnobTarget) -> Result<KnobLimits, Error> {
+        let Some(field) = self.most else { return Ok(KnobLimits::default()) };
+        let (_, settings) = self.settings(target)?;
+        Ok(KnobLimits { most: settings.get(field).map(|most| u64::from(*most)), ..KnobLimits::default() })
     }
 
     /// Returns an error if the maximum is zero: the driver then supports the message but has nothing to set.
-    fn can_write(&self, place: &Place) -> Result<(), Error> {
-        match self.limits(place)?.most {
-            Some(0) => Err(Error::Unavailable(format!("{} has no {}", place.device, self.field))),
+    fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
+        match self.limits(target)?.most {
+            Some(0) => Err(Error::Unavailable(format!("{} has no {}", target.device, self.field))),
             _ => Ok(()),
         }
     }

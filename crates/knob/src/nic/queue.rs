@@ -3,7 +3,7 @@
 use landspeed_netlink::SettingGroup::{Channels, Pause, Rings};
 use landspeed_units::Nanos;
 
-use super::{HARDWARE, Setting};
+use super::{EthtoolSetting, HARDWARE};
 use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::flip;
 
@@ -26,7 +26,7 @@ const RESET: Factor = Factor {
 const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(RESET, "ring-rx", Setting(Rings, "rx").most("rx-max"), {
+    knob!(RESET, "ring-rx", EthtoolSetting(Rings, "rx").most("rx-max"), {
         system: System::Ethtool("-G", &["rx"]),
         persist: &[Persist::Link(&["RxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
         about: "descriptors of a receive queue",
@@ -35,7 +35,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ESnet fasterdata (10 Gb/s and faster: the largest ring against drops); ethtool(8)",
         propose: |view| largest(view, 150),
     }),
-    knob!(RESET, "ring-tx", Setting(Rings, "tx").most("tx-max"), {
+    knob!(RESET, "ring-tx", EthtoolSetting(Rings, "tx").most("tx-max"), {
         system: System::Ethtool("-G", &["tx"]),
         persist: &[Persist::Link(&["TxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
         about: "descriptors of a transmit queue",
@@ -44,7 +44,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ESnet fasterdata; Gettys & Nichols, bufferbloat (2011), for the contrary",
         propose: |view| largest(view, 155),
     }),
-    knob!(RESET, "channels", Setting(Channels, "combined").most("combined-max"), {
+    knob!(RESET, "channels", EthtoolSetting(Channels, "combined").most("combined-max"), {
         system: System::Ethtool("-L", &["combined"]),
         persist: &[Persist::Link(&["CombinedChannels"], Spelling::Number(1, 0xffff_ffff), 239)],
         about: "pairs of receive and transmit queues in use",
@@ -52,7 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "Documentation/networking/scaling.rst (RSS)",
         propose: channels,
     }),
-    knob!(PAUSE, "pause-rx", Setting(Pause, "rx").switch(), {
+    knob!(PAUSE, "pause-rx", EthtoolSetting(Pause, "rx").switch(), {
         system: System::Ethtool("-A", &["rx"]),
         persist: &[Persist::Link(&["RxFlowControl"], Spelling::Switch, 246)],
         about: "stop sending when the other end of the link asks (IEEE 802.3x)",
@@ -61,7 +61,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "IEEE 802.3 annex 31B; ESnet fasterdata",
         propose: |view| flip(view, 200),
     }),
-    knob!(PAUSE, "pause-tx", Setting(Pause, "tx").switch(), {
+    knob!(PAUSE, "pause-tx", EthtoolSetting(Pause, "tx").switch(), {
         system: System::Ethtool("-A", &["tx"]),
         persist: &[Persist::Link(&["TxFlowControl"], Spelling::Switch, 246)],
         about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",

@@ -3,22 +3,22 @@
 use landspeed_netlink::{Ethtool, Features, features_called};
 
 use crate::device::{name, refused};
-use crate::{Error, HostKnob, Limits, Place};
+use crate::{Error, HostKnob, KnobLimits, KnobTarget};
 use landspeed_factor::{join, split};
 
 /// Features that one knob switches together, under ethtool's short name for them or the kernel's own.
-pub(super) struct Group {
+pub(super) struct FeatureGroup {
     knob: &'static str,
     called: &'static str,
 }
 
-impl Group {
-    pub(super) const fn new(knob: &'static str, called: &'static str) -> Group {
-        Group { knob, called }
+impl FeatureGroup {
+    pub(super) const fn new(knob: &'static str, called: &'static str) -> FeatureGroup {
+        FeatureGroup { knob, called }
     }
 
-    fn features(&self, place: &Place) -> Result<(Ethtool, Features), Error> {
-        let device = name(place)?;
+    fn features(&self, target: &KnobTarget) -> Result<(Ethtool, Features), Error> {
+        let device = name(target)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
         let features = ethtool.features(device).map_err(|e| refused(self.knob, e))?;
         Ok((ethtool, features))
@@ -54,37 +54,37 @@ fn word(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }
 
-impl HostKnob for Group {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        let (_, features) = self.features(place)?;
+impl HostKnob for FeatureGroup {
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
+        let (_, features) = self.features(target)?;
         let members = self.members(&features);
         let values: Vec<String> = members.iter().map(|name| word(features.is_on(name))).collect();
         Ok(join(&values).unwrap_or_else(|| word(self.fixed_on(&features))))
     }
 
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let (ethtool, features) = self.features(place)?;
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        let (ethtool, features) = self.features(target)?;
         let members = self.members(&features);
         if members.is_empty() {
-            return self.can_write(place);
+            return self.can_write(target);
         }
         let values = split(value, members.len()).ok_or_else(|| self.miscounted(value, members.len()))?;
         let wanted = members.iter().copied().zip(values.iter().map(|value| *value == "on"));
-        ethtool.set_features(&place.device, wanted).map(|_| ()).map_err(|e| refused(self.knob, e))
+        ethtool.set_features(&target.device, wanted).map(|_| ()).map_err(|e| refused(self.knob, e))
     }
 
-    fn can_write(&self, place: &Place) -> Result<(), Error> {
-        let (_, features) = self.features(place)?;
+    fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
+        let (_, features) = self.features(target)?;
         if !self.members(&features).is_empty() {
             return Ok(());
         }
         let fixed = word(self.fixed_on(&features));
-        Err(Error::Unavailable(format!("{} has it fixed {fixed}", place.device)))
+        Err(Error::Unavailable(format!("{} has it fixed {fixed}", target.device)))
     }
 
-    fn limits(&self, place: &Place) -> Result<Limits, Error> {
-        let (_, features) = self.features(place)?;
+    fn limits(&self, target: &KnobTarget) -> Result<KnobLimits, Error> {
+        let (_, features) = self.features(target)?;
         let members = u32::try_from(self.members(&features).len()).unwrap_or(u32::MAX);
-        Ok(Limits { members, ..Limits::default() })
+        Ok(KnobLimits { members, ..KnobLimits::default() })
     }
 }

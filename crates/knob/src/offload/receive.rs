@@ -1,11 +1,11 @@
 //! Offloads of the receiver.
 
-use super::group::Group;
+use super::group::FeatureGroup;
 use super::{OFFLOAD, lacking};
 use crate::{Disturbs, Knob, On, Persist, Proposal, Spelling, System};
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(OFFLOAD, "rx-checksum", Group("rx"), {
+    knob!(OFFLOAD, "rx-checksum", FeatureGroup("rx"), {
         system: System::Ethtool("-K", &["rx", "rx-checksumming"]),
         persist: &[Persist::Link(&["ReceiveChecksumOffload"], Spelling::Switch, 245)],
         about: "trust the device's check of what is received",
@@ -14,7 +14,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "jin-yoo-2007 3.2, figure 3 (the receiver's checksum costs up to 2.3 times the sender's)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 40), &[]),
     }),
-    knob!(OFFLOAD, "gro", Group("gro"), {
+    knob!(OFFLOAD, "gro", FeatureGroup("gro"), {
         system: System::Ethtool("-K", &["gro", "generic-receive-offload"]),
         persist: &[Persist::Link(&["GenericReceiveOffload"], Spelling::Switch, 236)],
         about: "generic receive offload: put the packets of a flow together before the stack sees them",
@@ -31,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "Documentation/networking/segmentation-offloads.rst; Herbert Xu (2008)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 30), &[]),
     }),
-    knob!(OFFLOAD, "lro", Group("lro"), {
+    knob!(OFFLOAD, "lro", FeatureGroup("lro"), {
         system: System::Ethtool("-K", &["lro", "large-receive-offload"]),
         persist: &[Persist::Link(&["LargeReceiveOffload"], Spelling::Switch, 236)],
         protocol: "tcp",
@@ -43,7 +43,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "Documentation/networking/netdev-features.rst; Grossman (2005)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 140), &[("rx-checksum", "on")]),
     }),
-    knob!(OFFLOAD, "hw-gro", Group("rx-gro-hw"), {
+    knob!(OFFLOAD, "hw-gro", FeatureGroup("rx-gro-hw"), {
         system: System::Ethtool("-K", &["rx-gro-hw"]),
         persist: &[Persist::Link(&["GenericReceiveOffloadHardware"], Spelling::Switch, 250)],
         about: "GRO by the device",
@@ -53,7 +53,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "Documentation/networking/netdev-features.rst (rx-gro-hw)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 142), &[("rx-checksum", "on"), ("gro", "on")]),
     }),
-    knob!(OFFLOAD, "rx-gro-list", Group("rx-gro-list"), {
+    knob!(OFFLOAD, "rx-gro-list", FeatureGroup("rx-gro-list"), {
         system: System::Ethtool("-K", &["rx-gro-list"]),
         about: "GRO that keeps packets in a list: cheap to forward, dearer to receive",
         on: On::Receiver,
@@ -66,7 +66,7 @@ pub(super) const KNOBS: &[Knob] = &[
             lacking(view, view.receiver_settings, on, &[("gro", "on")])
         },
     }),
-    knob!(OFFLOAD, "rx-udp-gro-forwarding", Group("rx-udp-gro-forwarding"), {
+    knob!(OFFLOAD, "rx-udp-gro-forwarding", FeatureGroup("rx-udp-gro-forwarding"), {
         system: System::Ethtool("-K", &["rx-udp-gro-forwarding"]),
         protocol: "udp",
         about: "GRO of UDP packets that are forwarded",

@@ -1,12 +1,12 @@
 //! Offloads of the sender.
 
-use super::group::Group;
+use super::group::FeatureGroup;
 use super::{OFFLOAD, lacking};
 use crate::{Knob, Persist, Proposal, Spelling, System};
 use landspeed_factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(OFFLOAD, "tx-checksum", Group("tx"), {
+    knob!(OFFLOAD, "tx-checksum", FeatureGroup("tx"), {
         system: System::Ethtool("-K", &["tx", "tx-checksumming"]),
         persist: &[Persist::Link(&["TransmitChecksumOffload"], Spelling::Switch, 245)],
         about: "let the device compute checksums of what is sent",
@@ -14,7 +14,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
         propose: |view| lacking(view, view.settings, Proposal::new("on", 20), &[("scatter-gather", "on")]),
     }),
-    knob!(OFFLOAD, "scatter-gather", Group("sg"), {
+    knob!(OFFLOAD, "scatter-gather", FeatureGroup("sg"), {
         system: System::Ethtool("-K", &["sg", "scatter-gather"]),
         about: "let the device gather a packet from several pieces of memory",
         interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
@@ -22,7 +22,7 @@ pub(super) const KNOBS: &[Knob] = &[
                  Documentation/networking/netdev-features.rst",
         propose: |view| lacking(view, view.settings, Proposal::new("on", 22), &[("tx-checksum", "on")]),
     }),
-    knob!(OFFLOAD, "tso", Group("tso"), {
+    knob!(OFFLOAD, "tso", FeatureGroup("tso"), {
         system: System::Ethtool("-K", &["tso", "tcp-segmentation-offload"]),
         persist: &[Persist::Link(
             &["TCPSegmentationOffload", "TCP6SegmentationOffload"],
@@ -49,7 +49,7 @@ pub(super) const KNOBS: &[Knob] = &[
             lacking(view, view.settings, on, &[("tx-checksum", "on"), ("scatter-gather", "on")])
         },
     }),
-    knob!(OFFLOAD, "gso", Group("gso"), {
+    knob!(OFFLOAD, "gso", FeatureGroup("gso"), {
         system: System::Ethtool("-K", &["gso", "generic-segmentation-offload"]),
         persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
         protocol: "tcp",
@@ -65,7 +65,7 @@ pub(super) const KNOBS: &[Knob] = &[
             lacking(view, view.settings, on, &[("scatter-gather", "on")])
         },
     }),
-    knob!(OFFLOAD, "tx-udp-segmentation", Group("tx-udp-segmentation"), {
+    knob!(OFFLOAD, "tx-udp-segmentation", FeatureGroup("tx-udp-segmentation"), {
         system: System::Ethtool("-K", &["tx-udp-segmentation"]),
         protocol: "udp",
         about: "let the device cut what UDP_SEGMENT sends; a virtual device passes it on uncut",
@@ -78,7 +78,7 @@ pub(super) const KNOBS: &[Knob] = &[
             lacking(view, view.settings, on, &[("tx-checksum", "on")])
         },
     }),
-    knob!(OFFLOAD, "tx-nocache-copy", Group("tx-nocache-copy"), {
+    knob!(OFFLOAD, "tx-nocache-copy", FeatureGroup("tx-nocache-copy"), {
         system: System::Ethtool("-K", &["tx-nocache-copy"]),
         about: "copy what is sent past the processor's caches",
         interacts: &["write-size", "placement", "tx-checksum"],

@@ -3,10 +3,13 @@
 
 use landspeed_factor::Table;
 
-use super::{Change, Error, shown};
+use super::{KeptChange, PersistError, shown};
 use crate::Persist;
 
-pub(super) fn text<'a>(changes: impl Iterator<Item = Change<'a>>, table: &Table) -> Result<String, Error> {
+pub(super) fn text<'a>(
+    changes: impl Iterator<Item = KeptChange<'a>>,
+    table: &Table,
+) -> Result<String, PersistError> {
     let mut text = String::new();
     for change in changes {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');

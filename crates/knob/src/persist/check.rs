@@ -2,24 +2,24 @@
 
 use landspeed_record::LinkFacts;
 
-use super::{Change, Error};
+use super::{KeptChange, PersistError};
 use crate::device::is_virtual;
 use crate::persist::shown;
 
 /// A link whose name and address may be part of a file.
-pub(super) struct Device<'a> {
+pub(super) struct CheckedLink<'a> {
     pub(super) name: &'a str,
     /// The hardware address; `None` for virtual links, which udev finds by name.
     pub(super) mac: Option<&'a str>,
 }
 
-impl<'a> Device<'a> {
-    pub(super) fn new(link: &'a LinkFacts) -> Result<Self, Error> {
+impl<'a> CheckedLink<'a> {
+    pub(super) fn new(link: &'a LinkFacts) -> Result<Self, PersistError> {
         if !is_interface(&link.name) {
-            return Err(Error::Link(shown(&link.name)));
+            return Err(PersistError::Link(shown(&link.name)));
         }
         let mac = Some(link.mac.as_str()).filter(|mac| !is_virtual(&link.driver) && is_mac(mac));
-        Ok(Device { name: &link.name, mac })
+        Ok(CheckedLink { name: &link.name, mac })
     }
 }
 
@@ -37,7 +37,7 @@ fn is_mac(mac: &str) -> bool {
     mac.split(':').count() == 6 && mac.split(':').all(pair) && mac != "00:00:00:00:00:00"
 }
 
-pub(super) fn switch(change: &Change<'_>) -> Result<bool, Error> {
+pub(super) fn switch(change: &KeptChange<'_>) -> Result<bool, PersistError> {
     as_switch(change.to).ok_or_else(|| change.wrong("on or off"))
 }
 
@@ -51,7 +51,7 @@ pub(super) fn as_switch(value: &str) -> Option<bool> {
 }
 
 /// Returns the change's value as a whole number, which may contain only digits.
-pub(super) fn number(change: &Change<'_>) -> Result<u64, Error> {
+pub(super) fn number(change: &KeptChange<'_>) -> Result<u64, PersistError> {
     as_number(change.to).ok_or_else(|| change.wrong("a whole number"))
 }
 
@@ -70,10 +70,10 @@ pub(super) fn as_word(value: &str) -> Option<&str> {
 /// Parses one value for all members, or one value per member, with `fit`. At most 1024 values are accepted, more than
 /// any device has queues.
 pub(super) fn members<T>(
-    change: &Change<'_>,
+    change: &KeptChange<'_>,
     expected: &'static str,
     fit: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, Error> {
+) -> Result<Vec<T>, PersistError> {
     let values: Option<Vec<T>> = change.to.split(';').map(fit).collect();
     values.filter(|values| values.len() <= 1024).ok_or_else(|| change.wrong(expected))
 }

@@ -2,20 +2,25 @@
 
 use landspeed_record::{Cell, Settings, StepLine};
 
-use super::LeftOut;
+use super::UnpersistedSetting;
 use crate::persist::shown;
 
 /// A function that returns what a knob needs, as (knob, value), from the knob table.
-pub type Needs<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
+pub type KnobNeeds<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
 
 /// Returns `start` with every kept step that the blocks over the rest of the run did not refute, and the steps that
 /// are left out because those blocks did not confirm them. The setting includes what the knobs of its steps need,
 /// whichever step set that. `steps` are the run's decisions in order, each in its last version.
-pub fn confirmed(start: &Cell, end: &Cell, steps: &[&StepLine], needs: Needs<'_>) -> (Cell, Vec<LeftOut>) {
+pub fn confirmed(
+    start: &Cell,
+    end: &Cell,
+    steps: &[&StepLine],
+    needs: KnobNeeds<'_>,
+) -> (Cell, Vec<UnpersistedSetting>) {
     let (mut sure, mut left_out) = (start.clone(), Vec::new());
     for step in steps.iter().filter(|step| step.summary.kept) {
         if step.summary.confirmed == Some(false) {
-            left_out.push(LeftOut { knob: shown(&step.summary.knob), why: why(step) });
+            left_out.push(UnpersistedSetting { knob: shown(&step.summary.knob), why: why(step) });
         } else {
             sure = sure.with(&change(&step.incumbent, &step.candidate));
         }
@@ -50,7 +55,7 @@ fn change(from: &Cell, to: &Cell) -> Cell {
 }
 
 /// Adds the settings of `end` that the settings changed since `start` need, until nothing more is needed.
-fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: Needs<'_>) {
+fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: KnobNeeds<'_>) {
     loop {
         let changed = sure.iter().filter(|(knob, value)| start.get(*knob) != Some(*value));
         let missing = changed.flat_map(|(knob, _)| needs(knob)).find(|(knob, value)| {

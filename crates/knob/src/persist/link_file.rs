@@ -5,8 +5,8 @@
 //! another name. An earlier file (netplan writes 10-netplan-*.link to /run) would win or be shadowed, so the commands
 //! show which one applies.
 
-use super::check::{Device, as_switch, members, number, switch};
-use super::{Change, Error, File, LeftOut, heading, shown};
+use super::check::{CheckedLink, as_switch, members, number, switch};
+use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};
 use crate::Spelling;
 
 /// The policies of 99-default.link in systemd 252 (Debian 12).
@@ -22,17 +22,20 @@ pub(super) struct LinkLine {
 
 impl LinkLine {
     /// Returns this line as a setting that no file holds, because the record does not name a link.
-    pub(super) fn without_link(&self) -> LeftOut {
-        LeftOut { knob: self.knob.clone(), why: "the record does not tell this host's link".into() }
+    pub(super) fn without_link(&self) -> UnpersistedSetting {
+        UnpersistedSetting {
+            knob: self.knob.clone(),
+            why: "the record does not tell this host's link".into(),
+        }
     }
 }
 
 /// Returns the line of one change with these keys, or `None` if the keys do not accept its value: a number out of
 /// range, or members with different values.
 pub(super) fn line(
-    change: &Change<'_>,
+    change: &KeptChange<'_>,
     (keys, spelling, since): (&[&str], Spelling, u32),
-) -> Result<Option<LinkLine>, Error> {
+) -> Result<Option<LinkLine>, PersistError> {
     const MOST: u64 = u32::MAX as u64;
     if spelling == Spelling::Switch && members(change, "on or off", as_switch)?.len() > 1 {
         return Ok(None);
@@ -49,7 +52,7 @@ pub(super) fn line(
     }))
 }
 
-pub(super) fn file(lines: &[LinkLine], device: &Device<'_>, origin: &str) -> Option<File> {
+pub(super) fn file(lines: &[LinkLine], device: &CheckedLink<'_>, origin: &str) -> Option<ConfigFile> {
     let since = lines.iter().map(|line| line.since).max()?;
     let path = format!("/etc/systemd/network/10-landspeed-{}.link", device.name);
     let matches = match device.mac {
@@ -74,5 +77,5 @@ pub(super) fn file(lines: &[LinkLine], device: &Device<'_>, origin: &str) -> Opt
         format!("rm {path}"),
         "udevadm control --reload  # takes effect when the device appears next".into(),
     ];
-    Some(File { path, text, mode: 0o644, apply, remove })
+    Some(ConfigFile { path, text, mode: 0o644, apply, remove })
 }

@@ -23,13 +23,13 @@ use landspeed_units::Text;
 use serde::Serialize;
 
 use crate::{Persist, System};
-use check::Device;
-pub use confirmed::{Needs, confirmed};
+use check::CheckedLink;
+pub use confirmed::{KnobNeeds, confirmed};
 use link_file::LinkLine;
 
 /// The settings to persist: one host's part of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept<'a> {
+pub struct PersistInput<'a> {
     /// The setting before the run.
     pub start: &'a Cell,
     /// The setting at the end of the run.
@@ -44,7 +44,7 @@ pub struct Kept<'a> {
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct File {
+pub struct ConfigFile {
     /// Absolute path.
     pub path: String,
     /// Whole contents.
@@ -58,7 +58,7 @@ pub struct File {
     pub remove: Vec<String>,
 }
 
-impl File {
+impl ConfigFile {
     /// Returns true if `found`, the text of an existing file, has the same settings. Comments are ignored, because
     /// they name the source.
     pub fn says_the_same(&self, found: &str) -> bool {
@@ -83,7 +83,7 @@ pub fn is_ours(text: &str) -> bool {
 
 /// A kept setting that no file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct UnpersistedSetting {
     /// The knob.
     pub knob: String,
     /// The reason, and what to do instead.
@@ -92,18 +92,18 @@ pub struct LeftOut {
 
 /// The result of [`persist`]. All text is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Persisted {
+pub struct PersistPlan {
     /// Files to write, in the order in which they take effect.
-    pub files: Vec<File>,
+    pub files: Vec<ConfigFile>,
     /// Settings for the application, as text for people; empty if there are none.
     pub application: String,
     /// Settings that no file holds.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UnpersistedSetting>,
 }
 
 /// A record that cannot become files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum PersistError {
     /// A value does not have the kind that its setting requires.
     #[error(
         "the record sets {knob} to '{value}', which is not {expected}; nothing was written: check where the record comes from"
@@ -125,7 +125,7 @@ pub enum Error {
 
 /// A setting that was kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub struct KeptChange<'a> {
     /// Name of the knob or of the flow's setting.
     pub knob: &'a str,
     /// The value before the run, if the record has it.
@@ -134,9 +134,9 @@ pub struct Change<'a> {
     pub to: &'a str,
 }
 
-impl Change<'_> {
-    fn wrong(&self, expected: &'static str) -> Error {
-        Error::Value { knob: shown(self.knob), value: shown(self.to), expected }
+impl KeptChange<'_> {
+    fn wrong(&self, expected: &'static str) -> PersistError {
+        PersistError::Value { knob: shown(self.knob), value: shown(self.to), expected }
     }
 }
 
@@ -145,9 +145,9 @@ impl Change<'_> {
 ///
 /// # Errors
 /// Returns an error, and no file at all, if a value or a name does not have its required form.
-pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
-    let device = kept.link.map(Device::new).transpose()?;
-    let mut done = Persisted::default();
+pub fn persist(kept: &PersistInput<'_>, table: &Table) -> Result<PersistPlan, PersistError> {
+    let device = kept.link.map(CheckedLink::new).transpose()?;
+    let mut done = PersistPlan::default();
     let (mut sysctls, mut of_link, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for change in changes(kept.start.host(kept.side), kept.end.host(kept.side)) {
         let (ways, system) =
@@ -156,10 +156,12 @@ pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
             sysctls.push(sysctl::line(&change, key)?);
             continue;
         }
-        match place(&change, (ways, system), device.as_ref().map(|device| device.name))? {
-            Place::Link(line) => of_link.push(line),
-            Place::Command(command) => commands.push(command),
-            Place::None(why) => done.left_out.push(LeftOut { knob: shown(change.knob), why: why.into() }),
+        match destination(&change, (ways, system), device.as_ref().map(|device| device.name))? {
+            PersistDestination::Link(line) => of_link.push(line),
+            PersistDestination::Command(command) => commands.push(command),
+            PersistDestination::None(why) => {
+                done.left_out.push(UnpersistedSetting { knob: shown(change.knob), why: why.into() })
+            }
         }
     }
     let origin = kept.origin;
@@ -173,7 +175,7 @@ pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
     Ok(done)
 }
 
-enum Place {
+enum PersistDestination {
     Link(LinkLine),
     /// In a script, with these lines.
     Command(String),
@@ -182,26 +184,26 @@ enum Place {
 }
 
 /// Returns the first of `ways` that can hold the change's value, or else a command of the script.
-fn place(
-    change: &Change<'_>,
+fn destination(
+    change: &KeptChange<'_>,
     (ways, system): (&[Persist], System),
     device: Option<&str>,
-) -> Result<Place, Error> {
+) -> Result<PersistDestination, PersistError> {
     for way in ways {
         if let Persist::Link(keys, spelling, since) = *way
             && let Some(line) = link_file::line(change, (keys, spelling, since))?
         {
-            return Ok(Place::Link(line));
+            return Ok(PersistDestination::Link(line));
         }
     }
     script::lines(change, system, device)
 }
 
 /// Returns the settings of `end` that differ from `start`.
-pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = Change<'a>> {
+pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = KeptChange<'a>> {
     end.iter().filter_map(|(knob, to)| {
         let from = start.get(knob).map(String::as_str);
-        (from != Some(to)).then_some(Change { knob, from, to })
+        (from != Some(to)).then_some(KeptChange { knob, from, to })
     })
 }
 

@@ -2,21 +2,27 @@
 
 use landspeed_factor::parse_cpus;
 
-use super::check::{Device, as_number, as_switch, as_word, members, number};
-use super::{Change, Error, File, Place, heading};
+use super::check::{CheckedLink, as_number, as_switch, as_word, members, number};
+use super::{ConfigFile, KeptChange, PersistDestination, PersistError, heading};
 use crate::System;
 use crate::file::list_to_mask;
 
 /// Returns the lines of the script that make a change, after checking its values.
-pub(super) fn lines(change: &Change<'_>, system: System, device: Option<&str>) -> Result<Place, Error> {
+pub(super) fn lines(
+    change: &KeptChange<'_>,
+    system: System,
+    device: Option<&str>,
+) -> Result<PersistDestination, PersistError> {
     if let System::Processors(_, files) = system {
         return each_file(change, files);
     }
     if system == System::Own {
-        return Ok(Place::None(NOWHERE));
+        return Ok(PersistDestination::None(NOWHERE));
     }
-    let Some(device) = device else { return Ok(Place::None("the record does not tell this host's link")) };
-    Ok(Place::Command(match system {
+    let Some(device) = device else {
+        return Ok(PersistDestination::None("the record does not tell this host's link"));
+    };
+    Ok(PersistDestination::Command(match system {
         System::Interrupts => return interrupts(change, device),
         System::Device(files) => match files.split_once("-*/") {
             Some(queues) => return of_queues(change, device, queues),
@@ -34,15 +40,15 @@ pub(super) fn lines(change: &Change<'_>, system: System, device: Option<&str>) -
             };
             match members(change, "a whole number, on or off", fit)?.as_slice() {
                 [value] => checked(&format!("ethtool {option} {device} {} {value}", names[0])),
-                _ => return Ok(Place::None(DIFFERENT)),
+                _ => return Ok(PersistDestination::None(DIFFERENT)),
             }
         }
         System::Qdisc => match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
-            "default" => return Ok(Place::None("'default' needs no file")),
+            "default" => return Ok(PersistDestination::None("'default' needs no file")),
             kind => checked(&format!("tc qdisc replace dev {device} root {kind}")),
         },
         System::Own | System::Sysctl(_) | System::Socket(_) | System::Processors(..) => {
-            return Ok(Place::None(NOWHERE));
+            return Ok(PersistDestination::None(NOWHERE));
         }
     }))
 }
@@ -53,18 +59,22 @@ pub(super) const NOWHERE: &str =
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
 /// Returns the lines that write a file of each queue, which is given as ("queues/rx", "rps_cpus").
-fn of_queues(change: &Change<'_>, device: &str, (queues, file): (&str, &str)) -> Result<Place, Error> {
+fn of_queues(
+    change: &KeptChange<'_>,
+    device: &str,
+    (queues, file): (&str, &str),
+) -> Result<PersistDestination, PersistError> {
     let queues = format!("/sys/class/net/{device}/{queues}");
     let values = match file.ends_with("_cpus") {
         true => members(change, "a set of processors", list_to_mask)?,
         false => members(change, "a whole number", |value| as_number(value).map(|n| n.to_string()))?,
     };
     if let [value] = values.as_slice() {
-        return Ok(Place::Command(write_all(&format!("{queues}-*/{file}"), value)));
+        return Ok(PersistDestination::Command(write_all(&format!("{queues}-*/{file}"), value)));
     }
     let write =
         |(queue, value): (usize, &String)| checked(&format!("echo {value} > {queues}-{queue}/{file}"));
-    Ok(Place::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
+    Ok(PersistDestination::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
 }
 
 /// Returns a command whose failure makes the unit fail but does not stop the lines after it.
@@ -78,13 +88,13 @@ fn write_all(files: &str, value: &str) -> String {
 
 /// Returns the lines that set the interrupts' processors. Interrupts get their numbers at boot, so their order
 /// identifies them.
-fn interrupts(change: &Change<'_>, device: &str) -> Result<Place, Error> {
+fn interrupts(change: &KeptChange<'_>, device: &str) -> Result<PersistDestination, PersistError> {
     let list = |value: &str| parse_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
     let values = members(change, "sets of processors", list)?;
     let folder = format!("/sys/class/net/{device}/device");
     let numbers = format!("$(ls {folder}/msi_irqs 2>/dev/null || ls {folder}/../msi_irqs)");
     let sorted = format!("$(printf '%s\\n' {numbers} | sort -n)");
-    Ok(Place::Command(match values.as_slice() {
+    Ok(PersistDestination::Command(match values.as_slice() {
         [value] => format!(
             "for irq in {sorted}; do echo {value} > /proc/irq/$irq/smp_affinity_list || failed=1; done"
         ),
@@ -96,33 +106,33 @@ fn interrupts(change: &Change<'_>, device: &str) -> Result<Place, Error> {
 }
 
 /// Returns the lines that write a file of each processor: a word, or 0 and 1 if the file says what is disabled.
-fn each_file(change: &Change<'_>, files: &str) -> Result<Place, Error> {
+fn each_file(change: &KeptChange<'_>, files: &str) -> Result<PersistDestination, PersistError> {
     let disables = files.ends_with("/disable");
     let values = match disables {
         true => members(change, "on or off", |v| as_switch(v).map(|on| u8::from(!on).to_string()))?,
         false => members(change, "one governor's name", |v| as_word(v).map(str::to_owned))?,
     };
     Ok(match values.as_slice() {
-        [value] => Place::Command(write_all(files, value)),
-        _ => Place::None(DIFFERENT),
+        [value] => PersistDestination::Command(write_all(files, value)),
+        _ => PersistDestination::None(DIFFERENT),
     })
 }
 
 /// Returns the script and its unit, if there are commands.
-pub(super) fn files(commands: &[String], device: Option<&Device<'_>>, origin: &str) -> Vec<File> {
+pub(super) fn files(commands: &[String], device: Option<&CheckedLink<'_>>, origin: &str) -> Vec<ConfigFile> {
     if commands.is_empty() {
         return Vec::new();
     }
     let name = device.map_or("host", |device| device.name);
     let unit = format!("landspeed-{name}.service");
-    let script = File {
+    let script = ConfigFile {
         path: format!("/etc/landspeed/{name}.sh"),
         text: format!("#!/bin/sh\n{}failed=0\n\n{}\n\nexit $failed\n", heading(origin), commands.join("\n")),
         mode: 0o755,
         apply: Vec::new(),
         remove: vec![format!("rm /etc/landspeed/{name}.sh")],
     };
-    let service = File {
+    let service = ConfigFile {
         path: format!("/etc/systemd/system/{unit}"),
         text: service(device, &script.path, origin),
         mode: 0o644,
@@ -136,7 +146,7 @@ pub(super) fn files(commands: &[String], device: Option<&Device<'_>>, origin: &s
     vec![script, service]
 }
 
-fn service(device: Option<&Device<'_>>, script: &str, origin: &str) -> String {
+fn service(device: Option<&CheckedLink<'_>>, script: &str, origin: &str) -> String {
     let (what, waits, wanted) = match device {
         Some(device) => {
             let unit = device_unit(device.name);

@@ -1,6 +1,6 @@
 //! Sysctls as a file of sysctl.d(5).
 
-use super::{Change, Error, File, heading};
+use super::{ConfigFile, KeptChange, PersistError, heading};
 
 const PATH: &str = "/etc/sysctl.d/90-landspeed.conf";
 
@@ -11,7 +11,7 @@ pub(super) struct SysctlLine {
 }
 
 /// Returns the line of one change. The key is checked although it comes from the knob table.
-pub(super) fn line(change: &Change<'_>, key: &str) -> Result<SysctlLine, Error> {
+pub(super) fn line(change: &KeptChange<'_>, key: &str) -> Result<SysctlLine, PersistError> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
     let key = key.replace('/', ".");
     if key.is_empty() || !key.starts_with("net.") || !key.chars().all(plain) {
@@ -32,7 +32,7 @@ fn text(value: &str) -> Option<String> {
     })
 }
 
-pub(super) fn file(lines: &[SysctlLine], origin: &str) -> Option<File> {
+pub(super) fn file(lines: &[SysctlLine], origin: &str) -> Option<ConfigFile> {
     if lines.is_empty() {
         return None;
     }
@@ -45,5 +45,11 @@ pub(super) fn file(lines: &[SysctlLine], origin: &str) -> Option<File> {
     }
     let back = |line: &SysctlLine| Some(format!("sysctl -w '{}={}'", line.key, line.from.as_ref()?));
     let remove = std::iter::once(format!("rm {PATH}")).chain(lines.iter().filter_map(back)).collect();
-    Some(File { path: PATH.into(), text, mode: 0o644, apply: vec![format!("sysctl -p {PATH}")], remove })
+    Some(ConfigFile {
+        path: PATH.into(),
+        text,
+        mode: 0o644,
+        apply: vec![format!("sysctl -p {PATH}")],
+        remove,
+    })
 }

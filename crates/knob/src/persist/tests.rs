@@ -22,11 +22,20 @@ fn table() -> Table {
 }
 
 /// Persists host A's changes from `start` to `end`.
-fn run(start: &[(&str, &str)], end: &[(&str, &str)], link: Option<&LinkFacts>) -> Result<Persisted, Error> {
+fn run(
+    start: &[(&str, &str)],
+    end: &[(&str, &str)],
+    link: Option<&LinkFacts>,
+) -> Result<PersistPlan, PersistError> {
     let start = Cell { a: settings(start), ..Cell::default() };
     let end = Cell { a: settings(end), ..Cell::default() };
-    let kept =
-        Kept { start: &start, end: &end, side: Side::A, link, origin: "run of 2026-01-02, /r/1.jsonl" };
+    let kept = PersistInput {
+        start: &start,
+        end: &end,
+        side: Side::A,
+        link,
+        origin: "run of 2026-01-02, /r/1.jsonl",
+    };
     persist(&kept, &table())
 }
 
@@ -110,7 +119,7 @@ fn flow_settings_are_told_to_the_application() {
         flow: settings(&[("write-size", "65536"), ("flows", "1"), ("nodelay", "on")]),
         ..Cell::default()
     };
-    let kept = Kept { start: &start, end: &end, side: Side::B, link: None, origin: "" };
+    let kept = PersistInput { start: &start, end: &end, side: Side::B, link: None, origin: "" };
     let persisted = persist(&kept, &table()).unwrap();
     assert!(persisted.files.is_empty());
     insta::assert_snapshot!("application", persisted.application);
@@ -140,7 +149,7 @@ fn what_no_file_holds_is_said_and_nothing_is_lost() {
 #[test]
 fn nothing_kept_makes_no_files() {
     let same = [("mtu", "9000"), ("tcp-rmem", "1 2 3")];
-    assert_eq!(run(&same, &same, Some(&eth0())), Ok(Persisted::default()));
+    assert_eq!(run(&same, &same, Some(&eth0())), Ok(PersistPlan::default()));
 }
 
 #[test]
@@ -199,18 +208,19 @@ fn hostile_values_are_refused_whole() {
 fn hostile_names_flows_and_origins_are_refused_or_escaped() {
     for name in ["eth0\nx", "../x", "", "a b", "$(x)", "-x"] {
         let link = LinkFacts { name: name.into(), ..eth0() };
-        assert!(matches!(run(&[], &[("mtu", "9000")], Some(&link)), Err(Error::Link(_))), "{name:?}");
+        assert!(matches!(run(&[], &[("mtu", "9000")], Some(&link)), Err(PersistError::Link(_))), "{name:?}");
     }
-    let change = Change { knob: "sack", from: None, to: "1" };
+    let change = KeptChange { knob: "sack", from: None, to: "1" };
     assert!(sysctl::line(&change, "kernel.core_pattern").is_err(), "only sysctls below net");
     let odd_mac = LinkFacts { mac: "x\ny".into(), ..eth0() };
     let file = &run(&[], &[("mtu", "9000")], Some(&odd_mac)).unwrap().files[0];
     assert!(file.text.contains("\nOriginalName=eth0\n"), "{}", file.text);
     let (start, end) = (Cell::default(), Cell { flow: settings(&[("flows", "1\n2")]), ..Cell::default() });
-    let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "" };
+    let kept = PersistInput { start: &start, end: &end, side: Side::A, link: None, origin: "" };
     assert!(persist(&kept, &table()).is_err());
     let end = Cell { a: settings(&[("sack", "off")]), ..Cell::default() };
-    let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
+    let kept =
+        PersistInput { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
     let text = &persist(&kept, &table()).unwrap().files[0].text;
     assert!(!text.lines().any(|line| line.starts_with("kernel.panic")), "{text}");
 }
@@ -230,12 +240,16 @@ fn kept(settings: &[(&str, &str)], standing: &Cell, confirmed: Option<bool>) -> 
 }
 
 /// Returns what is confirmed of two kept steps, as (settings, left out). `doubt` is the confirmation of the first.
-fn sure(first: &[(&str, &str)], second: &[(&str, &str)], doubt: Option<bool>) -> (Settings, Vec<LeftOut>) {
+fn sure(
+    first: &[(&str, &str)],
+    second: &[(&str, &str)],
+    doubt: Option<bool>,
+) -> (Settings, Vec<UnpersistedSetting>) {
     let start =
         Cell { a: settings(&[("tso", "off"), ("tx-checksum", "off"), ("mtu", "1500")]), ..Cell::default() };
     let first = kept(first, &start, doubt);
     let second = kept(second, &first.candidate, Some(true));
-    let needs: Needs<'_> = &|knob| if knob == "tso" { &[("tx-checksum", "on")] } else { &[] };
+    let needs: KnobNeeds<'_> = &|knob| if knob == "tso" { &[("tx-checksum", "on")] } else { &[] };
     let (end, left_out) = confirmed(&start, &second.candidate, &[&first, &second], needs);
     (end.a, left_out)
 }

@@ -4,22 +4,23 @@ use landspeed_units::Nanos;
 
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
-use crate::file::{Files, Members, Text};
-use crate::{Error, Knob, Place, Proposal, System, View};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
+use crate::{Error, Knob, KnobTarget, Proposal, System, View};
 
-pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", Files(Text::List, interrupts), {
-    system: System::Interrupts,
-    about: "processors that the device's interrupts go to, by interrupt",
-    toggle: Nanos::millis(200),
-    interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],
-    source: "feng-2003 3.3.1 (one processor against two: 10 to 25 %); \
-             Documentation/core-api/irq/irq-affinity.rst",
-    propose: propose,
-})];
+pub(super) const KNOBS: &[Knob] =
+    &[knob!(STEERING, "irq-affinity", FileSetting(FileEncoding::List, interrupts), {
+        system: System::Interrupts,
+        about: "processors that the device's interrupts go to, by interrupt",
+        toggle: Nanos::millis(200),
+        interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],
+        source: "feng-2003 3.3.1 (one processor against two: 10 to 25 %); \
+                 Documentation/core-api/irq/irq-affinity.rst",
+        propose: propose,
+    })];
 
 /// Returns the affinity files of the device's interrupts. Those of a virtio device are one level up, at its bus.
-fn interrupts(place: &Place) -> Result<Members, Error> {
-    let device = name(place)?;
+fn interrupts(target: &KnobTarget) -> Result<MemberFiles, Error> {
+    let device = name(target)?;
     let sysfs = Sysfs::open()?;
     let folders = ["device/msi_irqs", "device/../msi_irqs"];
     let numbers = folders.iter().find_map(|f| sysfs.list(&format!("class/net/{device}/{f}")).ok());
@@ -32,7 +33,7 @@ fn interrupts(place: &Place) -> Result<Members, Error> {
         .collect();
     match paths.is_empty() {
         true => Err(Error::Unavailable(format!("{device} has no interrupts of its own"))),
-        false => Ok(Members(None, paths)),
+        false => Ok(MemberFiles(None, paths)),
     }
 }
 

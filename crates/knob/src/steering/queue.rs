@@ -4,11 +4,11 @@ use landspeed_record::CpuAccounting;
 
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
-use crate::file::{Files, Members, Text};
-use crate::{Disturbs, Domain, Error, Knob, On, Place, Proposal, System, View};
+use crate::file::{FileEncoding, FileSetting, MemberFiles};
+use crate::{Disturbs, Domain, Error, Knob, KnobTarget, On, Proposal, System, View};
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(STEERING, "rps", Files(Text::Mask, |place| queues(place, "rx-", "rps_cpus")), {
+    knob!(STEERING, "rps", FileSetting(FileEncoding::Mask, |target| queues(target, "rx-", "rps_cpus")), {
         system: System::Device("queues/rx-*/rps_cpus"),
         about: "processors that received packets are handed to, by queue",
         disturbs: &[Disturbs::Queues],
@@ -23,7 +23,7 @@ pub(super) const KNOBS: &[Knob] = &[
             ]
         },
     }),
-    knob!(STEERING, "rfs", Files(Text::Plain, |place| queues(place, "rx-", "rps_flow_cnt")), {
+    knob!(STEERING, "rfs", FileSetting(FileEncoding::Plain, |target| queues(target, "rx-", "rps_flow_cnt")), {
         system: System::Device("queues/rx-*/rps_flow_cnt"),
         about: "flows that a receive queue remembers the reader's processor of; 0 is off",
         domain: Domain::Each(&Domain::Int(0, 1 << 20)),
@@ -39,7 +39,7 @@ pub(super) const KNOBS: &[Knob] = &[
             vec![if unset { p.with("rps-sock-flow-entries", "32768") } else { p }]
         },
     }),
-    knob!(STEERING, "xps", Files(Text::Mask, |place| queues(place, "tx-", "xps_cpus")), {
+    knob!(STEERING, "xps", FileSetting(FileEncoding::Mask, |target| queues(target, "tx-", "xps_cpus")), {
         system: System::Device("queues/tx-*/xps_cpus"),
         about: "processors that send over a queue, by queue",
         on: On::Sender,
@@ -51,14 +51,14 @@ pub(super) const KNOBS: &[Knob] = &[
 ];
 
 /// Returns a file of each queue of one side, in the queues' order.
-fn queues(place: &Place, side: &str, file: &str) -> Result<Members, Error> {
+fn queues(target: &KnobTarget, side: &str, file: &str) -> Result<MemberFiles, Error> {
     let sysfs = Sysfs::open()?;
-    let folder = format!("class/net/{}/queues", name(place)?);
+    let folder = format!("class/net/{}/queues", name(target)?);
     let queues = sysfs.list(&folder)?.into_iter().filter(|queue| queue.starts_with(side));
     let paths: Vec<String> = queues.map(|queue| format!("{folder}/{queue}/{file}")).collect();
     match paths.is_empty() {
-        true => Err(Error::Unavailable(format!("{} shows no {side} queues", place.device))),
-        false => Ok(Members(Some(sysfs), paths)),
+        true => Err(Error::Unavailable(format!("{} shows no {side} queues", target.device))),
+        false => Ok(MemberFiles(Some(sysfs), paths)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sysctls for how TCP reacts to the path: congestion control, loss recovery, acknowledgement.
 
 use super::NAMESPACED;
-use crate::file::Files;
+use crate::file::FileSetting;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_units::Nanos;

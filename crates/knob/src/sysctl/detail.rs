@@ -1,7 +1,7 @@
 //! Sysctls for how segments are cut, gathered and queued.
 
 use super::NAMESPACED;
-use crate::file::Files;
+use crate::file::FileSetting;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{each, flip, next_to, unless};
 

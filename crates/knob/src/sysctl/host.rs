@@ -1,7 +1,7 @@
 //! Sysctls of the whole machine.
 
 use super::MACHINE;
-use crate::file::Files;
+use crate::file::FileSetting;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{NO_QUEUE, each, unless};
 

@@ -5,15 +5,18 @@
 
 use crate::{Factor, Knob, Scope};
 
-/// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
+/// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields }, propose)`.
 macro_rules! sysctl {
     (
-        $base:ident, $name:literal, $path:literal, $text:ident,
+        $base:ident, $name:literal, $path:literal, $encoding:ident,
         { $($field:ident: $value:expr),* $(,)? }, $propose:expr
     ) => {
         knob!(
             $base, $name,
-            Files(crate::file::Text::$text, |_| Ok(crate::file::Members::one(concat!("/proc/sys/net/", $path)))),
+            FileSetting(
+                crate::file::FileEncoding::$encoding,
+                |_| Ok(crate::file::MemberFiles::one(concat!("/proc/sys/net/", $path)))
+            ),
             {
                 system: $crate::System::Sysctl(concat!("net/", $path)),
                 protocol: $crate::sysctl::protocol($path),

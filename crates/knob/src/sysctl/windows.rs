@@ -3,7 +3,7 @@
 use landspeed_units::Bytes;
 
 use super::NAMESPACED;
-use crate::file::Files;
+use crate::file::FileSetting;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{at_least, flip, switch_on, unless};
 

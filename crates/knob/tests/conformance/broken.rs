@@ -3,14 +3,14 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place, System};
+use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget, System};
 
 const FILE: &str = "/proc/sys/net/ipv4/tcp_base_mss";
 const OTHER: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
 
 /// The promise that is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum KnobDefect {
     None,
     SaysNothing,
     DoesNotLast,
@@ -25,37 +25,37 @@ pub(crate) enum Fault {
 }
 
 /// The faults, each with the promise that it breaks.
-pub(crate) static FAULTS: &[(Fault, &str)] = &[
-    (Fault::SaysNothing, "all is said of it"),
-    (Fault::DoesNotLast, "all is said of it"),
-    (Fault::SaysTwoLines, "a probe has its value or a reason"),
-    (Fault::ChangesItsMind, "probing changes nothing"),
-    (Fault::WritesWhenRead, "probing changes nothing"),
-    (Fault::TakesAnything, "values that make no sense are refused"),
-    (Fault::Lies, "it is as written, or says why not"),
-    (Fault::HidesItsName, "it is as written, or says why not"),
-    (Fault::RefusesItsOwn, "it takes what it reads"),
-    (Fault::SticksInPart, "it goes back exactly"),
+pub(crate) static FAULTS: &[(KnobDefect, &str)] = &[
+    (KnobDefect::SaysNothing, "all is said of it"),
+    (KnobDefect::DoesNotLast, "all is said of it"),
+    (KnobDefect::SaysTwoLines, "a probe has its value or a reason"),
+    (KnobDefect::ChangesItsMind, "probing changes nothing"),
+    (KnobDefect::WritesWhenRead, "probing changes nothing"),
+    (KnobDefect::TakesAnything, "values that make no sense are refused"),
+    (KnobDefect::Lies, "it is as written, or says why not"),
+    (KnobDefect::HidesItsName, "it is as written, or says why not"),
+    (KnobDefect::RefusesItsOwn, "it takes what it reads"),
+    (KnobDefect::SticksInPart, "it goes back exactly"),
 ];
 
 /// Returns the sysctl with one promise broken.
-pub(crate) fn broken(fault: Fault) -> Knob {
+pub(crate) fn broken(fault: KnobDefect) -> Knob {
     let factor = Factor {
         name: "base-mss",
-        about: if fault == Fault::SaysNothing { "" } else { "of the tests" },
-        domain: if fault == Fault::TakesAnything { Domain::Text(64) } else { Domain::Int(48, 65_535) },
+        about: if fault == KnobDefect::SaysNothing { "" } else { "of the tests" },
+        domain: if fault == KnobDefect::TakesAnything { Domain::Text(64) } else { Domain::Int(48, 65_535) },
         source: "none",
-        system: if fault == Fault::DoesNotLast {
+        system: if fault == KnobDefect::DoesNotLast {
             System::Own
         } else {
             System::Sysctl("net/ipv4/tcp_base_mss")
         },
         ..Factor::KNOB
     };
-    Knob { factor, setting: Box::leak(Box::new(Broken(fault))) }
+    Knob { factor, setting: Box::leak(Box::new(BrokenKnob(fault))) }
 }
 
-struct Broken(Fault);
+struct BrokenKnob(KnobDefect);
 
 fn read(path: &str) -> u64 {
     fs::read_to_string(path).unwrap().trim().parse().unwrap()
@@ -67,26 +67,28 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl HostKnob for Broken {
-    fn read(&self, _: &Place) -> Result<String, Error> {
+impl HostKnob for BrokenKnob {
+    fn read(&self, _: &KnobTarget) -> Result<String, Error> {
         match self.0 {
-            Fault::SaysTwoLines => return Err(Error::Unavailable("it is\nnot there".into())),
-            Fault::ChangesItsMind => return Ok(next().to_string()),
-            Fault::WritesWhenRead => fs::write(OTHER, next().to_string()).unwrap(),
+            KnobDefect::SaysTwoLines => return Err(Error::Unavailable("it is\nnot there".into())),
+            KnobDefect::ChangesItsMind => return Ok(next().to_string()),
+            KnobDefect::WritesWhenRead => fs::write(OTHER, next().to_string()).unwrap(),
             _ => {}
         }
         Ok(read(FILE).to_string())
     }
 
-    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
+    fn write(&self, _: &KnobTarget, value: &str) -> Result<(), Error> {
         let stands = value == read(FILE).to_string();
         match self.0 {
-            Fault::HidesItsName if !stands => return Err(Error::Unavailable("no".into())),
-            Fault::RefusesItsOwn if stands => return Err(Error::Unavailable("base-mss: it stands".into())),
-            Fault::SticksInPart => fs::write(OTHER, next().to_string()).unwrap(),
+            KnobDefect::HidesItsName if !stands => return Err(Error::Unavailable("no".into())),
+            KnobDefect::RefusesItsOwn if stands => {
+                return Err(Error::Unavailable("base-mss: it stands".into()));
+            }
+            KnobDefect::SticksInPart => fs::write(OTHER, next().to_string()).unwrap(),
             _ => {}
         }
-        fs::write(FILE, if self.0 == Fault::Lies && !stands { "600" } else { value }).unwrap();
+        fs::write(FILE, if self.0 == KnobDefect::Lies && !stands { "600" } else { value }).unwrap();
         Ok(())
     }
 }

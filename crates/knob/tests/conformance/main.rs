@@ -12,34 +12,34 @@ mod kernel;
 mod namespace;
 mod promises;
 
-use landspeed_knob::{Knob, Place, all};
+use landspeed_knob::{Knob, KnobTarget, all};
 
-use broken::{FAULTS, Fault, broken};
+use broken::{FAULTS, KnobDefect, broken};
 use namespace::in_namespace;
 use promises::PROMISES;
 
 /// Returns the promises that a row breaks.
-fn breaks(knob: &Knob, place: &Place) -> Vec<String> {
-    let broken = PROMISES.iter().filter_map(|(promise, keeps)| Some((promise, keeps(knob, place).err()?)));
+fn breaks(knob: &Knob, target: &KnobTarget) -> Vec<String> {
+    let broken = PROMISES.iter().filter_map(|(promise, keeps)| Some((promise, keeps(knob, target).err()?)));
     broken.map(|(promise, why)| format!("{}: {promise}: {why}", knob.factor.name)).collect()
 }
 
 #[test]
 fn every_knob_keeps_every_promise() {
-    in_namespace(|place| {
-        let settable = all().filter(|knob| knob.probe(place).skip.is_none()).count();
+    in_namespace(|target| {
+        let settable = all().filter(|knob| knob.probe(target).skip.is_none()).count();
         assert!(settable > 50, "a veth has most of the table, and here {settable} rows can be turned");
-        let broken: Vec<_> = all().flat_map(|knob| breaks(knob, place)).collect();
+        let broken: Vec<_> = all().flat_map(|knob| breaks(knob, target)).collect();
         assert!(broken.is_empty(), "{}", broken.join("\n"));
     });
 }
 
 #[test]
 fn each_broken_promise_is_noticed() {
-    in_namespace(|place| {
-        assert_eq!(breaks(&broken(Fault::None), place), Vec::<String>::new());
+    in_namespace(|target| {
+        assert_eq!(breaks(&broken(KnobDefect::None), target), Vec::<String>::new());
         for (fault, promise) in FAULTS {
-            let told = breaks(&broken(*fault), place);
+            let told = breaks(&broken(*fault), target);
             assert!(told.iter().any(|line| line.contains(&format!(": {promise}: "))), "{fault:?}: {told:?}");
         }
         for (promise, _) in PROMISES {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use landspeed_knob::{Place, all};
+use landspeed_knob::{KnobTarget, all};
 use landspeed_netlink::{Address, Ethtool, Link, LinkChange, Rtnl, VethEnd};
 
 /// Runs `test` on a thread in a new namespace, which ends with the thread even if the test fails.
-pub(crate) fn in_namespace(test: fn(&Place)) {
+pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
     if !rustix::process::geteuid().is_root() {
         println!("SKIP: not root");
         return;
@@ -35,18 +35,18 @@ pub(crate) fn in_namespace(test: fn(&Place)) {
         }
         let address = Address::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);
         rtnl.add_address(&address).unwrap();
-        test(&Place { device: "v0".into() });
+        test(&KnobTarget { device: "v0".into() });
     };
     std::thread::spawn(alone).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 /// The settings of a namespace by name: "/proc/sys/net/...", "features of v0", "tso".
-pub(crate) type Seen = BTreeMap<String, String>;
+pub(crate) type NamespaceSettings = BTreeMap<String, String>;
 
-pub(crate) fn look(place: &Place) -> Seen {
+pub(crate) fn look(target: &KnobTarget) -> NamespaceSettings {
     let (rtnl, ethtool) = (Rtnl::open().unwrap(), Ethtool::open().unwrap());
-    let knobs = all().filter_map(|knob| Some((knob.factor.name.to_owned(), knob.setting.read(place).ok()?)));
-    let mut seen: Seen = knobs.collect();
+    let knobs = all().filter_map(|knob| Some((knob.factor.name.to_owned(), knob.setting.read(target).ok()?)));
+    let mut seen: NamespaceSettings = knobs.collect();
     for link in rtnl.links().unwrap() {
         let about = |what: &str| format!("{what} of {}", link.name);
         seen.insert(about("qdiscs"), format!("{:?}", rtnl.qdiscs(link.index).unwrap()));
@@ -69,7 +69,7 @@ pub(crate) fn look(place: &Place) -> Seen {
 const OF_MACHINE: [&str; 2] = ["tcp_allowed_congestion_control", "tcp_available_congestion_control"];
 
 /// Reads every readable file below a folder.
-fn files(folder: &Path, seen: &mut Seen) {
+fn files(folder: &Path, seen: &mut NamespaceSettings) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {
             files(&entry.path(), seen);

@@ -1,14 +1,14 @@
 //! The promises of every knob, and their checks.
 
-use landspeed_knob::{Disturbs, Factor, Knob, Place, Scope, System};
+use landspeed_knob::{Disturbs, Factor, Knob, KnobTarget, Scope, System};
 
 use crate::another::another;
-use crate::namespace::{Seen, look};
+use crate::namespace::{NamespaceSettings, look};
 
-type Keeps = fn(&Knob, &Place) -> Result<(), String>;
+type PromiseCheck = fn(&Knob, &KnobTarget) -> Result<(), String>;
 
 /// The promises of every knob.
-pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("all is said of it", is_whole),
     ("a probe has its value or a reason", is_probed),
     ("probing changes nothing", is_only_probed),
@@ -18,7 +18,7 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
     ("it goes back exactly", goes_back),
 ];
 
-fn is_whole(knob: &Knob, _: &Place) -> Result<(), String> {
+fn is_whole(knob: &Knob, _: &KnobTarget) -> Result<(), String> {
     let Factor { name, about, source, default, system, scope, .. } = knob.factor;
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     hold(!name.is_empty() && name.bytes().all(plain), "its name is odd")?;
@@ -27,24 +27,24 @@ fn is_whole(knob: &Knob, _: &Place) -> Result<(), String> {
     hold(system != System::Own, "nothing makes it last")
 }
 
-fn is_probed(knob: &Knob, place: &Place) -> Result<(), String> {
-    let state = knob.probe(place);
+fn is_probed(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
+    let state = knob.probe(target);
     let told = state.skip.as_deref().is_some_and(is_line);
     hold(told || state.skip.is_none() && state.value.is_some(), format!("{state:?}"))?;
     state.value.map_or(Ok(()), |value| knob.factor.check(&value).map_err(text))
 }
 
-fn is_only_probed(knob: &Knob, place: &Place) -> Result<(), String> {
-    let before = look(place);
-    let (first, second) = (knob.probe(place), knob.probe(place));
+fn is_only_probed(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
+    let before = look(target);
+    let (first, second) = (knob.probe(target), knob.probe(target));
     hold(first == second, format!("{first:?}, and then {second:?}"))?;
-    same(&before, &look(place), |_| false)
+    same(&before, &look(target), |_| false)
 }
 
 /// Values that no knob has.
 const SENSELESS: [&str; 5] = ["", "-f", "\u{1b}[31m", "1; reboot", "99999999999999999999999"];
 
-fn refuses(knob: &Knob, _: &Place) -> Result<(), String> {
+fn refuses(knob: &Knob, _: &KnobTarget) -> Result<(), String> {
     for value in SENSELESS {
         let why = knob.factor.check(value).err().map(text).unwrap_or_default();
         hold(why.contains(knob.factor.name), format!("'{}': {why}", value.escape_default()))?;
@@ -53,52 +53,52 @@ fn refuses(knob: &Knob, _: &Place) -> Result<(), String> {
 }
 
 /// Returns the current value and another one, if the row can be written here.
-fn values(knob: &Knob, place: &Place) -> Option<(String, String)> {
-    let state = knob.probe(place);
+fn values(knob: &Knob, target: &KnobTarget) -> Option<(String, String)> {
+    let state = knob.probe(target);
     let now = state.value.filter(|_| state.skip.is_none())?;
     let offered = state.choices.into_iter().find(|choice| *choice != now);
     let other = offered.or_else(|| another(&knob.factor.domain, &now))?;
     Some((now, other))
 }
 
-fn reads_back(knob: &Knob, place: &Place) -> Result<(), String> {
-    let Some((now, other)) = values(knob, place) else { return Ok(()) };
+fn reads_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
+    let Some((now, other)) = values(knob, target) else { return Ok(()) };
     knob.factor.check(&other).map_err(text)?;
-    let wrote = knob.setting.write(place, &other);
-    let read = knob.setting.read(place).map_err(text)?;
-    knob.setting.write(place, &now).map_err(text)?;
+    let wrote = knob.setting.write(target, &other);
+    let read = knob.setting.read(target).map_err(text)?;
+    knob.setting.write(target, &now).map_err(text)?;
     match wrote.map_err(text) {
         Ok(()) => hold(read == other, format!("'{other}' was written, and '{read}' stands")),
         Err(why) => hold(is_line(&why) && why.contains(knob.factor.name), why),
     }
 }
 
-fn takes_its_own(knob: &Knob, place: &Place) -> Result<(), String> {
-    let Some((now, _)) = values(knob, place) else { return Ok(()) };
-    let before = look(place);
-    knob.setting.write(place, &now).map_err(text)?;
-    same(&before, &look(place), |_| false)
+fn takes_its_own(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
+    let Some((now, _)) = values(knob, target) else { return Ok(()) };
+    let before = look(target);
+    knob.setting.write(target, &now).map_err(text)?;
+    same(&before, &look(target), |_| false)
 }
 
-fn goes_back(knob: &Knob, place: &Place) -> Result<(), String> {
-    let Some((now, other)) = values(knob, place) else { return Ok(()) };
-    let before = look(place);
+fn goes_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
+    let Some((now, other)) = values(knob, target) else { return Ok(()) };
+    let before = look(target);
     // A refused write changes nothing either.
-    let _ = knob.setting.write(place, &other);
-    knob.setting.write(place, &now).map_err(text)?;
-    same(&before, &look(place), |what| {
-        knob.factor.disturbs.iter().any(|disturbs| covers(*disturbs, what, place))
+    let _ = knob.setting.write(target, &other);
+    knob.setting.write(target, &now).map_err(text)?;
+    same(&before, &look(target), |what| {
+        knob.factor.disturbs.iter().any(|disturbs| covers(*disturbs, what, target))
     })
 }
 
 /// Returns true if a setting with this name is among those that a write disturbs.
-fn covers(disturbs: Disturbs, what: &str, place: &Place) -> bool {
-    let of_device = |kind: &str| what == format!("{kind} of {}", place.device);
+fn covers(disturbs: Disturbs, what: &str, target: &KnobTarget) -> bool {
+    let of_device = |kind: &str| what == format!("{kind} of {}", target.device);
     match disturbs {
         Disturbs::Addresses => of_device("addresses"),
         Disturbs::Routes => what == "routes",
         Disturbs::DeviceSysctls => {
-            what.starts_with("/proc/sys") && what.contains(&format!("/{}/", place.device))
+            what.starts_with("/proc/sys") && what.contains(&format!("/{}/", target.device))
         }
         Disturbs::Features => of_device("features"),
         Disturbs::Queues => ["rps", "xps", "rfs"].contains(&what),
@@ -110,7 +110,11 @@ fn covers(disturbs: Disturbs, what: &str, place: &Place) -> bool {
 }
 
 /// Returns an error that names what differs, except for what may differ.
-fn same(before: &Seen, after: &Seen, may_differ: impl Fn(&str) -> bool) -> Result<(), String> {
+fn same(
+    before: &NamespaceSettings,
+    after: &NamespaceSettings,
+    may_differ: impl Fn(&str) -> bool,
+) -> Result<(), String> {
     let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
     let differ = names.filter(|name| before.get(*name) != after.get(*name) && !may_differ(name));
     let lines: Vec<_> =

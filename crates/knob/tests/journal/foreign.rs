@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::host::{Host, ip, started, tc};
+use super::host::{TestHost, ip, started, tc};
 
 const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
 
@@ -84,7 +84,7 @@ fn a_route_that_outlived_its_address_comes_back() {
 /// HTB counts, in its options, the packets that no class took.
 #[test]
 fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     host.inside(|| {
         tc("qdisc add dev v0 root handle 7: htb default 0");
         tc("class add dev v0 parent 7: classid 7:1 htb rate 1gbit");

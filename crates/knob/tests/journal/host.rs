@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
-use landspeed_knob::journal::{JournalError, Lookup, Undo, UndoReport};
+use landspeed_knob::journal::{JournalError, KnobLookup, Undo, UndoReport};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
@@ -34,20 +34,20 @@ pub(crate) fn can_run() -> bool {
 
 /// Returns a host, its picture, and an agent that may change its knobs; `None` if tests with real namespaces cannot
 /// run.
-pub(crate) fn started(lease_ms: u64) -> Option<(Host, String, Agent)> {
-    let host = Host::try_new()?;
+pub(crate) fn started(lease_ms: u64) -> Option<(TestHost, String, AgentProcess)> {
+    let host = TestHost::try_new()?;
     let (before, agent) = (host.picture(), host.started(lease_ms));
     Some((host, before, agent))
 }
 
 /// A namespace with a state folder. Both end with this.
-pub(crate) struct Host {
+pub(crate) struct TestHost {
     netns: OwnedFd,
     cookie: u64,
     state: tempfile::TempDir,
 }
 
-impl Drop for Host {
+impl Drop for TestHost {
     fn drop(&mut self) {
         self.copies().iter().for_each(|copy| drop(std::fs::remove_file(copy)));
     }
@@ -81,28 +81,28 @@ const SETTINGS: &[(&str, &str)] = &[
     ("/sys/class/net/v0/queues/rx-1/rps_flow_cnt", "64"),
 ];
 
-impl Host {
-    pub(crate) fn new() -> Host {
+impl TestHost {
+    pub(crate) fn new() -> TestHost {
         Self::with(SETUP)
     }
 
     /// Returns a host, or prints why not and returns `None` if tests with real namespaces cannot run.
-    pub(crate) fn try_new() -> Option<Host> {
+    pub(crate) fn try_new() -> Option<TestHost> {
         can_run().then(Self::new)
     }
 
-    /// Returns a host like [`Host::new`], whose hardware addresses, and what the kernel derives from them, are the
+    /// Returns a host like [`TestHost::new`], whose hardware addresses, and what the kernel derives from them, are the
     /// same each time.
-    pub(crate) fn alike() -> Host {
+    pub(crate) fn alike() -> TestHost {
         let with_address = |name: &str, nth| format!("{name} address 02:00:00:00:00:0{nth}");
         let setup = SETUP.replacen("link add v0", &with_address("link add v0", 1), 1);
         Self::with(&setup.replacen("peer name v1", &with_address("peer name v1", 2), 1))
     }
 
-    fn with(setup: &str) -> Host {
+    fn with(setup: &str) -> TestHost {
         let netns = empty_netns();
         let cookie = inside(&netns, || landspeed_netlink::netns_cookie().unwrap());
-        let host = Host { netns, cookie, state: tempfile::tempdir().unwrap() };
+        let host = TestHost { netns, cookie, state: tempfile::tempdir().unwrap() };
         host.inside(|| {
             for line in setup.lines().filter(|l| !l.is_empty()) {
                 ip(line);
@@ -185,19 +185,19 @@ impl Host {
     }
 
     /// Starts an agent in the namespace, with the tests' own knobs.
-    pub(crate) fn agent(&self, lease_ms: u64) -> Agent {
+    pub(crate) fn agent(&self, lease_ms: u64) -> AgentProcess {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string())])
     }
 
     /// Starts an agent that may change knobs.
-    pub(crate) fn started(&self, lease_ms: u64) -> Agent {
+    pub(crate) fn started(&self, lease_ms: u64) -> AgentProcess {
         let mut agent = self.agent(lease_ms);
         assert_eq!(agent.ask("start").unwrap(), "ok");
         agent
     }
 
     /// Starts an agent with another state folder.
-    pub(crate) fn agent_with_state(&self, state: &Path) -> Agent {
+    pub(crate) fn agent_with_state(&self, state: &Path) -> AgentProcess {
         self.start(&[
             ("LANDSPEED_TEST_LEASE_MS", "60000"),
             (landspeed_knob::journal::STATE_DIR_VARIABLE, state.to_str().unwrap()),
@@ -205,12 +205,12 @@ impl Host {
     }
 
     /// Starts an agent with another folder for files that do not outlive the boot.
-    pub(crate) fn agent_with_run_dir(&self, run_dir: &str) -> Agent {
+    pub(crate) fn agent_with_run_dir(&self, run_dir: &str) -> AgentProcess {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", "60000"), ("LANDSPEED_RUN_DIR", run_dir)])
     }
 
     /// Starts an agent that gives up a guardian which does not answer for `answer_ms`.
-    pub(crate) fn impatient_agent(&self, answer_ms: u64) -> Agent {
+    pub(crate) fn impatient_agent(&self, answer_ms: u64) -> AgentProcess {
         self.start(&[
             ("LANDSPEED_TEST_LEASE_MS", "60000"),
             ("LANDSPEED_TEST_ANSWER_MS", &answer_ms.to_string()),
@@ -218,11 +218,11 @@ impl Host {
     }
 
     /// Starts an agent with the real knobs.
-    pub(crate) fn agent_with_table(&self, lease_ms: u64) -> Agent {
+    pub(crate) fn agent_with_table(&self, lease_ms: u64) -> AgentProcess {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string()), (TABLE, "real")])
     }
 
-    fn start(&self, settings: &[(&str, &str)]) -> Agent {
+    fn start(&self, settings: &[(&str, &str)]) -> AgentProcess {
         self.inside(|| {
             let mut child = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "role", "--nocapture"])
@@ -235,12 +235,12 @@ impl Host {
                 .unwrap();
             let stdin = child.stdin.take();
             let stdout = BufReader::new(child.stdout.take().unwrap());
-            Agent { child, stdin, stdout }
+            AgentProcess { child, stdin, stdout }
         })
     }
 }
 
-pub(crate) fn undo_with(all: bool, state: &Path, lookup: Lookup) -> Result<UndoReport, JournalError> {
+pub(crate) fn undo_with(all: bool, state: &Path, lookup: KnobLookup) -> Result<UndoReport, JournalError> {
     Undo { all, state_dir: state.to_owned(), lookup, ..Undo::default() }.run()
 }
 
@@ -313,10 +313,10 @@ fn program(name: &str, arguments: &str) -> String {
 }
 
 /// A name for a namespace, as `ip netns` gives it; removed when dropped.
-pub(crate) struct Named(PathBuf);
+pub(crate) struct NamedNetns(PathBuf);
 
-impl Named {
-    pub(crate) fn new(netns: &OwnedFd) -> Named {
+impl NamedNetns {
+    pub(crate) fn new(netns: &OwnedFd) -> NamedNetns {
         use std::os::fd::AsRawFd;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("lsj-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -325,24 +325,24 @@ impl Named {
         std::fs::write(&path, "").unwrap();
         let handle = format!("/proc/self/fd/{}", netns.as_raw_fd());
         rustix::mount::mount_bind(handle, &path).unwrap();
-        Named(path)
+        NamedNetns(path)
     }
 }
 
-impl Drop for Named {
+impl Drop for NamedNetns {
     fn drop(&mut self) {
         let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-pub(crate) struct Agent {
+pub(crate) struct AgentProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Agent {
+impl AgentProcess {
     /// Sends a line and waits for the answer. Returns `None` if the agent is dead.
     pub(crate) fn ask(&mut self, line: &str) -> Option<String> {
         self.tell(line);
@@ -371,7 +371,7 @@ impl Agent {
     }
 
     /// Kills both before either can restore for the other.
-    pub(crate) fn kill_with_guardian(self, host: &Host) {
+    pub(crate) fn kill_with_guardian(self, host: &TestHost) {
         signal(self.pid(), rustix::process::Signal::STOP);
         signal(guardian_pid(host).unwrap(), KILL);
         self.kill();
@@ -383,7 +383,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for AgentProcess {
     fn drop(&mut self) {
         // An agent that lives ends with its input.
         self.stdin = None;

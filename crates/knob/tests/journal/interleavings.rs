@@ -6,16 +6,16 @@
 
 use std::fs;
 
-use landspeed_knob::journal::Lookup;
+use landspeed_knob::journal::KnobLookup;
 
-use super::host::{Agent, Host, assert_same, can_ip, can_run, undo_with};
+use super::host::{AgentProcess, TestHost, assert_same, can_ip, can_run, undo_with};
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
 use super::knobs::lookup;
 
 /// Knuth's MMIX generator. Any distribution of choices and moments suffices.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct RandomSource(pub(crate) u64);
 
-impl Random {
+impl RandomSource {
     pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
@@ -69,7 +69,7 @@ const FOREIGN: &[&str] = &[
 const FILES: &[&str] = &["ipv4/conf/v0/rp_filter", "ipv6/neigh/v0/gc_stale_time", "ipv6/conf/v0/hop_limit"];
 
 /// Does something as another program on our host and, if it had an effect, on the other.
-fn foreign(ours: &Host, other: &Host, what: &str, n: usize) {
+fn foreign(ours: &TestHost, other: &TestHost, what: &str, n: usize) {
     if let Some(file) = FILES.iter().find(|file| file.ends_with(what)) {
         let value = if what == "rp_filter" { n % 2 } else { 100 + n };
         let set = || {
@@ -89,11 +89,11 @@ fn foreign(ours: &Host, other: &Host, what: &str, n: usize) {
 }
 
 /// The knobs of this build.
-pub(crate) fn table() -> Lookup {
+pub(crate) fn table() -> KnobLookup {
     |name| landspeed_knob::find(name).ok()
 }
 
-fn end(host: &Host, mut agent: Agent, table: Lookup, how: usize) {
+fn end(host: &TestHost, mut agent: AgentProcess, table: KnobLookup, how: usize) {
     match how {
         0 => drop(agent.ask("restore")),
         1 => agent.kill(),
@@ -109,14 +109,14 @@ fn end(host: &Host, mut agent: Agent, table: Lookup, how: usize) {
 }
 
 fn one_run(seed: u64) {
-    let random = &mut Random(seed);
+    let random = &mut RandomSource(seed);
     for _ in 0..3 {
         random.below(2);
     }
     let is_real = random.below(2);
     let (ours, other) = std::thread::scope(|scope| {
-        let other = scope.spawn(Host::alike);
-        (Host::alike(), other.join().unwrap())
+        let other = scope.spawn(TestHost::alike);
+        (TestHost::alike(), other.join().unwrap())
     });
     let start = format!("seed {seed}, at the start");
     assert_same(&ours.picture(), &other.picture(), &start);
@@ -140,7 +140,7 @@ fn one_run(seed: u64) {
     }
     let how = random.below(3);
     story.push(format!("end {how}"));
-    let table: Lookup = if is_real == 1 { table() } else { lookup };
+    let table: KnobLookup = if is_real == 1 { table() } else { lookup };
     end(&ours, agent, table, how);
     assert_same(&ours.picture(), &other.picture(), &format!("seed {seed}: {}", story.join("; ")));
 }
@@ -180,11 +180,11 @@ const SIBLINGS: &[&str] = &[
 ];
 
 fn alone(seed: u64) {
-    let random = &mut Random(seed);
+    let random = &mut RandomSource(seed);
     for _ in 0..3 {
         random.below(2);
     }
-    let host = Host::new();
+    let host = TestHost::new();
     let (before, mut agent) = (host.picture(), host.agent_with_table(60_000));
     assert_eq!(agent.ask("start").unwrap(), "ok");
     let mut story = Vec::new();

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::host::{Host, assert_same, started};
-use super::interleavings::Random;
+use super::host::{TestHost, assert_same, started};
+use super::interleavings::RandomSource;
 
 /// Returns the guardian's process id, from the journal's header.
-pub(crate) fn guardian_pid(host: &Host) -> Option<u32> {
+pub(crate) fn guardian_pid(host: &TestHost) -> Option<u32> {
     let text = std::fs::read_to_string(host.journals().first()?).ok()?;
     let header: serde_json::Value = serde_json::from_str(text.lines().next()?).ok()?;
     header["guardian"]["pid"].as_u64()?.try_into().ok()
@@ -21,7 +21,7 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
 pub(crate) const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
 
 /// Waits, as long as a slow machine may need, until guardian or agent is done.
-pub(crate) fn wait_until_no_journal(host: &Host) {
+pub(crate) fn wait_until_no_journal(host: &TestHost) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !host.journals().is_empty() {
         assert!(Instant::now() < deadline, "{:?} is still there", host.journals());
@@ -186,11 +186,11 @@ fn a_value_left_half_way_is_ours_for_undo_too() {
 /// Kills random victims at random moments. The seed is printed; the machine's own jitter adds to the choice.
 #[test]
 fn kills_at_random_moments_leave_the_host_as_found() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let seed = u64::from(std::process::id());
     println!("seed {seed}");
-    let mut random = Random(seed);
+    let mut random = RandomSource(seed);
     let rounds = std::env::var("LANDSPEED_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(20);
     // Half of the moments are at the beginning, when journal and lock are created.
     for round in 0..rounds {
@@ -221,7 +221,7 @@ fn kills_at_random_moments_leave_the_host_as_found() {
 }
 
 /// Waits for the survivor to restore, then undoes what two simultaneous deaths left.
-fn restore_after(host: &Host, both: bool) {
+fn restore_after(host: &TestHost, both: bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !both && !host.journals().is_empty() {
         let left = || {

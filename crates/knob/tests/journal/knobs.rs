@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Place, Scope};
+use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, KnobTarget, Scope};
 use landspeed_netlink::{LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
@@ -26,7 +26,7 @@ const fn knob(
     scope: Scope,
     domain: Domain,
     disturbs: &'static [Disturbs],
-    setting: &'static Setting,
+    setting: &'static TestSetting,
 ) -> Knob {
     let factor = Factor {
         name,
@@ -47,50 +47,50 @@ const fn slower(toggle: Nanos, knob: Knob) -> Knob {
 }
 
 /// A setting, given by a function that reads it and one that writes it.
-struct Setting {
-    read: fn(&Place) -> Result<String, Error>,
-    write: fn(&Place, &str) -> Result<(), Error>,
+struct TestSetting {
+    read: fn(&KnobTarget) -> Result<String, Error>,
+    write: fn(&KnobTarget, &str) -> Result<(), Error>,
 }
 
-impl HostKnob for Setting {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        (self.read)(place)
+impl HostKnob for TestSetting {
+    fn read(&self, target: &KnobTarget) -> Result<String, Error> {
+        (self.read)(target)
     }
 
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        (self.write)(place, value)
+    fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        (self.write)(target, value)
     }
 }
 
-const MTU: Setting = Setting {
-    read: |place| Ok(Rtnl::open()?.link(&place.device)?.mtu.to_string()),
-    write: |place, value| change(place, LinkChange::Mtu(value.parse().expect("in the domain"))),
+const MTU: TestSetting = TestSetting {
+    read: |target| Ok(Rtnl::open()?.link(&target.device)?.mtu.to_string()),
+    write: |target, value| change(target, LinkChange::Mtu(value.parse().expect("in the domain"))),
 };
 /// Takes the link down, which loses static routes and IPv6 addresses.
-const DOWN: Setting = Setting {
-    read: |place| Ok(if Rtnl::open()?.link(&place.device)?.up { "off" } else { "on" }.into()),
-    write: |place, value| change(place, LinkChange::Up(value == "off")),
+const DOWN: TestSetting = TestSetting {
+    read: |target| Ok(if Rtnl::open()?.link(&target.device)?.up { "off" } else { "on" }.into()),
+    write: |target, value| change(target, LinkChange::Up(value == "off")),
 };
-const RMEM: Setting =
-    Setting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
+const RMEM: TestSetting =
+    TestSetting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
 /// Also changes another sysctl.
-const SACK: Setting = Setting {
+const SACK: TestSetting = TestSetting {
     read: |_| read_file("tcp_sack"),
     write: |_, value| {
         write_file("tcp_dsack", value)?;
         write_file("tcp_sack", value)
     },
 };
-const DSACK: Setting =
-    Setting { read: |_| read_file("tcp_dsack"), write: |_, value| write_file("tcp_dsack", value) };
+const DSACK: TestSetting =
+    TestSetting { read: |_| read_file("tcp_dsack"), write: |_, value| write_file("tcp_dsack", value) };
 /// Writes 600 for 13 and every other value as it is. It uses tcp_base_mss, because that variable belongs to a
 /// namespace.
-const LIAR: Setting = Setting {
+const LIAR: TestSetting = TestSetting {
     read: |_| read_file("tcp_base_mss"),
     write: |_, value| write_file("tcp_base_mss", if value == "13" { "600" } else { value }),
 };
 /// The first write in a process goes halfway (to 7), waits, and continues.
-const SLOW: Setting = Setting {
+const SLOW: TestSetting = TestSetting {
     read: |_| read_file("tcp_probe_threshold"),
     write: |_, value| {
         if value != "8" && IS_FIRST.swap(false, Ordering::SeqCst) {
@@ -101,7 +101,7 @@ const SLOW: Setting = Setting {
     },
 };
 /// Its first write in a process takes several times as long as its row says.
-const STEADY: Setting = Setting {
+const STEADY: TestSetting = TestSetting {
     write: |_, value| {
         if IS_FIRST.swap(false, Ordering::SeqCst) && value == "9" {
             std::thread::sleep(Duration::from_millis(4000));
@@ -125,8 +125,8 @@ static KNOBS: &[Knob] = &[
     knob("host", Scope::Host, Domain::Int(0, 65_535), &[], &LIAR),
 ];
 
-fn change(place: &Place, change: LinkChange) -> Result<(), Error> {
-    Ok(Rtnl::open()?.set_link(&place.device, change)?)
+fn change(target: &KnobTarget, change: LinkChange) -> Result<(), Error> {
+    Ok(Rtnl::open()?.set_link(&target.device, change)?)
 }
 
 fn read_file(name: &str) -> Result<String, Error> {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use landspeed_knob::journal::Undo;
 
-use super::host::{Host, Named, assert_same, undo_with};
+use super::host::{NamedNetns, TestHost, assert_same, undo_with};
 use super::knobs::lookup;
 
 /// Writes a journal for this host, as another program might.
-fn plant(host: &Host, lines: &str) -> PathBuf {
+fn plant(host: &TestHost, lines: &str) -> PathBuf {
     let folder = host.state().join("journal");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
     let cookie = host.inside(|| landspeed_netlink::netns_cookie().unwrap());
@@ -33,7 +33,7 @@ fn with_header(line: &str) -> String {
 
 #[test]
 fn a_run_that_died_before_its_first_turn_blocks_nobody() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     for text in [HEADER, &format!("{HEADER}{{\"entry\":\"intent\",\"seq\":1,\"kn")] {
         plant(&host, text);
         let mut agent = host.agent(5000);
@@ -47,7 +47,7 @@ fn a_run_that_died_before_its_first_turn_blocks_nobody() {
 
 #[test]
 fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     plant(&host, HEADER);
     let refused = host.agent(5000).ask("start-with /bin/false").unwrap();
     assert!(refused.contains("the guardian died"), "{refused}");
@@ -62,7 +62,7 @@ fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
 
 #[test]
 fn hostile_lines_are_refused_and_the_others_restored() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let hostile = [
         r#"{"entry":"intent","seq":1,"knob":"../../etc/passwd","device":null,"before":"1","to":"0"}"#,
@@ -100,7 +100,7 @@ fn hostile_lines_are_refused_and_the_others_restored() {
 
 #[test]
 fn another_boot_is_told_and_not_written() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}"#;
     let other = with_header(intent).replace("BOOT", "01234567-0123-0123-0123-0123456789ab");
@@ -115,7 +115,7 @@ fn another_boot_is_told_and_not_written() {
 
 #[test]
 fn a_device_that_is_gone_took_its_settings_along() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let intent = r#"{"entry":"intent","seq":1,"knob":"mtu","device":{"name":"v0","ifindex":999,"permanent_mac":null},"before":"1500","to":"3000"}"#;
     plant(&host, &with_header(intent));
     let report = host.undo();
@@ -125,7 +125,7 @@ fn a_device_that_is_gone_took_its_settings_along() {
 
 #[test]
 fn a_journal_of_another_boot_id_is_kept_where_a_setting_reads_as_it_left_it() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     let path = plant(&host, &with_header(intent).replace("BOOT", "01234567-0123-0123-0123-0123456789ab"));
@@ -141,7 +141,7 @@ fn a_journal_of_another_boot_id_is_kept_where_a_setting_reads_as_it_left_it() {
 
 #[test]
 fn a_journal_that_lost_its_header_is_kept() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     for text in ["", "{\"entry\":\"hea", "\0\0\0\0"] {
         let path = plant(&host, text);
         assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"), "{text:?}");
@@ -159,7 +159,7 @@ fn a_journal_that_lost_its_header_is_kept() {
 
 #[test]
 fn no_journal_behind_a_symlink() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), host.state()).unwrap();
     let refused = host.agent(5000).ask("start").unwrap();
@@ -170,14 +170,14 @@ fn no_journal_behind_a_symlink() {
 
 #[test]
 fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     plant(&host, &with_header(intent));
     let from_here = |all| undo_with(all, &host.state(), lookup).unwrap();
     let report = from_here(false);
     assert!(report.lines[0].contains("without --here") && host.journals().len() == 1, "{report:?}");
     {
-        let _named = Named::new(host.netns());
+        let _named = NamedNetns::new(host.netns());
         let report = from_here(true);
         // What the write of a restore changes along with its knob is restored too.
         let lines = ["sack: 1 -> 0", "net.ipv4.tcp_dsack: 0 -> 1"].map(str::to_owned);
@@ -199,7 +199,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
 
 #[test]
 fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let good = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     let path = plant(&host, &with_header(&format!("{good}\n[[[[")));
     let before = host.picture();
@@ -241,7 +241,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
 
 #[test]
 fn a_journal_of_another_version_is_named_and_not_misread() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let intent =
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","disturbed":{}}"#;
     let old = with_header(intent).replace("\"format\":3", "\"format\":2");

@@ -5,13 +5,13 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 
-use super::host::{Host, undo_with};
+use super::host::{TestHost, undo_with};
 use super::kills::{guardian_pid, signal, wait_until_stopped};
 use super::knobs::lookup;
 
 #[test]
 fn a_namespace_has_one_lock_whatever_the_state_folder() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     let other = elsewhere.path().join("state");
     let mut first = host.started(60_000);
@@ -21,7 +21,7 @@ fn a_namespace_has_one_lock_whatever_the_state_folder() {
     let refused = second.ask("start").unwrap();
     assert!(refused.contains(&format!("another run is tuning here (pid {})", first.pid())), "{refused}");
     // Another namespace is another host.
-    let stranger = Host::new();
+    let stranger = TestHost::new();
     assert_eq!(stranger.agent(5000).ask("start").unwrap(), "ok");
     first.ask("restore");
     assert_eq!(second.ask("start").unwrap(), "ok");
@@ -38,7 +38,7 @@ fn a_namespace_has_one_lock_whatever_the_state_folder() {
 
 #[test]
 fn undo_of_another_state_folder_waits_for_the_run() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     let other = elsewhere.path().join("state");
     let mut first = host.agent_with_state(&other);
@@ -70,7 +70,7 @@ fn guardian_of(state: &std::path::Path, cookie: u64) -> u32 {
 
 #[test]
 fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     for end in [Signal::CONT, Signal::KILL] {
         let mut agent = host.started(60_000);
@@ -100,7 +100,7 @@ fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
 
 #[test]
 fn a_guardian_that_hangs_does_not_hang_its_agent() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let mut agent = host.impatient_agent(1000);
     assert_eq!(agent.ask("start").unwrap(), "ok");

@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use landspeed_knob::journal::Undo;
 use landspeed_netlink::{LinkChange, Rtnl};
 
-use super::host::{Host, Named, can_run, empty_netns, inside, ip};
+use super::host::{NamedNetns, TestHost, can_run, empty_netns, inside, ip};
 use super::knobs::lookup;
 
-fn moved(host: &Host, to: &OwnedFd) {
+fn moved(host: &TestHost, to: &OwnedFd) {
     host.inside(|| Rtnl::open().unwrap().set_link("v0", LinkChange::Netns(to.as_fd()))).unwrap();
 }
 
@@ -20,9 +20,9 @@ fn mtu_in(netns: &OwnedFd) -> u32 {
 
 #[test]
 fn a_device_that_moved_is_put_back_where_it_is_now() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let other = empty_netns();
-    let _reachable = Named::new(&other);
+    let _reachable = NamedNetns::new(&other);
     // Another device has its index there.
     inside(&other, || ip("link add x1 type veth peer name x2"));
     let mut agent = host.started(60_000);
@@ -40,7 +40,7 @@ fn a_device_that_moved_is_put_back_where_it_is_now() {
 
 #[test]
 fn a_device_that_moved_unseen_is_looked_for_and_the_journal_kept_where_nobody_can_look() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let other = empty_netns();
     let mut agent = host.started(60_000);
     agent.ask("turn mtu 9000");
@@ -50,7 +50,7 @@ fn a_device_that_moved_unseen_is_looked_for_and_the_journal_kept_where_nobody_ca
     assert!(!report.clean && host.journals().len() == 1, "{report:?}");
     assert!(report.lines[0].contains("cannot be reached"), "{report:?}");
     assert_eq!(mtu_in(&other), 9000);
-    let _reachable = Named::new(&other);
+    let _reachable = NamedNetns::new(&other);
     let report = host.undo();
     assert!(report.clean && host.journals().is_empty(), "{report:?}");
     assert_eq!(mtu_in(&other), 3000, "{report:?}");
@@ -62,7 +62,7 @@ fn a_device_that_was_deleted_or_ended_with_another_namespace_is_gone() {
         return;
     }
     for deleted in [true, false] {
-        let (host, other) = (Host::new(), empty_netns());
+        let (host, other) = (TestHost::new(), empty_netns());
         let mut agent = host.started(60_000);
         assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
         if deleted {
@@ -89,8 +89,8 @@ fn a_device_of_a_lab_that_was_taken_down_is_gone_though_another_looks_alike() {
     if !can_run() {
         return;
     }
-    let (host, alike) = (Host::alike(), Host::alike());
-    let _named = Named::new(alike.netns());
+    let (host, alike) = (TestHost::alike(), TestHost::alike());
+    let _named = NamedNetns::new(alike.netns());
     let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     agent.kill_with_guardian(&host);

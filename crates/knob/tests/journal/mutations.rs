@@ -7,10 +7,10 @@
 use std::fs;
 use std::path::Path;
 
-use landspeed_knob::Place;
+use landspeed_knob::KnobTarget;
 
-use super::host::{Host, undo_with};
-use super::interleavings::{Random, table};
+use super::host::{TestHost, undo_with};
+use super::interleavings::{RandomSource, table};
 
 const TURNS: [(&str, &str); 6] = [
     ("tcp-rmem", "4096 65536 700000"),
@@ -21,23 +21,23 @@ const TURNS: [(&str, &str); 6] = [
     ("tcp-wmem", "4096 65536 800000"),
 ];
 
-fn values(host: &Host) -> Vec<String> {
-    let place = Place { device: "v0".into() };
-    let read = |(knob, _): &(&str, &str)| table()(knob).unwrap().setting.read(&place).unwrap();
+fn values(host: &TestHost) -> Vec<String> {
+    let target = KnobTarget { device: "v0".into() };
+    let read = |(knob, _): &(&str, &str)| table()(knob).unwrap().setting.read(&target).unwrap();
     host.inside(|| TURNS.iter().map(read).collect())
 }
 
 /// Sets the host as the run left it.
-fn turn_again(host: &Host) {
-    let place = Place { device: "v0".into() };
+fn turn_again(host: &TestHost) {
+    let target = KnobTarget { device: "v0".into() };
     host.inside(|| {
         for (knob, value) in TURNS {
-            table()(knob).unwrap().setting.write(&place, value).unwrap();
+            table()(knob).unwrap().setting.write(&target, value).unwrap();
         }
     });
 }
 
-fn changed(journal: &[u8], random: &mut Random) -> Vec<u8> {
+fn changed(journal: &[u8], random: &mut RandomSource) -> Vec<u8> {
     let mut bytes = journal.to_vec();
     let mut lines: Vec<&[u8]> = journal.split_inclusive(|b| *b == b'\n').collect();
     let (at, n, other) = (random.below(bytes.len()), random.below(lines.len()), random.below(lines.len()));
@@ -77,7 +77,7 @@ fn put(path: &Path, bytes: &[u8]) {
 
 #[test]
 fn a_changed_journal_does_no_harm_to_a_host() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let (seed, count) = (number("LANDSPEED_UNDO_SEED").unwrap_or(1), number("LANDSPEED_HOST_MUTATIONS"));
     let (before, first) = (host.picture(), values(&host));
@@ -93,7 +93,7 @@ fn a_changed_journal_does_no_harm_to_a_host() {
     let journal = fs::read(&path).unwrap();
     let copy = host.copies().remove(0);
     assert!(fs::read(&copy).unwrap() == journal, "the second copy is another");
-    let mut random = Random(seed);
+    let mut random = RandomSource(seed);
     for n in 0..count.unwrap_or(16) {
         let bytes = changed(&journal, &mut random);
         put(&path, &bytes);

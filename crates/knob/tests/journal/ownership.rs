@@ -1,7 +1,7 @@
 //! Tests of what the guardian checks on the host before each write: whether the knob can be written here, and whether
 //! the value is still the original or ours. `tc` and `ip` show the result.
 
-use super::host::{Host, assert_same, ip, started, tc};
+use super::host::{TestHost, assert_same, ip, started, tc};
 
 /// Classes and filters as an administrator would set them up.
 const CLASSFUL: &[&str] = &[
@@ -11,7 +11,7 @@ const CLASSFUL: &[&str] = &[
     "filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dst 198.18.0.2/32 flowid 1:20",
 ];
 
-fn make_classful(host: &Host) -> String {
+fn make_classful(host: &TestHost) -> String {
     host.inside(|| CLASSFUL.iter().for_each(|line| drop(tc(line))));
     let classes = classes(host);
     assert!(classes.contains("htb 1:20") && classes.contains("flowid 1:20"), "{classes}");
@@ -19,7 +19,7 @@ fn make_classful(host: &Host) -> String {
 }
 
 /// Returns qdiscs, classes and filters, without counters of packets.
-fn classes(host: &Host) -> String {
+fn classes(host: &TestHost) -> String {
     let text =
         host.inside(|| ["qdisc", "class", "filter"].map(|what| tc(&format!("{what} show dev v0"))).concat());
     let uncounted =
@@ -29,7 +29,7 @@ fn classes(host: &Host) -> String {
 
 #[test]
 fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = make_classful(&host);
     let mut agent = host.agent_with_table(60_000);
     assert_eq!(agent.ask("start").unwrap(), "ok");
@@ -61,7 +61,7 @@ fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
 
 #[test]
 fn a_value_that_somebody_else_set_is_not_written_over() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let mut agent = host.started(60_000);
     let their_mtu = |mtu: &str| drop(host.inside(|| ip(&format!("link set v0 mtu {mtu}"))));
     let now = || host.inside(|| ip("link show v0"));

@@ -1,6 +1,6 @@
 //! Tests that devices which the kernel changes along with the tuned one are restored too.
 
-use super::host::{Host, Named, assert_same, can_ip, empty_netns, inside, ip, undo_with};
+use super::host::{NamedNetns, TestHost, assert_same, can_ip, empty_netns, inside, ip, undo_with};
 use super::interleavings::table;
 
 /// A bridge with a macvlan on it, and a veth pair beside it. A test makes v0 a port of the bridge.
@@ -26,8 +26,8 @@ fn mtus() -> String {
 
 /// Returns a host on which v0 has a macvlan, which has another one on it, and another macvlan in a separate
 /// namespace.
-fn with_children() -> Option<(Host, std::os::fd::OwnedFd)> {
-    let host = Host::try_new()?;
+fn with_children() -> Option<(TestHost, std::os::fd::OwnedFd)> {
+    let host = TestHost::try_new()?;
     let other = empty_netns();
     let makes = host.inside(|| can_ip("link add link v0 name child type macvlan mode bridge"));
     if !makes {
@@ -50,7 +50,7 @@ fn with_children() -> Option<(Host, std::os::fd::OwnedFd)> {
 fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
     let Some((host, other)) = with_children() else { return };
     // A namespace without a name and without a process could not be found.
-    let _named = Named::new(&other);
+    let _named = NamedNetns::new(&other);
     let away = || inside(&other, mtus);
     let ipv6 = || host.inside(|| std::fs::read_to_string("/proc/sys/net/ipv6/conf/child/mtu").unwrap());
     for end in ["restore", "undo"] {
@@ -75,7 +75,7 @@ fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
 
 #[test]
 fn a_bridge_follows_its_port_and_what_stands_on_it_comes_back() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     host.inside(|| {
         STACK.lines().filter(|line| !line.is_empty()).for_each(|line| drop(ip(line)));
         ip("link set v0 master br0");

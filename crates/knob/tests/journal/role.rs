@@ -3,8 +3,8 @@
 
 use std::io::{BufRead, Write};
 
-use landspeed_knob::Place;
-use landspeed_knob::journal::{Lookup, Options, Turner, guardian_main_with};
+use landspeed_knob::KnobTarget;
+use landspeed_knob::journal::{KnobLookup, KnobTurner, TurnerOptions, guardian_main_with};
 use landspeed_units::Nanos;
 
 use super::host::{ROLE, TABLE};
@@ -25,20 +25,20 @@ pub(crate) fn play() {
     }
 }
 
-fn table() -> Lookup {
+fn table() -> KnobLookup {
     match std::env::var(TABLE).as_deref() {
         Ok("real") => |name| landspeed_knob::find(name).ok(),
         _ => knobs::lookup,
     }
 }
 
-pub(crate) fn options() -> Options {
+pub(crate) fn options() -> TurnerOptions {
     let me = std::env::current_exe().unwrap();
     let guardian = ["/usr/bin/env".into(), format!("{ROLE}=guardian").into(), me.into_os_string()];
     let filter = ["--exact", "role", "--nocapture"].map(Into::into);
     let millis = |variable| std::env::var(variable).ok().and_then(|v| v.parse().ok()).map(Nanos::millis);
-    let usual = Options::default();
-    Options {
+    let usual = TurnerOptions::default();
+    TurnerOptions {
         lease: millis("LANDSPEED_TEST_LEASE_MS").unwrap_or(usual.lease),
         answer: millis("LANDSPEED_TEST_ANSWER_MS").unwrap_or(usual.answer),
         guardian: guardian.into_iter().chain(filter).collect(),
@@ -54,10 +54,10 @@ fn agent() {
         let words: Vec<&str> = line.split(' ').collect();
         let answer = match (words.as_slice(), &turner) {
             (["start-with", guardian], _) => {
-                let options = Options { guardian: vec![guardian.into()], ..options() };
-                Turner::start(options).err().map_or("ok".into(), |e| e.to_string())
+                let options = TurnerOptions { guardian: vec![guardian.into()], ..options() };
+                KnobTurner::start(options).err().map_or("ok".into(), |e| e.to_string())
             }
-            (["start"], _) => match Turner::start(options()) {
+            (["start"], _) => match KnobTurner::start(options()) {
                 Ok(started) => {
                     turner = Some(started);
                     "ok".to_owned()
@@ -65,8 +65,8 @@ fn agent() {
                 Err(e) => e.to_string(),
             },
             (["turn", knob, value @ ..], Some(turner)) => {
-                let place = Place { device: "v0".into() };
-                match turner.turn(knob, &value.join(" "), &place) {
+                let target = KnobTarget { device: "v0".into() };
+                match turner.turn(knob, &value.join(" "), &target) {
                     Ok(report) => format!("{} -> {}", report.before, report.after),
                     Err(e) => e.to_string(),
                 }

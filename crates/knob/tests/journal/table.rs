@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_knob::{Knob, Place};
+use landspeed_knob::{Knob, KnobTarget};
 
 use super::another::another;
-use super::host::{Host, assert_same};
+use super::host::{TestHost, assert_same};
 use super::kills::{guardian_pid, signal, wait_until_no_journal};
 
-fn values(host: &Host) -> BTreeMap<&'static str, (&'static Knob, String)> {
-    let place = Place { device: "v0".into() };
+fn values(host: &TestHost) -> BTreeMap<&'static str, (&'static Knob, String)> {
+    let target = KnobTarget { device: "v0".into() };
     host.inside(|| {
-        let read = |knob: &'static Knob| Some((knob.factor.name, (knob, knob.setting.read(&place).ok()?)));
+        let read = |knob: &'static Knob| Some((knob.factor.name, (knob, knob.setting.read(&target).ok()?)));
         landspeed_knob::all().filter_map(read).collect()
     })
 }
 
-fn lines(host: &Host) -> String {
+fn lines(host: &TestHost) -> String {
     let values = values(host);
     values.iter().map(|(name, (_, value))| format!("{name} = {value}\n")).collect::<String>()
         + &host.picture()
@@ -24,7 +24,7 @@ fn lines(host: &Host) -> String {
 
 #[test]
 fn every_knob_of_the_table_comes_back() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = lines(&host);
     for victim in ["agent", "guardian"] {
         let mut agent = host.agent_with_table(60_000);

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::host::{Agent, Host, assert_same, can_run, started};
-use super::interleavings::Random;
+use super::host::{AgentProcess, TestHost, assert_same, can_run, started};
+use super::interleavings::RandomSource;
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal, wait_until_stopped};
 
 /// What another program does to the state folder, in words and as a function of its path.
-type Harm = (&'static str, fn(&Path));
+type JournalHarm = (&'static str, fn(&Path));
 
-const HARM: [Harm; 4] = [
+const HARM: [JournalHarm; 4] = [
     ("the state folder is removed", |state| drop(fs::remove_dir_all(state))),
     ("the journal is replaced by an empty file", |state| {
         for journal in journals(state) {
@@ -40,17 +40,17 @@ fn journals(state: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// A small disk for the state folder.
-struct Disk(std::path::PathBuf);
+struct SmallDisk(std::path::PathBuf);
 
-impl Disk {
-    fn of(host: &Host) -> Disk {
+impl SmallDisk {
+    fn of(host: &TestHost) -> SmallDisk {
         let path = host.state().parent().unwrap().to_owned();
         mount("tmpfs", &path, "tmpfs", MountFlags::empty(), c"size=256k,mode=700").unwrap();
-        Disk(path)
+        SmallDisk(path)
     }
 }
 
-impl Drop for Disk {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = unmount(&self.0, UnmountFlags::DETACH);
     }
@@ -65,7 +65,7 @@ fn wait_for_end(pid: u32) {
 }
 
 /// Starts more writes than there is time for, and takes the journal away during them.
-fn harmed(host: &Host, harm: fn(&Path), random: &mut Random) -> Option<(Agent, u32)> {
+fn harmed(host: &TestHost, harm: fn(&Path), random: &mut RandomSource) -> Option<(AgentProcess, u32)> {
     let mut agent = host.agent(5000);
     agent.tell("start");
     for n in 0..10 {
@@ -103,15 +103,15 @@ fn a_journal_that_is_taken_away_before_everything_dies_loses_nothing() {
         return;
     }
     let fresh = || {
-        let host = Host::new();
-        (Disk::of(&host), host)
+        let host = TestHost::new();
+        (SmallDisk::of(&host), host)
     };
     let (mut disk, mut host) = fresh();
     let mut before = host.picture();
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     let (rounds, seed) = (number("LANDSPEED_TAKEN").unwrap_or(4), u64::from(std::process::id()));
     println!("seed {seed}");
-    let mut random = Random(seed);
+    let mut random = RandomSource(seed);
     for round in 0..rounds {
         let (what, harm) = HARM[round % HARM.len()];
         let Some((agent, guardian)) = harmed(&host, harm, &mut random) else { continue };
@@ -137,7 +137,7 @@ fn a_journal_that_is_taken_away_before_everything_dies_loses_nothing() {
 
 #[test]
 fn a_journal_that_goes_in_the_instant_in_which_everything_is_killed_is_brought_back() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     for (what, harm) in &HARM[..3] {
         let mut agent = host.started(60_000);
@@ -168,7 +168,7 @@ fn a_journal_that_goes_in_the_instant_in_which_everything_is_killed_is_brought_b
 
 #[test]
 fn a_run_without_a_place_for_second_copies_goes_on_and_says_so_once() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let mut agent = host.agent_with_run_dir("/proc/nowhere");
     assert_eq!(agent.ask("start").unwrap(), "ok");

@@ -1,6 +1,6 @@
 //! Tests of changes that end well, and of those that the knob or another program spoils.
 
-use super::host::{Host, assert_same, ip, started};
+use super::host::{TestHost, assert_same, ip, started};
 
 #[test]
 fn what_was_turned_and_what_it_took_along_comes_back() {
@@ -31,7 +31,7 @@ fn dropping_the_agent_restores_too() {
 
 #[test]
 fn a_thousand_toggles_do_not_grow_the_journal() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let mut agent = host.started(60_000);
     // A snapshot is written only once. After these writes the kernel has lowered a route's MTU, and nothing new
     // follows.
@@ -74,7 +74,7 @@ fn what_is_not_in_the_table_is_never_turned() {
 
 #[test]
 fn what_somebody_else_changed_is_left_and_said() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let mut agent = host.started(5000);
     agent.ask("turn rmem 4096 65536 65536");
     agent.ask("turn mtu 9000");
@@ -94,7 +94,7 @@ fn what_somebody_else_changed_is_left_and_said() {
 
 #[test]
 fn one_run_at_a_time() {
-    let Some(host) = Host::try_new() else { return };
+    let Some(host) = TestHost::try_new() else { return };
     let (mut first, mut second) = (host.agent(60_000), host.agent(60_000));
     assert_eq!(first.ask("start").unwrap(), "ok");
     let refused = second.ask("start").unwrap();

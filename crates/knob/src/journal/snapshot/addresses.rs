@@ -2,24 +2,27 @@
 
 use landspeed_netlink::{Address, AddressFlags, Rtnl};
 
-use super::item::{AddressKey, Held};
-use super::{Key, Value};
+use super::item::{AddressKey, AddressSnapshot};
+use super::{SettingKey, SettingValue};
 use crate::Error;
 
 /// `IFAPROT_KERNEL_RA`: the kernel made the address from a router advertisement.
 const KERNEL_RA: u8 = 2;
 
-pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let all = rtnl.addresses(rtnl.index_of(device)?)?.into_iter().enumerate();
     Ok(all
         .map(|(nth, address)| {
-            (Key::Address(AddressKey::of(&address)), Value::Address(Held { address, at_s, nth }))
+            (
+                SettingKey::Address(AddressKey::of(&address)),
+                SettingValue::Address(AddressSnapshot { address, at_s, nth }),
+            )
         })
         .collect())
 }
 
-impl Held {
+impl AddressSnapshot {
     /// Returns true if the address goes by itself, or if only the kernel can make it again.
     pub(super) fn is_the_kernels_own(&self) -> bool {
         self.address.is_temporary() || self.address.proto == Some(KERNEL_RA)
@@ -42,8 +45,8 @@ impl Held {
     }
 
     /// Returns true if both lifetimes end at the same time, within three seconds for rounding.
-    pub(super) fn ends_with(&self, other: &Held) -> bool {
-        let end = |held: &Held| held.address.valid_s.map(|s| held.at_s + u64::from(s));
+    pub(super) fn ends_with(&self, other: &AddressSnapshot) -> bool {
+        let end = |held: &AddressSnapshot| held.address.valid_s.map(|s| held.at_s + u64::from(s));
         match (end(self), end(other)) {
             (Some(a), Some(b)) => a.abs_diff(b) <= 3,
             (a, b) => a == b,
@@ -54,27 +57,27 @@ impl Held {
 /// Removes addresses that did not exist and adds those that did, or restores their flags. Returns what the kernel
 /// refused, with the reason.
 pub(super) fn put(
-    was: &[(&AddressKey, Option<&Value>)],
-    now: &[(Key, Value)],
+    was: &[(&AddressKey, Option<&SettingValue>)],
+    now: &[(SettingKey, SettingValue)],
     now_s: u64,
-) -> Result<Vec<(Key, String)>, Error> {
+) -> Result<Vec<(SettingKey, String)>, Error> {
     let rtnl = Rtnl::open()?;
     let mut refused = Vec::new();
     let mut note = |key: &AddressKey, done: Result<(), landspeed_netlink::Error>| {
         if let Err(e) = done {
-            refused.push((Key::Address(key.clone()), e.to_string()));
+            refused.push((SettingKey::Address(key.clone()), e.to_string()));
         }
     };
     for (key, _) in was.iter().filter(|(_, was)| was.is_none()) {
-        let key_now = Key::Address((*key).clone());
-        if let Some((_, Value::Address(held))) = now.iter().find(|(k, _)| *k == key_now) {
+        let key_now = SettingKey::Address((*key).clone());
+        if let Some((_, SettingValue::Address(held))) = now.iter().find(|(k, _)| *k == key_now) {
             note(key, rtnl.delete_address(&held.address));
         }
     }
-    let mut held: Vec<(&AddressKey, &Held)> = was
+    let mut held: Vec<(&AddressKey, &AddressSnapshot)> = was
         .iter()
         .filter_map(|(key, was)| match was {
-            Some(Value::Address(held)) => Some((*key, held)),
+            Some(SettingValue::Address(held)) => Some((*key, held)),
             _ => None,
         })
         .collect();
@@ -89,7 +92,7 @@ pub(super) fn put(
 
 /// Sort key by which adding addresses results in the kernel's earlier order. IPv4 keeps the order of arrival (the
 /// first of a prefix is its primary address), IPv6 puts the newest of a scope first.
-fn rank(held: &Held) -> (bool, usize) {
+fn rank(held: &AddressSnapshot) -> (bool, usize) {
     let ipv6 = held.address.address.is_ipv6();
     (ipv6, if ipv6 { usize::MAX - held.nth } else { held.nth })
 }
@@ -111,8 +114,8 @@ fn put_one(rtnl: &Rtnl, address: &Address) -> Result<(), landspeed_netlink::Erro
 mod tests {
     use super::*;
 
-    fn held(text: &str, nth: usize) -> Held {
-        Held { address: Address::new(1, text.parse().unwrap(), 64), at_s: 0, nth }
+    fn held(text: &str, nth: usize) -> AddressSnapshot {
+        AddressSnapshot { address: Address::new(1, text.parse().unwrap(), 64), at_s: 0, nth }
     }
 
     #[test]
@@ -123,14 +126,14 @@ mod tests {
         assert_eq!((later.valid_s, later.preferred_s), (Some(70), Some(0)));
         assert_eq!(mortal.aged(100), None);
         assert_eq!(held("fd00::1", 0).aged(u64::MAX), Some(held("fd00::1", 0).address));
-        let seen_later = Held { address: later, at_s: 31, nth: 0 };
+        let seen_later = AddressSnapshot { address: later, at_s: 31, nth: 0 };
         assert!(mortal.ends_with(&seen_later));
-        assert!(!mortal.ends_with(&Held { at_s: 60, ..seen_later }));
+        assert!(!mortal.ends_with(&AddressSnapshot { at_s: 60, ..seen_later }));
     }
 
     #[test]
     fn ipv4_goes_first_in_its_order_and_ipv6_backwards() {
-        let mut was: Vec<Held> = ["fd00::2", "198.18.0.1", "fd00::1", "198.18.0.2"]
+        let mut was: Vec<AddressSnapshot> = ["fd00::2", "198.18.0.1", "fd00::1", "198.18.0.2"]
             .iter()
             .enumerate()
             .map(|(nth, text)| held(text, nth))

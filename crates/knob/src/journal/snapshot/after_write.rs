@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_netlink::{AddressFlags, Link, Rtnl};
 
-use super::{Seen, Slot};
+use super::{RouteSlot, SettingsSnapshot};
 use crate::{Disturbs, Error};
 
 /// Longest wait. It covers a link that trains again, and duplicate address detection, which takes up to a second to
@@ -25,31 +25,31 @@ pub(super) fn is_running(link: &Link) -> bool {
     link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
-/// Takes a snapshot like [`Seen::look`], once a link that ran before runs again and the kernel has checked the
-/// addresses of the device for duplicates, or after the longest wait. A write after which every address and route is
-/// in its place has no effects that could take time.
-pub(in crate::journal) fn look_after_write(
+/// Takes a snapshot like [`SettingsSnapshot::take`], once a link that ran before runs again and the kernel has checked
+/// the addresses of the device for duplicates, or after the longest wait. A write after which every address and route
+/// is in its place has no effects that could take time.
+pub(in crate::journal) fn take_after_write(
     kinds: &[Disturbs],
     device: &str,
-    before: &Seen,
+    before: &SettingsSnapshot,
     now_s: impl Fn() -> u64,
-) -> Result<Seen, Error> {
-    let also: BTreeSet<Slot> = before.slots().cloned().collect();
-    let look = || Seen::look(kinds, device, &also, now_s());
+) -> Result<SettingsSnapshot, Error> {
+    let also: BTreeSet<RouteSlot> = before.slots().cloned().collect();
+    let take = || SettingsSnapshot::take(kinds, device, &also, now_s());
     if !matters(kinds) {
-        return look();
+        return take();
     }
     let deadline = Instant::now() + PATIENCE;
     while is_moving(device, before)? && Instant::now() < deadline {
         std::thread::sleep(PAUSE);
     }
-    let mut now = look()?;
+    let mut now = take()?;
     if now.has_all_of(before) {
         return Ok(now);
     }
     while Instant::now() < deadline {
         std::thread::sleep(QUIET);
-        let again = look()?;
+        let again = take()?;
         let quiet = again.has_all_of(&now) && !is_moving(device, before)?;
         now = again;
         if quiet {
@@ -59,7 +59,7 @@ pub(in crate::journal) fn look_after_write(
     Ok(now)
 }
 
-fn is_moving(device: &str, before: &Seen) -> Result<bool, Error> {
+fn is_moving(device: &str, before: &SettingsSnapshot) -> Result<bool, Error> {
     let rtnl = Rtnl::open()?;
     let link = rtnl.link(device)?;
     if !link.up {

@@ -2,17 +2,17 @@
 
 use landspeed_netlink::Ethtool;
 
-use super::{Key, Value};
+use super::{SettingKey, SettingValue};
 use crate::Error;
 
 /// Returns every wanted feature. Which of them are on depends on others, of this device and of devices below it.
-pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let features = Ethtool::open()?.features(device)?;
-    Ok(features.wanted.into_iter().map(|name| (Key::Feature(name), Value::On)).collect())
+    Ok(features.wanted.into_iter().map(|name| (SettingKey::Feature(name), SettingValue::On)).collect())
 }
 
 /// Sets the wanted features as they were. Which of them are on depends on others.
-pub(super) fn put(device: &str, was: &[(&str, Option<&Value>)]) -> Result<(), Error> {
+pub(super) fn put(device: &str, was: &[(&str, Option<&SettingValue>)]) -> Result<(), Error> {
     let ethtool = Ethtool::open()?;
     let now = ethtool.features(device)?;
     let differing: Vec<(&str, bool)> = was

@@ -13,7 +13,7 @@ use crate::Disturbs;
 /// need them, then the routes that need these.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::journal) enum Key {
+pub(in crate::journal) enum SettingKey {
     /// An offload feature, by the kernel's name.
     Feature(String),
     /// A sysctl of the device: "ipv6/conf/accept_ra".
@@ -29,7 +29,7 @@ pub(in crate::journal) enum Key {
     /// An address of the device.
     Address(AddressKey),
     /// The routes in one slot of a routing table.
-    Route(Slot),
+    Route(RouteSlot),
 }
 
 /// The properties by which the kernel identifies an address of a device.
@@ -45,7 +45,7 @@ pub(in crate::journal) struct AddressKey {
 /// that the kernel makes itself has a separate slot for each device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::journal) struct Slot {
+pub(in crate::journal) struct RouteSlot {
     pub(super) ipv6: bool,
     pub(super) table: u32,
     pub(super) to: Prefix,
@@ -58,13 +58,13 @@ pub(in crate::journal) struct Slot {
 /// The value of a setting. A setting that does not exist has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::journal) enum Value {
+pub(in crate::journal) enum SettingValue {
     /// A feature is wanted. Whether it is on depends on those that it needs.
     On,
     /// The text of a file.
     Text(String),
     Qdisc(Qdisc),
-    Address(Held),
+    Address(AddressSnapshot),
     /// All routes of the slot.
     Routes(Vec<Route>),
     /// The value of a related device's setting, with the device's name.
@@ -77,24 +77,24 @@ pub(in crate::journal) enum Value {
 /// An address, the time at which it was read, and its position among the device's addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::journal) struct Held {
+pub(in crate::journal) struct AddressSnapshot {
     pub(in crate::journal) address: Address,
     /// Seconds since boot at that time, from which lifetimes run.
     pub(in crate::journal) at_s: u64,
     pub(in crate::journal) nth: usize,
 }
 
-impl Key {
+impl SettingKey {
     /// Returns true if the setting belongs to the network namespace and not to a device.
     pub(in crate::journal) fn is_of_namespace(&self) -> bool {
-        matches!(self, Key::Sysctl(_))
+        matches!(self, SettingKey::Sysctl(_))
     }
 
     /// Returns the stage of restoring. Settings of one stage are restored together, before those of the next.
     pub(in crate::journal) fn stage(&self) -> u8 {
         match self {
-            Key::Address(_) => 1,
-            Key::Route(_) => 2,
+            SettingKey::Address(_) => 1,
+            SettingKey::Route(_) => 2,
             _ => 0,
         }
     }
@@ -102,91 +102,102 @@ impl Key {
     pub(in crate::journal) fn is_among(&self, kinds: &[Disturbs]) -> bool {
         match self.kind() {
             Some(kind) => kinds.contains(&kind),
-            None => matches!(self, Key::Sysctl(name) if sysctls::is_among(name, kinds)),
+            None => matches!(self, SettingKey::Sysctl(name) if sysctls::is_among(name, kinds)),
         }
     }
 
-    /// Returns the name that [`super::Seen`] has for the setting's kind.
+    /// Returns the name that [`super::SettingsSnapshot`] has for the setting's kind.
     pub(super) fn word(&self) -> Option<String> {
         match self {
-            Key::Sysctl(name) => Some(name.clone()),
+            SettingKey::Sysctl(name) => Some(name.clone()),
             _ => self.kind().as_ref().map(super::word),
         }
     }
 
     fn kind(&self) -> Option<Disturbs> {
         match self {
-            Key::Feature(_) => Some(Disturbs::Features),
-            Key::DeviceSysctl(_) => Some(Disturbs::DeviceSysctls),
-            Key::Queue(_) => Some(Disturbs::Queues),
-            Key::Qdisc => Some(Disturbs::Qdisc),
-            Key::Related(_) => Some(Disturbs::Related),
-            Key::Address(_) => Some(Disturbs::Addresses),
-            Key::Route(_) => Some(Disturbs::Routes),
-            Key::Sysctl(_) => None,
+            SettingKey::Feature(_) => Some(Disturbs::Features),
+            SettingKey::DeviceSysctl(_) => Some(Disturbs::DeviceSysctls),
+            SettingKey::Queue(_) => Some(Disturbs::Queues),
+            SettingKey::Qdisc => Some(Disturbs::Qdisc),
+            SettingKey::Related(_) => Some(Disturbs::Related),
+            SettingKey::Address(_) => Some(Disturbs::Addresses),
+            SettingKey::Route(_) => Some(Disturbs::Routes),
+            SettingKey::Sysctl(_) => None,
         }
     }
 
     /// Returns true if a journal may contain this key with this value for the device with index `index`: no setting
     /// of another device, and no name that could lead elsewhere.
-    pub(in crate::journal) fn is_sound(&self, value: Option<&Value>, index: Option<u32>) -> bool {
+    pub(in crate::journal) fn is_sound(&self, value: Option<&SettingValue>, index: Option<u32>) -> bool {
         let here = |other: u32| Some(other) == index;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         match (self, value) {
-            (Key::Feature(name), None | Some(Value::On)) => name.len() <= 32 && name.bytes().all(plain),
-            (Key::DeviceSysctl(name), value) => sysctls::is_of_device(name) && is_text(value),
-            (Key::Queue(name), value) => queues::is_name(name) && is_text(value),
-            (Key::Sysctl(_), value) => is_text(value),
-            (Key::Qdisc, Some(Value::Qdisc(qdisc))) => here(qdisc.index),
-            (Key::Address(key), Some(Value::Address(held))) => {
+            (SettingKey::Feature(name), None | Some(SettingValue::On)) => {
+                name.len() <= 32 && name.bytes().all(plain)
+            }
+            (SettingKey::DeviceSysctl(name), value) => sysctls::is_of_device(name) && is_text(value),
+            (SettingKey::Queue(name), value) => queues::is_name(name) && is_text(value),
+            (SettingKey::Sysctl(_), value) => is_text(value),
+            (SettingKey::Qdisc, Some(SettingValue::Qdisc(qdisc))) => here(qdisc.index),
+            (SettingKey::Address(key), Some(SettingValue::Address(held))) => {
                 here(held.address.index) && AddressKey::of(&held.address) == *key
             }
-            (Key::Route(slot), Some(Value::Routes(routes))) => {
-                !routes.is_empty() && routes.iter().all(|r| Slot::of(r) == *slot)
+            (SettingKey::Route(slot), Some(SettingValue::Routes(routes))) => {
+                !routes.is_empty() && routes.iter().all(|r| RouteSlot::of(r) == *slot)
             }
-            (Key::Related(key), Some(Value::Of { device, value })) => key.takes(device, value),
-            (Key::Qdisc | Key::Address(_) | Key::Route(_) | Key::Related(_), None) => true,
+            (SettingKey::Related(key), Some(SettingValue::Of { device, value })) => key.takes(device, value),
+            (
+                SettingKey::Qdisc | SettingKey::Address(_) | SettingKey::Route(_) | SettingKey::Related(_),
+                None,
+            ) => true,
             _ => false,
         }
     }
 
     /// Returns true if the setting can be given this value at all. A file of /proc/sys or /sys comes and goes with
     /// its object, and a lifetime that is over does not begin again.
-    pub(in crate::journal) fn can_be(&self, value: Option<&Value>, now_s: u64) -> bool {
+    pub(in crate::journal) fn can_be(&self, value: Option<&SettingValue>, now_s: u64) -> bool {
         match (self, value) {
-            (Key::DeviceSysctl(_) | Key::Sysctl(_) | Key::Queue(_) | Key::Related(_), None) => false,
-            (_, Some(Value::Address(held))) => held.aged(now_s).is_some(),
+            (
+                SettingKey::DeviceSysctl(_)
+                | SettingKey::Sysctl(_)
+                | SettingKey::Queue(_)
+                | SettingKey::Related(_),
+                None,
+            ) => false,
+            (_, Some(SettingValue::Address(held))) => held.aged(now_s).is_some(),
             _ => true,
         }
     }
 
     /// Returns true if the setting has gone with its device.
-    pub(in crate::journal) fn is_gone(&self, now: Option<&Value>) -> bool {
-        matches!(self, Key::Related(_)) && now.is_none()
+    pub(in crate::journal) fn is_gone(&self, now: Option<&SettingValue>) -> bool {
+        matches!(self, SettingKey::Related(_)) && now.is_none()
     }
 
     /// Returns the name as people know it.
     pub(in crate::journal) fn shown(&self, device: &str) -> String {
         match self {
-            Key::Feature(name) => format!("feature {name} of {device}"),
-            Key::DeviceSysctl(name) => {
+            SettingKey::Feature(name) => format!("feature {name} of {device}"),
+            SettingKey::DeviceSysctl(name) => {
                 let (folder, leaf) = name.rsplit_once('/').unwrap_or(("", name));
                 format!("/proc/sys/net/{folder}/{device}/{leaf}")
             }
-            Key::Sysctl(name) => name.clone(),
-            Key::Queue(name) => format!("{name} of {device}"),
-            Key::Qdisc => format!("qdisc of {device}"),
-            Key::Related(key) => format!("{} of a device on {device}", key.shown()),
-            Key::Address(key) => format!("address {}/{} of {device}", key.address, key.prefix_len),
-            Key::Route(slot) => format!("route {} of table {} over {device}", slot.to, slot.table),
+            SettingKey::Sysctl(name) => name.clone(),
+            SettingKey::Queue(name) => format!("{name} of {device}"),
+            SettingKey::Qdisc => format!("qdisc of {device}"),
+            SettingKey::Related(key) => format!("{} of a device on {device}", key.shown()),
+            SettingKey::Address(key) => format!("address {}/{} of {device}", key.address, key.prefix_len),
+            SettingKey::Route(slot) => format!("route {} of table {} over {device}", slot.to, slot.table),
         }
     }
 }
 
-fn is_text(value: Option<&Value>) -> bool {
+fn is_text(value: Option<&SettingValue>) -> bool {
     match value {
         None => true,
-        Some(Value::Text(value)) => text::is_value(value),
+        Some(SettingValue::Text(value)) => text::is_value(value),
         Some(_) => false,
     }
 }
@@ -198,10 +209,10 @@ impl AddressKey {
     }
 }
 
-impl Slot {
-    pub(in crate::journal) fn of(route: &Route) -> Slot {
+impl RouteSlot {
+    pub(in crate::journal) fn of(route: &Route) -> RouteSlot {
         let automatic = || (route.protocol(), route.kind(), route.devices());
-        Slot {
+        RouteSlot {
             ipv6: route.is_ipv6(),
             table: route.table(),
             to: route.destination(),
@@ -228,49 +239,51 @@ impl Slot {
     }
 
     /// Returns true if the kernel made one in place of the other: to the same destination with another metric.
-    pub(in crate::journal) fn is_variant_of(&self, other: &Slot) -> bool {
-        let key = |slot: &Slot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
+    pub(in crate::journal) fn is_variant_of(&self, other: &RouteSlot) -> bool {
+        let key = |slot: &RouteSlot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
         key(self) == key(other) && self.metric != other.metric
     }
 }
 
-impl Value {
+impl SettingValue {
     /// Returns true if both are equal except for what changes by itself: lifetimes, counters.
-    pub(in crate::journal) fn same(&self, other: &Value) -> bool {
+    pub(in crate::journal) fn same(&self, other: &SettingValue) -> bool {
         match (self, other) {
-            (Value::Qdisc(a), Value::Qdisc(b)) => qdisc::same(a, b),
-            (Value::Address(a), Value::Address(b)) => a.address.same_as(&b.address),
-            (Value::Routes(a), Value::Routes(b)) => routes::same(a, b),
-            (Value::Of { value: a, .. }, Value::Of { value: b, .. }) => a == b,
+            (SettingValue::Qdisc(a), SettingValue::Qdisc(b)) => qdisc::same(a, b),
+            (SettingValue::Address(a), SettingValue::Address(b)) => a.address.same_as(&b.address),
+            (SettingValue::Routes(a), SettingValue::Routes(b)) => routes::same(a, b),
+            (SettingValue::Of { value: a, .. }, SettingValue::Of { value: b, .. }) => a == b,
             (a, b) => a == b,
         }
     }
 
     pub(in crate::journal) fn shown(&self) -> String {
         match self {
-            Value::On => "on".into(),
-            Value::Text(value) => value.replace('\t', " "),
-            Value::Qdisc(qdisc) => qdisc.kind.clone(),
-            Value::Address(_) => "there".into(),
-            Value::Of { value, .. } => value.clone(),
-            Value::Routes(routes) => routes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
+            SettingValue::On => "on".into(),
+            SettingValue::Text(value) => value.replace('\t', " "),
+            SettingValue::Qdisc(qdisc) => qdisc.kind.clone(),
+            SettingValue::Address(_) => "there".into(),
+            SettingValue::Of { value, .. } => value.clone(),
+            SettingValue::Routes(routes) => {
+                routes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+            }
         }
     }
 
     /// Returns true if the kernel itself maintains the setting, as it does with what routers announce.
     pub(in crate::journal) fn is_the_kernels_own(&self) -> bool {
         match self {
-            Value::Address(held) => held.is_the_kernels_own(),
-            Value::Routes(routes) => routes.iter().all(routes::is_the_kernels_own),
+            SettingValue::Address(held) => held.is_the_kernels_own(),
+            SettingValue::Routes(routes) => routes.iter().all(routes::is_the_kernels_own),
             // A setting of another device matters only if we changed it.
-            Value::Of { .. } => true,
+            SettingValue::Of { .. } => true,
             _ => false,
         }
     }
 }
 
 /// Returns true if two settings have the same value, or if both have none.
-pub(in crate::journal) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+pub(in crate::journal) fn same(a: Option<&SettingValue>, b: Option<&SettingValue>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.same(b),
         (a, b) => a.is_none() && b.is_none(),
@@ -278,6 +291,6 @@ pub(in crate::journal) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
 }
 
 /// Returns a value as text: "9000", "missing".
-pub(in crate::journal) fn shown(value: Option<&Value>) -> String {
-    value.map_or_else(|| "missing".into(), Value::shown)
+pub(in crate::journal) fn shown(value: Option<&SettingValue>) -> String {
+    value.map_or_else(|| "missing".into(), SettingValue::shown)
 }

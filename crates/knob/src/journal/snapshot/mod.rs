@@ -26,10 +26,10 @@ use landspeed_netlink::Rtnl;
 use serde::{Deserialize, Serialize};
 
 use crate::{Disturbs, Error};
-pub(super) use after_write::look_after_write;
+pub(super) use after_write::take_after_write;
 #[cfg(test)]
-pub(super) use item::{AddressKey, Held};
-pub(super) use item::{Key, Slot, Value, same, shown};
+pub(super) use item::{AddressKey, AddressSnapshot};
+pub(super) use item::{RouteSlot, SettingKey, SettingValue, same, shown};
 pub(super) use put::put;
 #[cfg(test)]
 pub(super) use related::RelatedKey;
@@ -37,7 +37,7 @@ pub(super) use related::RelatedKey;
 /// A snapshot: the settings of the requested kinds, as they were at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Seen {
+pub(super) struct SettingsSnapshot {
     /// The requested kinds, as [`word`] names them.
     kinds: BTreeSet<String>,
     /// True if the link was running (IFF_RUNNING), so that it is expected to run again.
@@ -46,7 +46,7 @@ pub(super) struct Seen {
     /// the one that it needs.
     pub(super) own: Vec<(u32, String)>,
     #[serde(with = "pairs")]
-    items: BTreeMap<Key, Value>,
+    items: BTreeMap<SettingKey, SettingValue>,
 }
 
 /// Returns the error for a file under /proc/sys or /sys on which the kernel refuses `operation`.
@@ -54,17 +54,17 @@ fn cannot(operation: &str, path: &Path, source: io::Error) -> Error {
     Error::Unavailable(format!("cannot {operation} {}: {source}", path.display()))
 }
 
-impl Seen {
+impl SettingsSnapshot {
     /// Reads the settings of `kinds` on `device`, in this thread's network namespace, and the extra slots `also`.
     ///
     /// # Errors
     /// Returns an error if a setting cannot be read, because it could not be restored either.
-    pub(super) fn look(
+    pub(super) fn take(
         kinds: &[Disturbs],
         device: &str,
-        also: &BTreeSet<Slot>,
+        also: &BTreeSet<RouteSlot>,
         at_s: u64,
-    ) -> Result<Seen, Error> {
+    ) -> Result<SettingsSnapshot, Error> {
         let mut items = BTreeMap::new();
         for kind in kinds {
             items.extend(match kind {
@@ -76,23 +76,23 @@ impl Seen {
                 Disturbs::Qdisc => qdisc::take(device)?,
                 Disturbs::Related => related::take(device)?,
                 Disturbs::Sysctl(name) => {
-                    let value = sysctls::take(name)?.map(Value::Text);
-                    value.map(|value| (Key::Sysctl((*name).to_owned()), value)).into_iter().collect()
+                    let value = sysctls::take(name)?.map(SettingValue::Text);
+                    value.map(|value| (SettingKey::Sysctl((*name).to_owned()), value)).into_iter().collect()
                 }
             });
         }
         let running = after_write::matters(kinds) && after_write::is_running(&Rtnl::open()?.link(device)?);
-        Ok(Seen { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
+        Ok(SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
     }
 
     #[cfg(test)]
-    pub(super) fn of(kinds: &[Disturbs], items: BTreeMap<Key, Value>) -> Seen {
-        Seen { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
+    pub(super) fn of(kinds: &[Disturbs], items: BTreeMap<SettingKey, SettingValue>) -> SettingsSnapshot {
+        SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
     /// Adds what other knobs read at that moment.
-    pub(super) fn beside(self, own: Vec<(u32, String)>) -> Seen {
-        Seen { own, ..self }
+    pub(super) fn beside(self, own: Vec<(u32, String)>) -> SettingsSnapshot {
+        SettingsSnapshot { own, ..self }
     }
 
     pub(super) fn was_for(&self, kind: &Disturbs) -> bool {
@@ -100,31 +100,32 @@ impl Seen {
     }
 
     /// Returns true if the snapshot has this key's kind.
-    pub(super) fn is_about(&self, key: &Key) -> bool {
+    pub(super) fn is_about(&self, key: &SettingKey) -> bool {
         key.word().is_some_and(|word| self.kinds.contains(&word))
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<&Value> {
+    pub(super) fn get(&self, key: &SettingKey) -> Option<&SettingValue> {
         self.items.get(key)
     }
 
-    pub(super) fn items(&self) -> impl Iterator<Item = (&Key, &Value)> {
+    pub(super) fn items(&self) -> impl Iterator<Item = (&SettingKey, &SettingValue)> {
         self.items.iter()
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &SettingKey> {
         self.items.keys()
     }
 
     /// Returns true if the key is the route to the prefix of an IPv6 address, and no address of the device is in that
     /// prefix.
-    pub(super) fn lacks_address_of(&self, key: &Key) -> bool {
-        let Key::Route(slot) = key else { return false };
-        let is_in_it = |key: &Key| matches!(key, Key::Address(address) if slot.is_prefix_of(address));
+    pub(super) fn lacks_address_of(&self, key: &SettingKey) -> bool {
+        let SettingKey::Route(slot) = key else { return false };
+        let is_in_it =
+            |key: &SettingKey| matches!(key, SettingKey::Address(address) if slot.is_prefix_of(address));
         slot.is_ipv6_prefix() && !self.keys().any(is_in_it)
     }
 
-    pub(super) fn differences(&self, now: &Seen, device: &str) -> Vec<String> {
+    pub(super) fn differences(&self, now: &SettingsSnapshot, device: &str) -> Vec<String> {
         let new = now.keys().filter(|key| self.get(key).is_none());
         self.keys()
             .chain(new)
@@ -136,30 +137,33 @@ impl Seen {
     }
 
     /// Returns the slots of routing tables that were occupied.
-    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn slots(&self) -> impl Iterator<Item = &RouteSlot> {
         self.keys().filter_map(|key| match key {
-            Key::Route(slot) => Some(slot),
+            SettingKey::Route(slot) => Some(slot),
             _ => None,
         })
     }
 
     /// Returns true if the link runs as in `other`, with the same addresses and the same slots of routing tables.
-    fn has_all_of(&self, other: &Seen) -> bool {
-        let places = |seen: &Seen| -> Vec<Key> {
-            seen.keys().filter(|key| matches!(key, Key::Address(_) | Key::Route(_))).cloned().collect()
+    fn has_all_of(&self, other: &SettingsSnapshot) -> bool {
+        let places = |seen: &SettingsSnapshot| -> Vec<SettingKey> {
+            seen.keys()
+                .filter(|key| matches!(key, SettingKey::Address(_) | SettingKey::Route(_)))
+                .cloned()
+                .collect()
         };
         self.running == other.running && places(self) == places(other)
     }
 
     /// Returns true if both are equal, including the lifetimes of addresses.
-    pub(super) fn same(&self, other: &Seen) -> bool {
+    pub(super) fn same(&self, other: &SettingsSnapshot) -> bool {
         self.kinds == other.kinds
             && self.own == other.own
             && self.items.len() == other.items.len()
             && self.running == other.running
             && self.items.iter().zip(&other.items).all(|((ka, a), (kb, b))| {
                 let lives = match (a, b) {
-                    (Value::Address(a), Value::Address(b)) => a.ends_with(b),
+                    (SettingValue::Address(a), SettingValue::Address(b)) => a.ends_with(b),
                     _ => true,
                 };
                 ka == kb && a.same(b) && lives

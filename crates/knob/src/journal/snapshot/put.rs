@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::{Key, Value, addresses, features, qdisc, queues, related, routes, sysctls};
+use super::{SettingKey, SettingValue, addresses, features, qdisc, queues, related, routes, sysctls};
 use crate::Error;
 
 /// Sets each key to its value, or removes it if it has none; all keys are of one stage. Returns what cannot be set,
 /// with the reason. The next snapshot shows whether a value lasted.
 pub(in crate::journal) fn put(
     device: &str,
-    todo: &[(&Key, Option<&Value>)],
+    todo: &[(&SettingKey, Option<&SettingValue>)],
     last_resort: bool,
     now_s: u64,
-) -> Vec<(Key, String)> {
+) -> Vec<(SettingKey, String)> {
     let mut refused = Vec::new();
-    let mut note = |keys: &mut dyn Iterator<Item = Key>, done: Result<Vec<(Key, String)>, Error>| match done {
+    let mut note = |keys: &mut dyn Iterator<Item = SettingKey>,
+                    done: Result<Vec<(SettingKey, String)>, Error>| match done {
         Ok(some) => refused.extend(some),
         Err(e) => refused.extend(keys.map(|key| (key, e.to_string()))),
     };
@@ -23,55 +24,57 @@ pub(in crate::journal) fn put(
     let (mut addresses, mut routes, mut related) = (Vec::new(), Vec::new(), Vec::new());
     for (key, value) in todo {
         match (key, value) {
-            (Key::Feature(name), value) => features.push((name.as_str(), *value)),
-            (Key::DeviceSysctl(name), Some(Value::Text(value))) => {
+            (SettingKey::Feature(name), value) => features.push((name.as_str(), *value)),
+            (SettingKey::DeviceSysctl(name), Some(SettingValue::Text(value))) => {
                 device_sysctls.insert(name.as_str(), value.as_str());
             }
-            (Key::Queue(name), Some(Value::Text(value))) => {
+            (SettingKey::Queue(name), Some(SettingValue::Text(value))) => {
                 queues.insert(name.as_str(), value.as_str());
             }
-            (Key::Sysctl(name), Some(Value::Text(value))) => {
+            (SettingKey::Sysctl(name), Some(SettingValue::Text(value))) => {
                 let why = sysctls::put(name, value);
                 note(&mut [].into_iter(), Ok(why.map(|why| ((*key).clone(), why)).into_iter().collect()));
             }
-            (Key::Qdisc, value) => {
-                note(&mut [Key::Qdisc].into_iter(), qdisc::put(device, *value).map(|()| Vec::new()));
+            (SettingKey::Qdisc, value) => {
+                note(&mut [SettingKey::Qdisc].into_iter(), qdisc::put(device, *value).map(|()| Vec::new()));
             }
-            (Key::Related(key), Some(Value::Of { value, .. })) => related.push((key, value.as_str())),
-            (Key::Address(address), value) => addresses.push((address, *value)),
-            (Key::Route(slot), Some(Value::Routes(was))) => routes.push((slot, was.as_slice())),
-            (Key::Route(slot), _) => routes.push((slot, [].as_slice())),
+            (SettingKey::Related(key), Some(SettingValue::Of { value, .. })) => {
+                related.push((key, value.as_str()))
+            }
+            (SettingKey::Address(address), value) => addresses.push((address, *value)),
+            (SettingKey::Route(slot), Some(SettingValue::Routes(was))) => routes.push((slot, was.as_slice())),
+            (SettingKey::Route(slot), _) => routes.push((slot, [].as_slice())),
             // A file of /proc/sys or /sys comes and goes with its object.
             _ => {}
         }
     }
-    let named = |of: fn(String) -> Key, refused: Vec<(String, String)>| -> Vec<(Key, String)> {
+    let named = |of: fn(String) -> SettingKey, refused: Vec<(String, String)>| -> Vec<(SettingKey, String)> {
         refused.into_iter().map(|(name, why)| (of(name), why)).collect()
     };
     if !features.is_empty() {
-        let mut keys = features.iter().map(|(name, _)| Key::Feature((*name).to_owned()));
+        let mut keys = features.iter().map(|(name, _)| SettingKey::Feature((*name).to_owned()));
         note(&mut keys, features::put(device, &features).map(|()| Vec::new()));
     }
     if !device_sysctls.is_empty() {
         let left = sysctls::put_of_device(device, &device_sysctls);
-        note(&mut [].into_iter(), Ok(named(Key::DeviceSysctl, left)));
+        note(&mut [].into_iter(), Ok(named(SettingKey::DeviceSysctl, left)));
     }
     if !queues.is_empty() {
-        let mut keys = queues.keys().map(|name| Key::Queue((*name).to_owned()));
-        note(&mut keys, queues::put(device, &queues).map(|left| named(Key::Queue, left)));
+        let mut keys = queues.keys().map(|name| SettingKey::Queue((*name).to_owned()));
+        note(&mut keys, queues::put(device, &queues).map(|left| named(SettingKey::Queue, left)));
     }
     if !related.is_empty() {
-        let mut keys = related.iter().map(|(key, _)| Key::Related((*key).clone()));
+        let mut keys = related.iter().map(|(key, _)| SettingKey::Related((*key).clone()));
         note(&mut keys, related::put(device, &related));
     }
     if !addresses.is_empty() {
-        let mut keys = addresses.iter().map(|(key, _)| Key::Address((*key).clone()));
+        let mut keys = addresses.iter().map(|(key, _)| SettingKey::Address((*key).clone()));
         let done = addresses::take(device, now_s).and_then(|now| addresses::put(&addresses, &now, now_s));
         note(&mut keys, done);
     }
     if !routes.is_empty() {
         let slots = routes.iter().map(|(slot, _)| (*slot).clone()).collect();
-        let mut keys = routes.iter().map(|(slot, _)| Key::Route((*slot).clone()));
+        let mut keys = routes.iter().map(|(slot, _)| SettingKey::Route((*slot).clone()));
         let done = routes::take(device, &slots).and_then(|now| routes::put(&routes, &now, last_resort));
         note(&mut keys, done);
     }

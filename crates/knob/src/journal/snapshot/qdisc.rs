@@ -2,7 +2,7 @@
 
 use landspeed_netlink::{Qdisc, Rtnl};
 
-use super::{Key, Value};
+use super::{SettingKey, SettingValue};
 use crate::Error;
 
 /// Kinds whose options are only settings, according to their `dump` functions in net/sched (Linux 6.12). The options
@@ -13,10 +13,10 @@ const PLAIN: [&str; 8] =
 
 /// Returns kind, handle and options of the root. Its children are left out: a multi-queue root has one per queue,
 /// made by the kernel. The handle of a default qdisc is the kernel's choice too.
-pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);
-    Ok(root.map(|root| (Key::Qdisc, Value::Qdisc(root))).into_iter().collect())
+    Ok(root.map(|root| (SettingKey::Qdisc, SettingValue::Qdisc(root))).into_iter().collect())
 }
 
 pub(super) fn same(a: &Qdisc, b: &Qdisc) -> bool {
@@ -24,10 +24,10 @@ pub(super) fn same(a: &Qdisc, b: &Qdisc) -> bool {
     a.kind == b.kind && a.handle == b.handle && a.parent == b.parent && (!plain || a.options == b.options)
 }
 
-pub(super) fn put(device: &str, was: Option<&Value>) -> Result<(), Error> {
+pub(super) fn put(device: &str, was: Option<&SettingValue>) -> Result<(), Error> {
     let rtnl = Rtnl::open()?;
     match was {
-        Some(Value::Qdisc(was)) => rtnl.restore_root_qdisc(device, was)?,
+        Some(SettingValue::Qdisc(was)) => rtnl.restore_root_qdisc(device, was)?,
         _ => rtnl.delete_root_qdisc(device)?,
     }
     Ok(())

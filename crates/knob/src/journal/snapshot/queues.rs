@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use landspeed_netlink::Rtnl;
 
-use super::{Key, Value, cannot, text};
+use super::{SettingKey, SettingValue, cannot, text};
 use crate::Error;
 
 /// Settings of a receive and of a transmit queue, without those that BQL computes itself.
@@ -35,7 +35,7 @@ fn folder(device: &str) -> Result<PathBuf, Error> {
 }
 
 /// Returns every queue setting that can be read: "rx-0/rps_cpus".
-pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let folder = folder(device)?;
     let mut all = Vec::new();
     for entry in fs::read_dir(&folder).map_err(|e| cannot("list", &folder, e))? {
@@ -45,7 +45,10 @@ pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
         for setting in settings {
             let name = format!("{queue}/{setting}");
             // Devices lack some: a single transmit queue has no XPS.
-            all.extend(text::read(&folder.join(&name)).map(|value| (Key::Queue(name), Value::Text(value))));
+            all.extend(
+                text::read(&folder.join(&name))
+                    .map(|value| (SettingKey::Queue(name), SettingValue::Text(value))),
+            );
         }
     }
     Ok(all)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use landspeed_netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
-use super::{Key, Value, cannot, text};
+use super::{SettingKey, SettingValue, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
@@ -26,47 +26,47 @@ pub(in crate::journal) struct RelatedKey {
     /// Cookie of the device's network namespace, if that is another one.
     netns: Option<u64>,
     index: u32,
-    what: What,
+    what: RelatedSetting,
 }
 
 /// The setting, in the order of restoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum What {
+enum RelatedSetting {
     Mtu,
     Lro,
     Ipv6Mtu,
 }
 
-const ALL: [What; 3] = [What::Mtu, What::Lro, What::Ipv6Mtu];
+const ALL: [RelatedSetting; 3] = [RelatedSetting::Mtu, RelatedSetting::Lro, RelatedSetting::Ipv6Mtu];
 
 impl RelatedKey {
     #[cfg(test)]
     pub(in crate::journal) fn mtu_of(index: u32) -> RelatedKey {
-        RelatedKey { netns: None, index, what: What::Mtu }
+        RelatedKey { netns: None, index, what: RelatedSetting::Mtu }
     }
 
     /// Returns the name as people know it.
     pub(super) fn shown(&self) -> &'static str {
         match self.what {
-            What::Mtu => "mtu",
-            What::Lro => "lro",
-            What::Ipv6Mtu => "IPv6 mtu",
+            RelatedSetting::Mtu => "mtu",
+            RelatedSetting::Lro => "lro",
+            RelatedSetting::Ipv6Mtu => "IPv6 mtu",
         }
     }
 
     /// Returns true if a journal may contain this value for this key.
     pub(super) fn takes(&self, name: &str, value: &str) -> bool {
         let fits = match self.what {
-            What::Lro => ["on", "off"].contains(&value),
-            What::Mtu | What::Ipv6Mtu => value.parse::<u32>().is_ok(),
+            RelatedSetting::Lro => ["on", "off"].contains(&value),
+            RelatedSetting::Mtu | RelatedSetting::Ipv6Mtu => value.parse::<u32>().is_ok(),
         };
         fits && device::is_name(name)
     }
 }
 
 /// Returns the settings of all devices that are related to `device`, in every network namespace that can be reached.
-pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let (index, links) = (rtnl.index_of(device)?, rtnl.links()?);
     let related = related(&links, index);
@@ -124,7 +124,11 @@ fn elsewhere() -> BTreeMap<u64, OwnedFd> {
 
 /// Returns settings of the devices in this thread's namespace that are stacked on the devices `lower` of the
 /// namespace `ours`, and of those related to them.
-fn items_elsewhere(cookie: u64, ours: &OwnedFd, lower: &BTreeSet<u32>) -> Result<Vec<(Key, Value)>, Error> {
+fn items_elsewhere(
+    cookie: u64,
+    ours: &OwnedFd,
+    lower: &BTreeSet<u32>,
+) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let Some(nsid) = rtnl.nsid_of(ours.as_fd())? else { return Ok(Vec::new()) };
     let links = rtnl.links()?;
@@ -138,23 +142,26 @@ fn items_elsewhere(cookie: u64, ours: &OwnedFd, lower: &BTreeSet<u32>) -> Result
     items(Some(cookie), links.iter().filter(|link| all.contains(&link.index)))
 }
 
-fn items<'a>(netns: Option<u64>, links: impl Iterator<Item = &'a Link>) -> Result<Vec<(Key, Value)>, Error> {
+fn items<'a>(
+    netns: Option<u64>,
+    links: impl Iterator<Item = &'a Link>,
+) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let mut all = Vec::new();
     for link in links.filter(|link| device::is_name(&link.name)) {
         for what in ALL {
-            let key = Key::Related(RelatedKey { netns, index: link.index, what });
+            let key = SettingKey::Related(RelatedKey { netns, index: link.index, what });
             let value = read(link, what)?;
-            all.extend(value.map(|value| (key, Value::Of { device: link.name.clone(), value })));
+            all.extend(value.map(|value| (key, SettingValue::Of { device: link.name.clone(), value })));
         }
     }
     Ok(all)
 }
 
-fn read(link: &Link, what: What) -> Result<Option<String>, Error> {
+fn read(link: &Link, what: RelatedSetting) -> Result<Option<String>, Error> {
     Ok(match what {
-        What::Mtu => Some(link.mtu.to_string()),
-        What::Ipv6Mtu => text::read(&ipv6_mtu(&link.name)),
-        What::Lro => {
+        RelatedSetting::Mtu => Some(link.mtu.to_string()),
+        RelatedSetting::Ipv6Mtu => text::read(&ipv6_mtu(&link.name)),
+        RelatedSetting::Lro => {
             let features = Ethtool::open()?.features(&link.name)?;
             let wanted = features.wanted.contains(LRO);
             features.can_switch(LRO).then(|| if wanted { "on" } else { "off" }.to_owned())
@@ -167,13 +174,13 @@ fn ipv6_mtu(device: &str) -> PathBuf {
 }
 
 /// Restores the settings of devices that are still related. Returns what the kernel refused, with the reason.
-pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(Key, String)>, Error> {
-    let now: BTreeMap<Key, Value> = take(device)?.into_iter().collect();
+pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(SettingKey, String)>, Error> {
+    let now: BTreeMap<SettingKey, SettingValue> = take(device)?.into_iter().collect();
     let mut refused = Vec::new();
     for (key, value) in was {
-        let full = Key::Related((*key).clone());
+        let full = SettingKey::Related((*key).clone());
         // The key has the device's index; the name is its current one.
-        let Some(Value::Of { device, value: is }) = now.get(&full) else { continue };
+        let Some(SettingValue::Of { device, value: is }) = now.get(&full) else { continue };
         let write = || if is == value { Ok(()) } else { write(device, key.what, value) };
         let written = match key.netns.map(namespaces::find) {
             None => write(),
@@ -186,14 +193,14 @@ pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(Key,
     Ok(refused)
 }
 
-fn write(device: &str, what: What, value: &str) -> Result<(), Error> {
+fn write(device: &str, what: RelatedSetting, value: &str) -> Result<(), Error> {
     match what {
-        What::Lro => drop(Ethtool::open()?.set_features(device, [(LRO, value == "on")])?),
-        What::Mtu => {
+        RelatedSetting::Lro => drop(Ethtool::open()?.set_features(device, [(LRO, value == "on")])?),
+        RelatedSetting::Mtu => {
             let mtu = value.parse().map_err(|_| Error::Unavailable(format!("'{value}' is no MTU")))?;
             Rtnl::open()?.set_link(device, LinkChange::Mtu(mtu))?;
         }
-        What::Ipv6Mtu => {
+        RelatedSetting::Ipv6Mtu => {
             let path = ipv6_mtu(device);
             fs::write(&path, value).map_err(|e| cannot("write", &path, e))?;
         }
@@ -234,8 +241,12 @@ mod tests {
     #[test]
     fn values_of_a_journal_are_checked() {
         let key = |what| RelatedKey { netns: None, index: 7, what };
-        assert!(key(What::Mtu).takes("eth0.5", "1500") && key(What::Lro).takes("eth0", "off"));
-        assert!(!key(What::Mtu).takes("eth0", "on") && !key(What::Lro).takes("eth0", "1"));
-        assert!(!key(What::Ipv6Mtu).takes("../all", "1500"));
+        assert!(
+            key(RelatedSetting::Mtu).takes("eth0.5", "1500") && key(RelatedSetting::Lro).takes("eth0", "off")
+        );
+        assert!(
+            !key(RelatedSetting::Mtu).takes("eth0", "on") && !key(RelatedSetting::Lro).takes("eth0", "1")
+        );
+        assert!(!key(RelatedSetting::Ipv6Mtu).takes("../all", "1500"));
     }
 }

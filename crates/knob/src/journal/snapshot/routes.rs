@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use landspeed_netlink::{Route, Rtnl};
 
-use super::item::Slot;
-use super::{Key, Value};
+use super::item::RouteSlot;
+use super::{SettingKey, SettingValue};
 use crate::Error;
 
 /// `RTPROT_RA`: the route comes from a router advertisement.
@@ -13,12 +13,15 @@ const ROUTER_ANNOUNCED: u8 = 9;
 
 /// Returns the slots with routes over the device and the slots `also`, each with all of its routes, so that a route
 /// which a daemon moved to another device is included.
-pub(super) fn take(device: &str, also: &BTreeSet<Slot>) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take(
+    device: &str,
+    also: &BTreeSet<RouteSlot>,
+) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let index = rtnl.index_of(device)?;
-    let all: Vec<(Slot, Route)> = rtnl.routes()?.into_iter().map(|r| (Slot::of(&r), r)).collect();
+    let all: Vec<(RouteSlot, Route)> = rtnl.routes()?.into_iter().map(|r| (RouteSlot::of(&r), r)).collect();
     let over = all.iter().filter(|(_, route)| route.devices().contains(&index));
-    let mut slots: std::collections::BTreeMap<Slot, Vec<Route>> =
+    let mut slots: std::collections::BTreeMap<RouteSlot, Vec<Route>> =
         over.map(|(slot, _)| slot).chain(also).map(|slot| (slot.clone(), Vec::new())).collect();
     for (slot, route) in all {
         if let Some(routes) = slots.get_mut(&slot) {
@@ -26,7 +29,10 @@ pub(super) fn take(device: &str, also: &BTreeSet<Slot>) -> Result<Vec<(Key, Valu
         }
     }
     slots.retain(|_, routes| !routes.is_empty());
-    Ok(slots.into_iter().map(|(slot, routes)| (Key::Route(slot), Value::Routes(routes))).collect())
+    Ok(slots
+        .into_iter()
+        .map(|(slot, routes)| (SettingKey::Route(slot), SettingValue::Routes(routes)))
+        .collect())
 }
 
 pub(super) fn same(a: &[Route], b: &[Route]) -> bool {
@@ -46,17 +52,17 @@ pub(super) fn is_the_kernels_own(route: &Route) -> bool {
 /// itself from addresses, a moment later and more exactly: a local IPv6 route that is added gets another metric.
 /// These are added only as the last resort.
 pub(super) fn put(
-    was: &[(&Slot, &[Route])],
-    now: &[(Key, Value)],
+    was: &[(&RouteSlot, &[Route])],
+    now: &[(SettingKey, SettingValue)],
     last_resort: bool,
-) -> Result<Vec<(Key, String)>, Error> {
+) -> Result<Vec<(SettingKey, String)>, Error> {
     let rtnl = Rtnl::open()?;
     let mut refused = Vec::new();
     let mut missing = Vec::new();
     for (slot, was) in was {
-        let key = Key::Route((*slot).clone());
+        let key = SettingKey::Route((*slot).clone());
         let now: &[Route] = match now.iter().find(|(k, _)| *k == key) {
-            Some((_, Value::Routes(routes))) => routes,
+            Some((_, SettingValue::Routes(routes))) => routes,
             _ => &[],
         };
         for extra in now.iter().filter(|route| !holds(was, route)) {
@@ -72,7 +78,9 @@ pub(super) fn put(
     Route::sort_for_adding(&mut missing);
     for route in &missing {
         match rtnl.add_route(route) {
-            Err(e) if !e.is_present() => refused.push((Key::Route(Slot::of(route)), e.to_string())),
+            Err(e) if !e.is_present() => {
+                refused.push((SettingKey::Route(RouteSlot::of(route)), e.to_string()))
+            }
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Key, Value, cannot, text};
+use super::{SettingKey, SettingValue, cannot, text};
 use crate::{Disturbs, Error};
 
 const NET: &str = "/proc/sys/net";
@@ -13,7 +13,7 @@ const NET: &str = "/proc/sys/net";
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
 /// Returns every sysctl of the device that has a value: "ipv6/conf/accept_ra".
-pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, Error> {
+pub(super) fn take_of_device(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let mut all = Vec::new();
     for folder in FOLDERS {
         let path = Path::new(NET).join(folder).join(device);
@@ -26,8 +26,8 @@ pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, Error> {
         for entry in entries {
             let entry = entry.map_err(|e| cannot("list", &path, e))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let key = Key::DeviceSysctl(format!("{folder}/{name}"));
-            all.extend(text::read(&entry.path()).map(|value| (key, Value::Text(value))));
+            let key = SettingKey::DeviceSysctl(format!("{folder}/{name}"));
+            all.extend(text::read(&entry.path()).map(|value| (key, SettingValue::Text(value))));
         }
     }
     Ok(all)
@@ -93,7 +93,7 @@ mod tests {
         let names: Vec<&str> = all
             .iter()
             .map(|(key, _)| match key {
-                Key::DeviceSysctl(name) => name.as_str(),
+                SettingKey::DeviceSysctl(name) => name.as_str(),
                 other => panic!("{other:?}"),
             })
             .collect();

@@ -10,33 +10,33 @@ use landspeed_record::Settings;
 use landspeed_topology::{Host, Hosts, Reach, open};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::app::{App, Part, datagrams, stream};
-use crate::error::During;
-use crate::{Error, Scenario, Traffic};
+use crate::app::{ProgramSpec, ProgramTask, datagrams, stream};
+use crate::error::FailureContext;
+use crate::{Error, FaultScenario, Traffic};
 
 const PORT: u16 = 5201;
 /// Programs end by themselves after this, even if they are forgotten.
 const LONGEST: Nanos = Nanos::secs(600);
 
 /// A lab with a scenario in it, until it is dropped.
-pub struct Stage {
+pub struct FaultLab {
     // Programs end before the lab that they run in.
     apps: Vec<Child>,
     hosts: Box<dyn Hosts>,
     program: Vec<String>,
 }
 
-impl Stage {
+impl FaultLab {
     /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::play`]).
-    pub fn set(scenario: &Scenario, program: &[String]) -> Result<Stage, Error> {
+    pub fn set(scenario: &FaultScenario, program: &[String]) -> Result<FaultLab, Error> {
         let hosts = open(&[scenario.topology()])?;
-        let mut stage = Stage { apps: Vec::new(), hosts, program: program.to_vec() };
-        stage.turn(scenario)?;
-        let at = stage.at();
+        let mut lab = FaultLab { apps: Vec::new(), hosts, program: program.to_vec() };
+        lab.turn(scenario)?;
+        let at = lab.at();
         for (side, core, part) in parts(scenario, at) {
-            stage.start(side, core, part)?;
+            lab.start(side, core, part)?;
         }
-        Ok(stage)
+        Ok(lab)
     }
 
     /// Returns the destination of the traffic: the receiver's end of the flow.
@@ -55,23 +55,23 @@ impl Stage {
         &self.hosts.hosts()[side]
     }
 
-    fn turn(&mut self, scenario: &Scenario) -> Result<(), Error> {
+    fn turn(&mut self, scenario: &FaultScenario) -> Result<(), Error> {
         let locked = scenario.cwnd_segments.map(|segments| (self.at().ip(), segments));
         let both: [(&Settings, _, _); 2] =
             [(&scenario.a, scenario.shaper, locked), (&scenario.b, None, None)];
         for (side, (settings, shaper, locked_window)) in both.into_iter().enumerate() {
             let device = self.host(side).device.clone().unwrap_or_default();
-            let part = Part::Set { device, settings: settings.clone(), shaper, locked_window };
+            let part = ProgramTask::Set { device, settings: settings.clone(), shaper, locked_window };
             self.start(side, None, part)?;
         }
         Ok(())
     }
 
-    fn start(&mut self, side: usize, core: Option<u32>, part: Part) -> Result<(), Error> {
+    fn start(&mut self, side: usize, core: Option<u32>, part: ProgramTask) -> Result<(), Error> {
         let what = part.name();
-        let app = App { netns: netns(self.host(side)).to_owned(), core, most_ns: LONGEST, part };
+        let spec = ProgramSpec { netns: netns(self.host(side)).to_owned(), core, most_ns: LONGEST, part };
         let mut child = self.spawn()?;
-        let line = serde_json::to_string(&app).expect("a part is plain data") + "\n";
+        let line = serde_json::to_string(&spec).expect("a part is plain data") + "\n";
         let input = child.stdin.as_mut().expect("standard input is a pipe");
         let told = input.write_all(line.as_bytes()).during(|| format!("tell the program for {what}"));
         let mut said = String::new();
@@ -91,7 +91,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for FaultLab {
     fn drop(&mut self) {
         for app in &mut self.apps {
             // Each program ends with its standard input; a stopped one is killed. Errors are ignored here.
@@ -110,14 +110,14 @@ fn netns(host: &Host) -> &str {
 }
 
 /// Returns the programs with their hosts (0 sends) and cores, the receiving one first.
-fn parts(scenario: &Scenario, at: SocketAddr) -> Vec<(usize, Option<u32>, Part)> {
+fn parts(scenario: &FaultScenario, at: SocketAddr) -> Vec<(usize, Option<u32>, ProgramTask)> {
     let (sender, receiver) = (scenario.sender_core, scenario.receiver_core);
     let [receiving, sending] = traffic(&scenario.traffic, at, scenario.cwnd_segments.is_some());
-    let burners = (0..scenario.burners).map(|_| (1, receiver, Part::Burn));
+    let burners = (0..scenario.burners).map(|_| (1, receiver, ProgramTask::Burn));
     [(1, receiver, receiving)].into_iter().chain(burners).chain([(0, sender, sending)]).collect()
 }
 
-fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [Part; 2] {
+fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [ProgramTask; 2] {
     let size = |bytes: &Option<Bytes>| bytes.map(|bytes| bytes.0);
     match traffic {
         Traffic::Stream {
@@ -130,13 +130,13 @@ fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [Part; 2] {
             read_pause,
             receive_buffer,
         } => [
-            Part::Read(stream::Reading {
+            ProgramTask::Read(stream::StreamReaderSettings {
                 at,
                 read: read.0,
                 pause: *read_pause,
                 buffer: size(receive_buffer),
             }),
-            Part::Write(stream::Writing {
+            ProgramTask::Write(stream::StreamWriterSettings {
                 to: at,
                 write: write.0,
                 pause: *write_pause,
@@ -147,21 +147,21 @@ fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [Part; 2] {
             }),
         ],
         Traffic::Requests { part, rest_every } => [
-            Part::Answer { at, request: 2 * part.0 },
-            Part::Ask { to: at, part: part.0, rest_every: *rest_every },
+            ProgramTask::Answer { at, request: 2 * part.0 },
+            ProgramTask::Ask { to: at, part: part.0, rest_every: *rest_every },
         ],
         Traffic::Datagrams { size: datagram, rate, receive_buffer, read_pause, reads_between } => [
-            Part::Catch(datagrams::Catching {
+            ProgramTask::Catch(datagrams::DatagramReceiverSettings {
                 at,
                 buffer: size(receive_buffer),
                 pause: *read_pause,
                 reads_between: *reads_between,
             }),
-            Part::Shoot(datagrams::Shooting { to: at, size: datagram.0, rate: *rate }),
+            ProgramTask::Shoot(datagrams::DatagramSenderSettings { to: at, size: datagram.0, rate: *rate }),
         ],
         Traffic::Connections { clients, backlog, service } => [
-            Part::Open { at, backlog: *backlog, service: *service },
-            Part::Knock { to: at, clients: *clients },
+            ProgramTask::Open { at, backlog: *backlog, service: *service },
+            ProgramTask::Knock { to: at, clients: *clients },
         ],
     }
 }

@@ -11,12 +11,12 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use super::file::JournalFile;
 
 /// A thread that keeps the journal at its path. It ends when this is dropped; after that the journal may be removed.
-pub(super) struct Keeping(Arc<Mutex<bool>>);
+pub(super) struct JournalKeeper(Arc<Mutex<bool>>);
 
-impl Keeping {
+impl JournalKeeper {
     /// Keeps the journal at its path from now on. If the kernel sends no notifications, the guardian's next check
     /// finds a removal.
-    pub(super) fn of(journal: &JournalFile) -> Keeping {
+    pub(super) fn of(journal: &JournalFile) -> JournalKeeper {
         let is_over = Arc::new(Mutex::new(false));
         if let (Ok(events), Ok(copy)) = (watched(journal), journal.again()) {
             let is_over = Arc::clone(&is_over);
@@ -25,11 +25,11 @@ impl Keeping {
                 .name("journal-keeping".into())
                 .spawn(move || while keep(&events, &copy, &is_over) {});
         }
-        Keeping(is_over)
+        JournalKeeper(is_over)
     }
 }
 
-impl Drop for Keeping {
+impl Drop for JournalKeeper {
     fn drop(&mut self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -54,7 +54,7 @@ fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool 
     if *is_over || !heard {
         return false;
     }
-    if journal.stands() {
+    if journal.is_findable() {
         return true;
     }
     // If it cannot be written, the guardian reports it.

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use super::{Finding, Severity};
+use super::{SettingFinding, Severity};
 use crate::device::is_virtual;
 use crate::persist::shown;
 
-pub(super) struct Rule {
+pub(super) struct DoctorRule {
     /// Knob that would change the finding; empty if there is none.
     pub(super) knob: &'static str,
     pub(super) source: &'static str,
-    check: Check,
+    check: RuleCheck,
 }
 
-impl Rule {
+impl DoctorRule {
     pub(super) const fn new(
         knob: &'static str,
         source: &'static str,
-        check: fn(&Case<'_>, &Rule) -> Vec<Finding>,
-    ) -> Rule {
-        Rule { knob, source, check: Check::Look(check) }
+        check: fn(&DoctorInput<'_>, &DoctorRule) -> Vec<SettingFinding>,
+    ) -> DoctorRule {
+        DoctorRule { knob, source, check: RuleCheck::Look(check) }
     }
 
     /// Reports a switch that is off for all or some of its members.
@@ -31,8 +31,8 @@ impl Rule {
         severity: Severity,
         source: &'static str,
         what: &'static str,
-    ) -> Rule {
-        Rule { knob, source, check: Check::Off(severity, what) }
+    ) -> DoctorRule {
+        DoctorRule { knob, source, check: RuleCheck::Off(severity, what) }
     }
 
     pub(super) fn finding(
@@ -41,26 +41,26 @@ impl Rule {
         now: &str,
         what: impl Into<String>,
         remedy: impl Into<String>,
-    ) -> Finding {
+    ) -> SettingFinding {
         let (what, remedy) = (what.into(), remedy.into());
-        Finding { severity, knob: self.knob, now: shown(now), what, source: self.source, remedy }
+        SettingFinding { severity, knob: self.knob, now: shown(now), what, source: self.source, remedy }
     }
 
-    pub(super) fn findings(&self, case: &Case<'_>) -> Vec<Finding> {
+    pub(super) fn findings(&self, input: &DoctorInput<'_>) -> Vec<SettingFinding> {
         match self.check {
-            Check::Off(severity, what) => off(case, self, severity, what),
-            Check::Look(look) => look(case, self),
+            RuleCheck::Off(severity, what) => off(input, self, severity, what),
+            RuleCheck::Look(look) => look(input, self),
         }
     }
 }
 
-enum Check {
+enum RuleCheck {
     Off(Severity, &'static str),
     /// Returns the findings; most rules have at most one.
-    Look(fn(&Case<'_>, &Rule) -> Vec<Finding>),
+    Look(fn(&DoctorInput<'_>, &DoctorRule) -> Vec<SettingFinding>),
 }
 
-pub(super) struct Case<'a> {
+pub(super) struct DoctorInput<'a> {
     pub(super) facts: &'a HostFacts,
     pub(super) link: Option<&'a LinkFacts>,
     states: BTreeMap<&'a str, &'a KnobState>,
@@ -72,9 +72,9 @@ const ASSUMED_MBPS: u64 = 10_000;
 /// Speed in Mb/s from which a host needs careful settings: 10 Gb/s, ESnet fasterdata's limit.
 const FAST_MBPS: u64 = 10_000;
 
-impl<'a> Case<'a> {
+impl<'a> DoctorInput<'a> {
     pub(super) fn new(facts: &'a HostFacts, link: Option<&'a LinkFacts>, states: &'a [KnobState]) -> Self {
-        Case { facts, link, states: states.iter().map(|state| (state.knob.as_str(), state)).collect() }
+        DoctorInput { facts, link, states: states.iter().map(|state| (state.knob.as_str(), state)).collect() }
     }
 
     fn state(&self, knob: &str) -> Option<&'a KnobState> {
@@ -127,9 +127,14 @@ impl<'a> Case<'a> {
 }
 
 /// Reports a switch that is off for all or some of its members.
-pub(super) fn off(case: &Case<'_>, rule: &Rule, severity: Severity, what: &str) -> Vec<Finding> {
-    match case.value(rule.knob) {
-        Some(value) if value.split(';').any(|member| member == "off") && case.can_turn(rule.knob) => {
+pub(super) fn off(
+    input: &DoctorInput<'_>,
+    rule: &DoctorRule,
+    severity: Severity,
+    what: &str,
+) -> Vec<SettingFinding> {
+    match input.value(rule.knob) {
+        Some(value) if value.split(';').any(|member| member == "off") && input.can_turn(rule.knob) => {
             vec![rule.finding(severity, value, what, format!("set {} to on", rule.knob))]
         }
         _ => Vec::new(),

@@ -17,9 +17,9 @@ use landspeed_folder::Private;
 use rustix::fs::{FlockOperation, flock};
 
 use super::file::cookie_of;
-use super::folder::Folder;
-use super::read::{self, Contents};
-use super::{JournalError, Lookup};
+use super::folder::JournalFolder;
+use super::read::{self, JournalContents};
+use super::{JournalError, KnobLookup};
 
 /// Folder of files that do not outlive the boot, unless the environment variable names another.
 const RUN_DIR: &str = "/run/landspeed";
@@ -27,8 +27,8 @@ const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 
 /// The second copies of the journals of one state folder.
 #[derive(Debug)]
-pub(super) struct Copies {
-    folder: Folder,
+pub(super) struct SecondCopies {
+    folder: JournalFolder,
     /// Prefix of each file name, which identifies the state folder.
     of: String,
 }
@@ -59,26 +59,26 @@ impl SecondCopy {
     }
 }
 
-impl Copies {
-    pub(super) fn open_or_make(state: &Path) -> Result<Copies, JournalError> {
+impl SecondCopies {
+    pub(super) fn open_or_make(state: &Path) -> Result<SecondCopies, JournalError> {
         let folder = place(state);
         if let Some(above) = folder.parent() {
             // If this fails, so does the next call, and its error says why.
             let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
         }
-        Ok(Copies { of: prefix(state), folder: Folder::of(Private::make(&folder)?) })
+        Ok(SecondCopies { of: prefix(state), folder: JournalFolder::of(Private::make(&folder)?) })
     }
 
     /// Opens the copies. Returns `None` if there are none.
-    fn open(state: &Path) -> Result<Option<Copies>, JournalError> {
+    fn open(state: &Path) -> Result<Option<SecondCopies>, JournalError> {
         let folder = place(state);
         let me = rustix::process::geteuid();
         let is_ours = |found: std::fs::Metadata| me.is_root() || found.uid() == me.as_raw();
         if !folder.metadata().is_ok_and(is_ours) {
             return Ok(None);
         }
-        let folder = Private::open(&folder)?.map(Folder::of);
-        Ok(folder.map(|folder| Copies { of: prefix(state), folder }))
+        let folder = Private::open(&folder)?.map(JournalFolder::of);
+        Ok(folder.map(|folder| SecondCopies { of: prefix(state), folder }))
     }
 
     /// Writes a copy, which replaces an existing one.
@@ -103,12 +103,12 @@ impl Copies {
 
 /// Returns the names of the journals that have a second copy.
 pub(super) fn names(state: &Path) -> Result<Vec<String>, JournalError> {
-    Copies::open(state)?.map_or_else(|| Ok(Vec::new()), |copies| copies.names())
+    SecondCopies::open(state)?.map_or_else(|| Ok(Vec::new()), |copies| copies.names())
 }
 
 /// Removes the copy of a journal, if it belongs to the run with this header.
 pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), JournalError> {
-    let Some(copies) = Copies::open(state)? else { return Ok(()) };
+    let Some(copies) = SecondCopies::open(state)? else { return Ok(()) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(()) };
     let mut found = vec![0; header.len()];
     let is_of_it = copy.read_exact_at(&mut found, 0).is_ok() && found == header;
@@ -117,14 +117,14 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
 
 /// Replaces the first file of a journal by the second if the first is missing or lacks something that the second has.
 /// Returns true if it did. A journal that a run is writing is not touched.
-pub(super) fn bring_back(state: &Path, name: &str, lookup: Lookup) -> Result<bool, JournalError> {
-    let Some(copies) = Copies::open(state)? else { return Ok(false) };
+pub(super) fn bring_back(state: &Path, name: &str, lookup: KnobLookup) -> Result<bool, JournalError> {
+    let Some(copies) = SecondCopies::open(state)? else { return Ok(false) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(false) };
     let failed = |e| JournalError::io("read", &copies.folder.path_of(&copies.own(name)), e);
     let mut bytes = Vec::new();
     copy.take(read::MAX_FILE).read_to_end(&mut bytes).map_err(failed)?;
     let second = read::read(&bytes[..], lookup).map_err(failed)?;
-    let first = Folder::open(state)?.map_or(Ok(None), |folder| folder.file(name, false))?;
+    let first = JournalFolder::open(state)?.map_or(Ok(None), |folder| folder.file(name, false))?;
     let is_wanted = match first.map(File::from) {
         None => second.header.is_some() && second.is_pending(),
         Some(first) => is_free(&first) && lacks(&read::read(&first, lookup).map_err(failed)?, &second),
@@ -141,14 +141,14 @@ fn is_free(journal: &File) -> bool {
 }
 
 fn put_back(state: &Path, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
-    let folder = Folder::open_or_make(state)?;
+    let folder = JournalFolder::open_or_make(state)?;
     folder.put(name, bytes)?.sync_data().map_err(|e| JournalError::io("write", &folder.path_of(name), e))?;
     folder.sync()
 }
 
 /// Returns true if the first file of a journal lacks something that the second has. A first file that another run has
 /// written and not restored takes precedence.
-fn lacks(first: &Contents, second: &Contents) -> bool {
+fn lacks(first: &JournalContents, second: &JournalContents) -> bool {
     if second.header.is_none() || !second.damage.is_empty() {
         return false;
     }

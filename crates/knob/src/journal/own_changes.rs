@@ -10,34 +10,34 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{Key, Seen, Value, pairs, same};
+use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, pairs, same};
 
 /// All settings that differ from what they were because of us.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Net {
+pub(super) struct OwnChanges {
     /// The value that each knob read after our last write of it, by the number of its intent.
     #[serde(with = "pairs")]
     pub(super) values: BTreeMap<u32, String>,
     /// Other settings that our writes changed, by the index of the device (0 for the namespace's own).
     #[serde(with = "pairs")]
-    pub(super) changes: BTreeMap<(u32, Key), Change>,
+    pub(super) changes: BTreeMap<(u32, SettingKey), OwnChange>,
 }
 
 /// The value of a setting before our first write that changed it, and after our last one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Change {
-    pub(super) before: Option<Value>,
-    pub(super) after: Option<Value>,
+pub(super) struct OwnChange {
+    pub(super) before: Option<SettingValue>,
+    pub(super) after: Option<SettingValue>,
     /// True for a route that existed before the write without the address that the kernel made it from. An IPv6
     /// prefix route outlives an address with a lifetime.
     pub(super) was_orphan: bool,
 }
 
-impl Net {
+impl OwnChanges {
     /// Attributes to us all differences between two snapshots of the device with index `device`.
-    pub(super) fn attribute(&mut self, device: u32, seen: &Seen, now: &Seen) {
+    pub(super) fn attribute(&mut self, device: u32, seen: &SettingsSnapshot, now: &SettingsSnapshot) {
         let new = now.keys().filter(|key| seen.get(key).is_none());
         for key in seen.keys().chain(new) {
             let (was, is) = (seen.get(key), now.get(key));
@@ -48,8 +48,8 @@ impl Net {
     }
 
     /// Returns true if both are equal except for what changes by itself.
-    pub(super) fn same(&self, other: &Net) -> bool {
-        let alike = |((ka, a), (kb, b)): ((&_, &Change), (&_, &Change))| {
+    pub(super) fn same(&self, other: &OwnChanges) -> bool {
+        let alike = |((ka, a), (kb, b)): ((&_, &OwnChange), (&_, &OwnChange))| {
             ka == kb && same(a.before.as_ref(), b.before.as_ref()) && same(a.after.as_ref(), b.after.as_ref())
         };
         self.values == other.values
@@ -57,10 +57,16 @@ impl Net {
             && self.changes.iter().zip(&other.changes).all(alike)
     }
 
-    fn changed(&mut self, place: (u32, Key), was: Option<&Value>, is: Option<&Value>, was_orphan: bool) {
+    fn changed(
+        &mut self,
+        place: (u32, SettingKey),
+        was: Option<&SettingValue>,
+        is: Option<&SettingValue>,
+        was_orphan: bool,
+    ) {
         let change = match self.changes.remove(&place) {
-            Some(change) if same(change.after.as_ref(), was) => Change { after: is.cloned(), ..change },
-            _ => Change { before: was.cloned(), after: is.cloned(), was_orphan },
+            Some(change) if same(change.after.as_ref(), was) => OwnChange { after: is.cloned(), ..change },
+            _ => OwnChange { before: was.cloned(), after: is.cloned(), was_orphan },
         };
         if !same(change.before.as_ref(), change.after.as_ref()) {
             self.changes.insert(place, change);
@@ -68,7 +74,7 @@ impl Net {
     }
 }
 
-pub(super) fn place(device: u32, key: &Key) -> (u32, Key) {
+pub(super) fn place(device: u32, key: &SettingKey) -> (u32, SettingKey) {
     (if key.is_of_namespace() { 0 } else { device }, key.clone())
 }
 
@@ -76,41 +82,41 @@ pub(super) fn place(device: u32, key: &Key) -> (u32, Key) {
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Key {
-        Key::DeviceSysctl(name.to_owned())
+    fn key(name: &str) -> SettingKey {
+        SettingKey::DeviceSysctl(name.to_owned())
     }
 
-    fn seen(items: &[(&str, &str)]) -> Seen {
-        Seen::of(
+    fn seen(items: &[(&str, &str)]) -> SettingsSnapshot {
+        SettingsSnapshot::of(
             &[],
-            items.iter().map(|(name, value)| (key(name), Value::Text((*value).to_owned()))).collect(),
+            items.iter().map(|(name, value)| (key(name), SettingValue::Text((*value).to_owned()))).collect(),
         )
     }
 
-    fn changes(net: &Net) -> Vec<(String, String)> {
-        let text = |value: &Option<Value>| super::super::snapshot::shown(value.as_ref());
+    fn changes(net: &OwnChanges) -> Vec<(String, String)> {
+        let text = |value: &Option<SettingValue>| super::super::snapshot::shown(value.as_ref());
         net.changes.values().map(|c| (text(&c.before), text(&c.after))).collect()
     }
 
     #[test]
     fn our_own_writes_add_up_and_cancel_out() {
-        let mut net = Net::default();
+        let mut net = OwnChanges::default();
         net.attribute(2, &seen(&[("a", "1"), ("b", "1")]), &seen(&[("a", "2"), ("b", "1")]));
         assert_eq!(changes(&net), [("1".into(), "2".into())]);
         net.attribute(2, &seen(&[("a", "2"), ("b", "1")]), &seen(&[("b", "1")]));
         assert_eq!(changes(&net), [("1".into(), "missing".into())]);
         net.attribute(2, &seen(&[("b", "1")]), &seen(&[("a", "1"), ("b", "1")]));
-        assert_eq!(net, Net::default());
+        assert_eq!(net, OwnChanges::default());
     }
 
     #[test]
     fn what_somebody_else_set_in_between_is_what_goes_back() {
-        let mut net = Net::default();
+        let mut net = OwnChanges::default();
         net.attribute(2, &seen(&[("a", "1")]), &seen(&[("a", "2")]));
         // Another program sets 7, and our next write finds and changes it.
         net.attribute(2, &seen(&[("a", "7")]), &seen(&[("a", "2")]));
         assert_eq!(changes(&net), [("7".into(), "2".into())]);
         let text = serde_json::to_string(&net).unwrap();
-        assert_eq!(serde_json::from_str::<Net>(&text).unwrap(), net);
+        assert_eq!(serde_json::from_str::<OwnChanges>(&text).unwrap(), net);
     }
 }
