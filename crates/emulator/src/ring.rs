@@ -15,7 +15,7 @@ struct Slot {
 
 /// A frame that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Due<'a> {
+pub(super) struct DueFrame<'a> {
     /// When it should leave.
     pub(super) leaves: Nanos,
     /// The frame, with its virtio header first.
@@ -92,8 +92,8 @@ impl FrameRing {
     }
 
     /// Returns the frames that leave by `now`, in order.
-    pub(super) fn due(&self, now: Nanos) -> impl Iterator<Item = Due<'_>> {
-        self.slots.iter().take_while(move |slot| slot.leaves <= now).map(|slot| Due {
+    pub(super) fn due(&self, now: Nanos) -> impl Iterator<Item = DueFrame<'_>> {
+        self.slots.iter().take_while(move |slot| slot.leaves <= now).map(|slot| DueFrame {
             leaves: slot.leaves,
             frame: &self.bytes[slot.start..slot.start + slot.len],
             segments: slot.segments,

@@ -2,7 +2,8 @@
 //!
 //! There is one for each process that makes labs, started before its first lab. It holds a pidfd of its owner and
 //! nothing else. So a signal to the owner's process group, session or terminal does not reach it, and it ends by
-//! itself soon after its owner. If the keeper died too, [`super::down`] with [`super::Which::Stale`] does its work.
+//! itself soon after its owner. If the keeper died too, [`super::down`] with [`super::LabSelection::Stale`]
+//! does its work.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
