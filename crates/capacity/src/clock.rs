@@ -4,7 +4,7 @@ use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
 use crate::cores::on_core;
-use crate::{Error, SystemFiles, TimeBudget};
+use crate::{Error, MeasurementBudget, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -22,7 +22,11 @@ pub(crate) struct ProcessorClock {
 }
 
 /// Reads the clock of a core after keeping it busy for 30 ms, because the clock of an idle core means nothing.
-pub(crate) fn busy(files: &SystemFiles, core: u32, budget: &TimeBudget<'_>) -> Result<ProcessorClock, Error> {
+pub(crate) fn busy(
+    files: &SystemFiles,
+    core: u32,
+    budget: &MeasurementBudget<'_>,
+) -> Result<ProcessorClock, Error> {
     on_core(core, || {
         let until = Instant::now() + BUSY;
         while Instant::now() < until && !budget.over() {
@@ -91,7 +95,7 @@ mod tests {
     fn this_hosts_clock_is_read_on_a_busy_core() {
         let files = SystemFiles::default();
         let core = crate::AllowedCores::allowed(&files, None).unwrap().one;
-        let clock = busy(&files, core, &TimeBudget::new(Duration::from_secs(5), &|| false)).unwrap();
+        let clock = busy(&files, core, &MeasurementBudget::new(Duration::from_secs(5), &|| false)).unwrap();
         assert!(clock.hz.is_none_or(|hz| hz > 1e8), "{clock:?}");
     }
 }

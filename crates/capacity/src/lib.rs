@@ -20,7 +20,7 @@ mod memory;
 mod packets;
 mod passes;
 
-use budget::TimeBudget;
+use budget::MeasurementBudget;
 use cores::AllowedCores;
 use error::Error;
 use files::SystemFiles;

@@ -8,7 +8,7 @@ use landspeed_netlink::Rtnl;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::cores::{on_core, pin};
-use crate::{AllowedCores, Error, TimeBudget};
+use crate::{AllowedCores, Error, MeasurementBudget};
 
 /// The time that the flow runs before the window opens, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
@@ -23,7 +23,11 @@ const READ: usize = 256 << 10;
 /// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The
 /// sender runs on `cores.one`, the receiver on another core if there is one. Loopback is not brought up if it is
 /// down.
-pub(crate) fn tcp(cores: &AllowedCores, time: Duration, budget: &TimeBudget<'_>) -> Result<BitRate, Error> {
+pub(crate) fn tcp(
+    cores: &AllowedCores,
+    time: Duration,
+    budget: &MeasurementBudget<'_>,
+) -> Result<BitRate, Error> {
     if !Rtnl::open()?.link("lo")?.up {
         return Err(Error::Unable(
             "loopback (lo) is down in this network namespace: its rate was not measured; 'ip link set lo up' \
@@ -83,7 +87,7 @@ fn send(mut stream: TcpStream) -> Result<(), Error> {
     }
 }
 
-fn receive(mut stream: &TcpStream, time: Duration, budget: &TimeBudget<'_>) -> Result<BitRate, Error> {
+fn receive(mut stream: &TcpStream, time: Duration, budget: &MeasurementBudget<'_>) -> Result<BitRate, Error> {
     let mut buffer = vec![0; READ];
     let mut read_for = |time: Duration| {
         let start = Instant::now();
@@ -112,7 +116,7 @@ mod tests {
 
     fn measure(time: Duration) -> Result<BitRate, Error> {
         let cores = AllowedCores::allowed(&SystemFiles::default(), None).unwrap();
-        tcp(&cores, time, &TimeBudget::new(Duration::from_secs(10), &|| false))
+        tcp(&cores, time, &MeasurementBudget::new(Duration::from_secs(10), &|| false))
     }
 
     #[test]

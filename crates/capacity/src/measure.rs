@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use landspeed_record::HostLimits;
 
-use crate::{AllowedCores, Error, SystemFiles, TimeBudget, clock, link, loopback, memory, packets, passes};
+use crate::{
+    AllowedCores, Error, MeasurementBudget, SystemFiles, clock, link, loopback, memory, packets, passes,
+};
 
 /// The longest that the whole measurement may take; a part that does not fit becomes a note.
 pub const TIME: Duration = Duration::from_secs(9);
@@ -21,7 +23,7 @@ const PACKETS: Duration = Duration::from_millis(3000);
 /// `cancelled` is called every few milliseconds, from any of the threads.
 pub fn measure(link: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
     let files = SystemFiles::default();
-    let budget = TimeBudget::new(TIME, cancelled);
+    let budget = MeasurementBudget::new(TIME, cancelled);
     let mut found = HostLimits::default();
     read_link(link, &files, &mut found);
     match AllowedCores::allowed(&files, found.link_node) {
@@ -43,7 +45,7 @@ fn read_link(link: &str, files: &SystemFiles, found: &mut HostLimits) {
 struct HostMeasurement<'a> {
     cores: AllowedCores,
     files: SystemFiles,
-    budget: TimeBudget<'a>,
+    budget: MeasurementBudget<'a>,
 }
 
 impl HostMeasurement<'_> {

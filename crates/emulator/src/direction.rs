@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use landspeed_units::Nanos;
 
 use super::batch::SendOutcome;
-use super::frame::{FrameKind, Superpacket, look};
+use super::frame::{ParsedFrame, Superpacket, look};
 use super::ip::{has_payload, is_ect, mark_ce};
 use super::path::{EmulatedPath, Segment, SegmentArrival, SegmentFate};
 use super::piece::SegmentRun;
@@ -78,12 +78,12 @@ impl LinkDirection {
     pub(super) fn take(&mut self, at: Nanos, buffer: &[u8]) -> FrameHandling {
         self.look_at_the_queue(at);
         match look(buffer) {
-            Some(FrameKind::Neighbours) => {
+            Some(ParsedFrame::Neighbours) => {
                 count(&self.counters.neighbours, 1);
                 return FrameHandling::PassOn;
             }
-            Some(FrameKind::Packet(size)) => self.take_packet(at, size, buffer),
-            Some(FrameKind::Super(whole)) => self.take_super(at, &whole, buffer),
+            Some(ParsedFrame::Packet(size)) => self.take_packet(at, size, buffer),
+            Some(ParsedFrame::Super(whole)) => self.take_super(at, &whole, buffer),
             None => self.refuse(),
         }
         let waiting = self.path.waiting(at).bytes;

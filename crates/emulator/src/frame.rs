@@ -23,7 +23,7 @@ const JUMBO_OPTION: u8 = 0xc2;
 
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FrameKind {
+pub(super) enum ParsedFrame {
     /// ARP, neighbour discovery, and reports of multicast group members: traffic of a local network that no wide-area
     /// path carries, because the routers at either end would answer it.
     Neighbours,
@@ -70,15 +70,15 @@ impl Superpacket {
 }
 
 /// Parses a frame with its virtio header in front; `None` if it is too short.
-pub(super) fn look(buffer: &[u8]) -> Option<FrameKind> {
+pub(super) fn look(buffer: &[u8]) -> Option<ParsedFrame> {
     let virtio = VirtioHeader::read(buffer)?;
     let frame = buffer.get(VIRTIO_LEN..).filter(|frame| frame.len() >= ETHERNET)?;
     if is_neighbours(frame) {
-        return Some(FrameKind::Neighbours);
+        return Some(ParsedFrame::Neighbours);
     }
     let superpacket = virtio.segments().and_then(|segments| superpacket(virtio, segments, frame));
     let packet = u32::try_from(frame.len() - ETHERNET).unwrap_or(u32::MAX);
-    Some(superpacket.map_or(FrameKind::Packet(packet), FrameKind::Super))
+    Some(superpacket.map_or(ParsedFrame::Packet(packet), ParsedFrame::Super))
 }
 
 fn ethertype(frame: &[u8]) -> u16 {
@@ -167,10 +167,10 @@ mod tests {
             hop_by_hop(REPORT),
             hop_by_hop(131),
         ] {
-            assert_eq!(look(&talk), Some(FrameKind::Neighbours));
+            assert_eq!(look(&talk), Some(ParsedFrame::Neighbours));
         }
         for traffic in [frame(IPV4, &[(9, 1)]), frame(IPV6, &[(6, ICMPV6), (40, 128)]), hop_by_hop(128)] {
-            assert_eq!(look(&traffic), Some(FrameKind::Packet(80)), "ping");
+            assert_eq!(look(&traffic), Some(ParsedFrame::Packet(80)), "ping");
         }
         assert_eq!(look(&[0; VIRTIO_LEN + 13]), None);
     }

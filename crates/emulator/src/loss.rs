@@ -9,7 +9,7 @@ use landspeed_units::Share;
 /// The losses of one direction: by chance, and by number.
 #[derive(Debug, Clone)]
 pub(super) struct LossModel {
-    chance: LossProcess,
+    chance: ChanceLoss,
     random: Random,
     numbered: NumberedLoss,
 }
@@ -17,7 +17,7 @@ pub(super) struct LossModel {
 /// Random loss, or the two-state chain of Elliott (Bell System Technical Journal 42, 1963), which steps before each
 /// segment. If the good state loses nothing and the bad state everything, it is Gilbert's chain (39, 1960).
 #[derive(Debug, Clone, PartialEq)]
-enum LossProcess {
+enum ChanceLoss {
     /// Each segment independently, with this probability.
     Independent { share: f64 },
     /// In bursts.
@@ -41,8 +41,8 @@ impl LossModel {
     pub(super) fn new(plan: &DirectionPlan, random: Random) -> Self {
         let direction = &plan.direction;
         let chance = match chain(direction) {
-            Some([enter, leave, good, bad]) => LossProcess::States { is_bad: false, enter, leave, good, bad },
-            None => LossProcess::Independent { share: direction.loss.as_f64() },
+            Some([enter, leave, good, bad]) => ChanceLoss::States { is_bad: false, enter, leave, good, bad },
+            None => ChanceLoss::Independent { share: direction.loss.as_f64() },
         };
         let nth = direction.loss_nth.unwrap_or(0);
         LossModel {
@@ -77,11 +77,11 @@ fn chain(direction: &DirectionSpec) -> Option<[f64; 4]> {
     })
 }
 
-impl LossProcess {
+impl ChanceLoss {
     fn loses(&mut self, random: &mut Random) -> bool {
         match self {
-            LossProcess::Independent { share } => random.happens(*share),
-            LossProcess::States { is_bad, enter, leave, good, bad } => {
+            ChanceLoss::Independent { share } => random.happens(*share),
+            ChanceLoss::States { is_bad, enter, leave, good, bad } => {
                 *is_bad ^= random.happens(if *is_bad { *leave } else { *enter });
                 random.happens(if *is_bad { *bad } else { *good })
             }

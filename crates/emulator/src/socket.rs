@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::error::{During, Error};
+use super::error::{Error, FailureContext};
 
 /// Values of include/uapi/linux/if_packet.h, which not every libc has.
 const PACKET_STATISTICS: libc::c_int = 6;
@@ -89,12 +89,12 @@ impl PacketSocket {
         /// The kernel's struct tpacket_stats.
         #[derive(Default)]
         #[repr(C)]
-        struct Counts {
+        struct TpacketStats {
             packets: u32,
             drops: u32,
         }
-        let mut counts = Counts::default();
-        let mut len = size_of::<Counts>() as libc::socklen_t;
+        let mut counts = TpacketStats::default();
+        let mut len = size_of::<TpacketStats>() as libc::socklen_t;
         // SAFETY: `counts` and `len` outlive the call, and `len` says how large `counts` is.
         let rc = unsafe {
             libc::getsockopt(

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::frame::{FrameKind, look};
+use super::super::frame::{ParsedFrame, look};
 use super::super::virtio::VirtioHeader;
 use super::*;
 
@@ -39,7 +39,7 @@ fn build_with(extra: &[u8], segments: SegmentKind, v6: bool, segment: u16, paylo
 
 fn superpacket(buffer: &[u8]) -> Superpacket {
     match look(buffer) {
-        Some(FrameKind::Super(whole)) => whole,
+        Some(ParsedFrame::Super(whole)) => whole,
         other => panic!("{other:?}"),
     }
 }
@@ -111,7 +111,7 @@ proptest! {
             if segments.len() > 1 {
                 prop_assert_eq!(superpacket(&piece).count() as usize, segments.len());
             } else {
-                prop_assert_eq!(look(&piece), Some(FrameKind::Packet(lengths)));
+                prop_assert_eq!(look(&piece), Some(ParsedFrame::Packet(lengths)));
             }
         }
         prop_assert_eq!(joined, payload);
@@ -122,7 +122,7 @@ proptest! {
         if let Some(gso) = bytes.get_mut(1) {
             *gso = kind;
         }
-        if let Some(FrameKind::Super(whole)) = look(&bytes) {
+        if let Some(ParsedFrame::Super(whole)) = look(&bytes) {
             let frame = &bytes[VIRTIO_LEN..];
             for n in 0..whole.count() {
                 let mut piece = vec![0; piece_len(&whole, &(n..n + 1))];
@@ -160,9 +160,9 @@ fn the_talk_of_local_networks_is_told_apart() {
         (ip[6], ip[40]) = (58, kind);
         look(&frame(0x86dd, &ip))
     };
-    assert_eq!(look(&frame(0x0806, &[0; 28])), Some(FrameKind::Neighbours));
-    assert_eq!(icmpv6(135), Some(FrameKind::Neighbours));
-    assert_eq!(icmpv6(128), Some(FrameKind::Packet(48)), "an echo request is traffic");
-    assert_eq!(look(&frame(0x0800, &[0; 28])), Some(FrameKind::Packet(28)));
+    assert_eq!(look(&frame(0x0806, &[0; 28])), Some(ParsedFrame::Neighbours));
+    assert_eq!(icmpv6(135), Some(ParsedFrame::Neighbours));
+    assert_eq!(icmpv6(128), Some(ParsedFrame::Packet(48)), "an echo request is traffic");
+    assert_eq!(look(&frame(0x0800, &[0; 28])), Some(ParsedFrame::Packet(28)));
     assert_eq!(look(&[0; 23]), None);
 }

@@ -10,7 +10,7 @@ use landspeed_units::Bytes;
 
 use super::clock;
 use super::direction::LinkDirection;
-use super::error::{During, Error};
+use super::error::{Error, FailureContext};
 use super::plan::DirectionPlan;
 use super::pump::{Pump, StopSignal};
 use super::socket::PacketSocket;

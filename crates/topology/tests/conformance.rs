@@ -67,9 +67,9 @@ fn talk(from: &TopologyHost, to: &TopologyHost, address: IpAddr) -> std::io::Res
 }
 
 /// A promise, and its check.
-type PromiseCheck = (&'static str, fn(&dyn Topology) -> PromiseResult);
+type TopologyPromise = (&'static str, fn(&dyn Topology) -> PromiseResult);
 
-const PROMISES: [PromiseCheck; 9] = [
+const PROMISES: [TopologyPromise; 9] = [
     ("it can be shown", |topology| {
         let narrow = topology.about().drawing.lines().all(|line| line.chars().count() <= 100);
         ensure(narrow && !topology.about().drawing.is_empty(), "its drawing")?;

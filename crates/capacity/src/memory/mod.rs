@@ -17,7 +17,7 @@ use landspeed_record::{MemoryKernel, StreamRate};
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
-use crate::{Error, SystemFiles, TimeBudget};
+use crate::{Error, MeasurementBudget, SystemFiles};
 use size::ArraySize;
 
 /// The kernels, in the order of STREAM and of [`run::KernelTimes`].
@@ -48,7 +48,7 @@ pub(crate) struct StreamResult {
 pub(crate) fn stream(
     cores: &[u32],
     files: &SystemFiles,
-    budget: &TimeBudget<'_>,
+    budget: &MeasurementBudget<'_>,
 ) -> Result<StreamResult, Error> {
     // The arrays are touched twice, once to learn how fast that is; most of the time is left for the kernels.
     let size = ArraySize::of_host(files, cores).within(budget.left() / TOUCHING_ONE_IN);
@@ -57,7 +57,7 @@ pub(crate) fn stream(
     Ok(stream)
 }
 
-fn within(cores: &[u32], array: Bytes, budget: &TimeBudget<'_>) -> Result<StreamResult, Error> {
+fn within(cores: &[u32], array: Bytes, budget: &MeasurementBudget<'_>) -> Result<StreamResult, Error> {
     if budget.over() {
         return Err(Error::Late("run STREAM"));
     }
@@ -121,7 +121,7 @@ mod tests {
     use crate::AllowedCores;
 
     fn small(cores: &[u32], time: Duration) -> Result<StreamResult, Error> {
-        within(cores, Bytes::mib(1), &TimeBudget::new(time, &|| false))
+        within(cores, Bytes::mib(1), &MeasurementBudget::new(time, &|| false))
     }
 
     #[test]

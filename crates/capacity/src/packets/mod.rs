@@ -22,7 +22,7 @@ use landspeed_record::PacketRate;
 use landspeed_units::Bytes;
 
 use crate::cores::on_core;
-use crate::{Error, TimeBudget};
+use crate::{Error, MeasurementBudget};
 use rate::SourceRates;
 use ring::RingSource;
 use udp::UdpSource;
@@ -58,7 +58,10 @@ trait PacketSource {
 
 /// Measures packet rates; also returns notes on what could not be measured. Without permission to make a network
 /// namespace (CAP_SYS_ADMIN), it measures UDP over loopback instead.
-pub(crate) fn packets(plan: &PacketRatePlan<'_>, budget: &TimeBudget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+pub(crate) fn packets(
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> (Vec<PacketRate>, Vec<String>) {
     let inside = in_throwaway(|| on_core(plan.core, || Ok(in_namespace(&VethPair::make()?, plan, budget))));
     match inside.map_err(|error| Error::io("make", "a network namespace", error)).flatten() {
         Ok(done) => done,
@@ -77,7 +80,7 @@ pub(crate) fn packets(plan: &PacketRatePlan<'_>, budget: &TimeBudget<'_>) -> (Ve
 fn in_namespace(
     pair: &VethPair,
     plan: &PacketRatePlan<'_>,
-    budget: &TimeBudget<'_>,
+    budget: &MeasurementBudget<'_>,
 ) -> (Vec<PacketRate>, Vec<String>) {
     let mut found = PacketRates::default();
     for &size in plan.sizes {
@@ -92,7 +95,10 @@ fn in_namespace(
     (found.rates, found.notes)
 }
 
-fn over_loopback(plan: &PacketRatePlan<'_>, budget: &TimeBudget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+fn over_loopback(
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> (Vec<PacketRate>, Vec<String>) {
     let mut found = PacketRates::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
@@ -111,7 +117,7 @@ fn over_loopback(plan: &PacketRatePlan<'_>, budget: &TimeBudget<'_>) -> (Vec<Pac
 fn checked(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,
-    budget: &TimeBudget<'_>,
+    budget: &MeasurementBudget<'_>,
 ) -> Result<SourceRates, Error> {
     let rtnl = Rtnl::open()?;
     let sent = || rtnl.link(NEAR).map(|link| link.tx_packets);
@@ -135,7 +141,7 @@ struct PacketRates {
 
 impl PacketRates {
     /// Returns true if the time is over, and adds a note about it.
-    fn late(&mut self, size: Bytes, budget: &TimeBudget<'_>) -> bool {
+    fn late(&mut self, size: Bytes, budget: &MeasurementBudget<'_>) -> bool {
         let late = budget.over();
         if late {
             self.notes.push(format!("no time was left to send raw packets of {} B and more", size.0));
@@ -168,7 +174,7 @@ mod tests {
     #[test]
     fn every_size_gets_its_rates_or_words() {
         let plan = plan(true);
-        let (rates, notes) = packets(&plan, &TimeBudget::new(Duration::from_secs(60), &|| false));
+        let (rates, notes) = packets(&plan, &MeasurementBudget::new(Duration::from_secs(60), &|| false));
         assert!(!rates.is_empty() || !notes.is_empty());
         for rate in &rates {
             assert!(rate.alone_pps > 0.0 && rate.loaded_pps.is_some_and(|pps| pps > 0.0), "{rate:?}");
@@ -183,7 +189,7 @@ mod tests {
     #[test]
     fn loopback_stands_in() {
         let (rates, notes) =
-            over_loopback(&plan(false), &TimeBudget::new(Duration::from_secs(60), &|| false));
+            over_loopback(&plan(false), &MeasurementBudget::new(Duration::from_secs(60), &|| false));
         if rates.is_empty() {
             println!("SKIP: {notes:?}");
         }
@@ -194,7 +200,7 @@ mod tests {
 
     #[test]
     fn without_time_there_are_words_only() {
-        let (rates, notes) = packets(&plan(false), &TimeBudget::new(Duration::ZERO, &|| false));
+        let (rates, notes) = packets(&plan(false), &MeasurementBudget::new(Duration::ZERO, &|| false));
         assert!(rates.is_empty() && !notes.is_empty(), "{rates:?} {notes:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{BurstCounts, PacketRatePlan, PacketSource};
 use crate::cores::pin;
-use crate::{Error, TimeBudget};
+use crate::{Error, MeasurementBudget};
 
 /// The time that a source runs before it is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
@@ -25,7 +25,7 @@ pub(super) struct SourceRates {
 pub(super) fn figures(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,
-    budget: &TimeBudget<'_>,
+    budget: &MeasurementBudget<'_>,
 ) -> Result<(SourceRates, BurstCounts), Error> {
     let mut total = BurstCounts::default();
     drive(source, WARM_UP, budget, &mut total)?;
@@ -42,7 +42,7 @@ pub(super) fn figures(
 fn drive(
     source: &mut dyn PacketSource,
     time: Duration,
-    budget: &TimeBudget<'_>,
+    budget: &MeasurementBudget<'_>,
     total: &mut BurstCounts,
 ) -> Result<f64, Error> {
     if budget.left() < time {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn counts_packets_not_buffers() {
-        let budget = TimeBudget::new(Duration::from_secs(10), &|| false);
+        let budget = MeasurementBudget::new(Duration::from_secs(10), &|| false);
         let (figures, burst) = figures(&mut FakeSource(0), &plan(false), &budget).unwrap();
         assert_eq!(burst.packets, 64 * burst.buffers);
         assert!(figures.alone > 0.0 && figures.loaded.is_none());
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_error_or_an_end_stops_the_load_too() {
-        let budget = TimeBudget::new(Duration::from_secs(10), &|| false);
+        let budget = MeasurementBudget::new(Duration::from_secs(10), &|| false);
         assert!(figures(&mut FakeSource(999_999), &plan(true), &budget).is_err());
         let core = plan(true).core;
         let refused = beside_load(core, || Err::<(), _>(Error::Late("test")));

@@ -18,7 +18,7 @@ use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
 use crate::cores::{caches, last_level_bytes, on_core};
-use crate::{Error, SystemFiles, TimeBudget};
+use crate::{Error, MeasurementBudget, SystemFiles};
 pub(crate) use checksum::checksum;
 
 /// Bytes of a large write or of an aggregate of segments: the size at which the curves of Jin & Yoo end.
@@ -45,7 +45,7 @@ use PassOperation::{Copying, Summing};
 pub(crate) fn passes(
     core: u32,
     files: &SystemFiles,
-    budget: &TimeBudget<'_>,
+    budget: &MeasurementBudget<'_>,
 ) -> Result<(Vec<Pass>, Vec<String>), Error> {
     let last = last_level_bytes(files, &[core]);
     let asked = last.unwrap_or(64 << 20).saturating_mul(4);
@@ -77,7 +77,7 @@ impl PassBench {
         PassBench { region, target: vec![1; PIECE], clock: clock_seconds() }
     }
 
-    fn all(&mut self, budget: &TimeBudget<'_>) -> Result<Vec<Pass>, Error> {
+    fn all(&mut self, budget: &MeasurementBudget<'_>) -> Result<Vec<Pass>, Error> {
         let mut passes = Vec::new();
         for size in [SMALL_PIECE, PIECE] {
             for (what, operation) in [("copy", Copying), ("checksum", Summing)] {
@@ -105,7 +105,7 @@ impl PassBench {
     fn repeat<const N: usize>(
         &mut self,
         size: usize,
-        budget: &TimeBudget<'_>,
+        budget: &MeasurementBudget<'_>,
         mut walk: impl FnMut(&mut Self, &mut [Vec<f64>; N]),
     ) -> Result<[f64; N], Error> {
         let until = Instant::now() + TIME;
@@ -196,7 +196,7 @@ mod tests {
     fn jin_and_yoos_question_gets_its_figures() {
         let files = SystemFiles::default();
         let core = AllowedCores::allowed(&files, None).unwrap().one;
-        let budget = TimeBudget::new(Duration::from_secs(60), &|| false);
+        let budget = MeasurementBudget::new(Duration::from_secs(60), &|| false);
         let (passes, _) = passes(core, &files, &budget).unwrap();
         let asked = [
             ("copy", true),
@@ -216,7 +216,7 @@ mod tests {
     fn a_wish_to_stop_is_heard() {
         let files = SystemFiles::default();
         let core = AllowedCores::allowed(&files, None).unwrap().one;
-        let budget = TimeBudget::new(Duration::from_secs(60), &|| true);
+        let budget = MeasurementBudget::new(Duration::from_secs(60), &|| true);
         assert!(matches!(passes(core, &files, &budget), Err(Error::Late(_))));
     }
 }

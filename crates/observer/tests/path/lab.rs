@@ -26,9 +26,9 @@ pub(crate) fn unable() -> Option<String> {
 }
 
 /// A host of the lab.
-pub(crate) struct TestHost(LabHost);
+pub(crate) struct ObservedHost(LabHost);
 
-impl TestHost {
+impl ObservedHost {
     pub(crate) fn device(&self) -> &str {
         &self.0.device
     }
@@ -56,8 +56,8 @@ impl TestHost {
 
 /// The two hosts, and the lock that excludes other tests.
 pub(crate) struct TestLab {
-    pub(crate) a: TestHost,
-    pub(crate) b: TestHost,
+    pub(crate) a: ObservedHost,
+    pub(crate) b: ObservedHost,
     _lab: landspeed_topology::Lab,
     _alone: MutexGuard<'static, ()>,
 }
@@ -71,7 +71,7 @@ impl TestLab {
             return None;
         }
         let lab = landspeed_topology::Lab::open("lab:back-to-back").expect("a lab");
-        let [a, b] = [0, 1].map(|at| TestHost(lab.hosts()[at].clone()));
+        let [a, b] = [0, 1].map(|at| ObservedHost(lab.hosts()[at].clone()));
         Some(TestLab { a, b, _lab: lab, _alone: alone })
     }
 
@@ -181,7 +181,7 @@ pub(crate) fn held() -> (usize, usize) {
 }
 
 /// Makes a tun device of `host`, up, whose packets this process reads without blocking.
-pub(crate) fn tun(host: &TestHost, name: &str, address: &str) -> File {
+pub(crate) fn tun(host: &ObservedHost, name: &str, address: &str) -> File {
     /// The value in linux/if_tun.h.
     const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
     let file = host.run(|| {

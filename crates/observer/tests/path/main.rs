@@ -9,16 +9,16 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lab::{RepeatingThread, TestHost, TestLab, Transfer, held, tun};
+use lab::{ObservedHost, RepeatingThread, TestLab, Transfer, held, tun};
 use landspeed_observer::{Watch, WatchSubject, observer};
 use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
 
 /// Opens a watch over the link of `host`.
-fn watch(host: &TestHost) -> Box<dyn Watch> {
+fn watch(host: &ObservedHost) -> Box<dyn Watch> {
     watch_link(host, host.device())
 }
 
-fn watch_link(host: &TestHost, link: &str) -> Box<dyn Watch> {
+fn watch_link(host: &ObservedHost, link: &str) -> Box<dyn Watch> {
     host.run(|| observer("path").expect("it is in the table").watch(link))
 }
 

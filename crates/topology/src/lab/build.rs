@@ -11,7 +11,7 @@ use super::LabHost;
 use super::plan::{
     LabInterconnect, LabLayout, LinkSide, MacOwner, PortRates, SIDES, V4_PREFIX, V6_PREFIX, mac, port,
 };
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 use crate::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";

@@ -13,7 +13,7 @@ use landspeed_daemon as daemon;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// The command line that runs the keeper.
 static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();

@@ -8,7 +8,7 @@ use landspeed_emulator::WanSpec;
 use landspeed_netlink::HardwareAddress;
 
 use super::LabHost;
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// The ID of a lab: six hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

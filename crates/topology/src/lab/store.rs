@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::owner::LabOwner;
 use super::plan::{LabId, LabLayout, is_own};
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
 const RUN_DIR: &str = "/run/landspeed";

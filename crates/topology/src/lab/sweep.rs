@@ -9,7 +9,7 @@ use super::agents;
 use super::owner::LabOwner;
 use super::plan::LabId;
 use super::store::{LabState, LabStore};
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 use crate::namespace::{self, with_namespace};
 
 /// Held for reading while a lab is being made.
