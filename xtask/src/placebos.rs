@@ -15,7 +15,7 @@ use landspeed_experiment::{
     Baseline, BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, TuneOptions, Wishes, placebos, plan,
 };
 use landspeed_record::{Answer, Candidate, Cell, Line, Settings, StepSummary, WriteError};
-use landspeed_topology::{self as topology, Hosts};
+use landspeed_topology::{self as topology, HostSet};
 use landspeed_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -126,7 +126,7 @@ struct Bench {
     start: Cell,
     /// About where `tune` ends: one core, segmentation offload, large writes. It is quiet.
     tuned: Cell,
-    _hosts: Box<dyn Hosts>,
+    _hosts: Box<dyn HostSet>,
 }
 
 /// Names of the settings, in the order of decisions.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landspeed_observer::{Live, Observer, Runs, rows};
+use landspeed_observer::{LiveWatch, Observer, RunPolicy, rows};
 use landspeed_record::WatchTarget;
 use landspeed_session::Reply;
 use landspeed_units::Nanos;
@@ -20,7 +20,7 @@ const RAREST: Nanos = Nanos::secs(1);
 
 /// Returns the observers in `asked`, the ones that always run and, unless `alone`, those that explain.
 pub(crate) fn observers(asked: &[String], alone: bool) -> Result<Vec<&'static Observer>, String> {
-    rows(asked, if alone { Runs::Always } else { Runs::Explaining })
+    rows(asked, if alone { RunPolicy::Always } else { RunPolicy::Explaining })
 }
 
 /// Watches the flows of `target` for `time` with these observers, sampled every `interval`.
@@ -33,7 +33,7 @@ pub(crate) fn watch(
     if time > LONGEST {
         return Err(format!("{time} is too long to watch; {LONGEST} is the most"));
     }
-    let mut live = Live::with(rows, target, None).map_err(|e| e.to_string())?;
+    let mut live = LiveWatch::with(rows, target, None).map_err(|e| e.to_string())?;
     let interval = Duration::from(interval.clamp(SHORTEST, RAREST).max(Nanos(time.0 / MOST_SAMPLES)));
     let observed = live.watch(time.into(), interval, || cancel.is_cancelled());
     Ok(Reply::Watched { device: live.link().to_owned(), observed: Box::new(observed) })

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_observer::{Runs, Scene, Watcher, observer, rows, tcp_info};
+use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_info};
 use landspeed_record::{Observations, Progress, Role, TrialSpec, WatchTarget};
 use landspeed_session::Tell;
 use landspeed_units::Nanos;
@@ -50,7 +50,7 @@ impl<'a> TrialWatch<'a> {
             Ok(link) => (link, None),
             Err(error) => (String::new(), Some(format!("link counters: {error}"))),
         };
-        let watcher = Watcher::with(&rows(&spec.observers, Runs::Always)?, &link);
+        let watcher = Watcher::with(&rows(&spec.observers, RunPolicy::Always)?, &link);
         let sockets = (spec.progress_ns > Nanos(0)).then(Vec::new);
         Ok(TrialWatch { tell, sockets, watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
@@ -58,7 +58,7 @@ impl<'a> TrialWatch<'a> {
 
 /// Returns an error if one of these observers cannot run here.
 pub(crate) fn can_run(names: &[String]) -> Result<(), String> {
-    rows(names, Runs::Always)?;
+    rows(names, RunPolicy::Always)?;
     let mut asked = names.iter().filter_map(|name| observer(name));
     asked.try_for_each(|row| row.can_run().map_err(|why| format!("{} cannot run here: {why}", row.name)))
 }
@@ -75,7 +75,7 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
 impl Watch for TrialWatch<'_> {
     fn open(&mut self, ends: &Watched) {
         let target = if ends.programs { WatchTarget::Programs } else { WatchTarget::Workload };
-        self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, target });
+        self.watcher.open(&WatchSubject { threads: ends.threads, sockets: ends.sockets, target });
         if let Some(sockets) = &mut self.sockets {
             // A flow whose descriptor cannot be copied reports no progress, but runs all the same.
             sockets.extend(ends.sockets.iter().filter_map(|(_, socket)| socket.try_clone_to_owned().ok()));

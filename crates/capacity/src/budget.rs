@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 /// A deadline, and a callback that reports an earlier cancellation.
 #[derive(Clone, Copy)]
-pub(crate) struct Budget<'a> {
+pub(crate) struct MeasurementBudget<'a> {
     until: Instant,
     cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl<'a> Budget<'a> {
+impl<'a> MeasurementBudget<'a> {
     /// Starts a budget of `time` from now. `cancelled` is called every few milliseconds, from any thread.
     pub(crate) fn new(time: Duration, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        Budget { until: Instant::now() + time, cancelled }
+        MeasurementBudget { until: Instant::now() + time, cancelled }
     }
 
     /// Returns a budget of at most `time`, within what is left of this one.
     pub(crate) fn part(&self, time: Duration) -> Self {
-        Budget { until: self.until.min(Instant::now() + time), ..*self }
+        MeasurementBudget { until: self.until.min(Instant::now() + time), ..*self }
     }
 
     pub(crate) fn over(&self) -> bool {
@@ -34,9 +34,9 @@ impl<'a> Budget<'a> {
     }
 }
 
-impl fmt::Debug for Budget<'_> {
+impl fmt::Debug for MeasurementBudget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget").field("left", &self.left()).finish()
+        f.debug_struct("MeasurementBudget").field("left", &self.left()).finish()
     }
 }
 
@@ -46,11 +46,11 @@ mod tests {
 
     #[test]
     fn a_part_never_outlasts_the_whole_and_a_wish_to_stop_ends_both() {
-        let whole = Budget::new(Duration::from_secs(60), &|| false);
+        let whole = MeasurementBudget::new(Duration::from_secs(60), &|| false);
         assert!(whole.part(Duration::from_secs(3600)).left() <= Duration::from_secs(60));
         assert!(!whole.over() && whole.part(Duration::ZERO).over());
 
-        let stopped = Budget::new(Duration::from_secs(60), &|| true);
+        let stopped = MeasurementBudget::new(Duration::from_secs(60), &|| true);
         assert!(stopped.over() && stopped.part(Duration::from_secs(1)).left().is_zero());
     }
 }

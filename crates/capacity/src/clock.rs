@@ -4,7 +4,7 @@ use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
 use crate::cores::on_core;
-use crate::{Budget, Error, Files};
+use crate::{Error, MeasurementBudget, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -13,7 +13,7 @@ const CPU: &str = "sys/devices/system/cpu";
 const BUSY: Duration = Duration::from_millis(30);
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Clock {
+pub(crate) struct ProcessorClock {
     /// The current frequency, in cycles per second.
     pub hz: Option<f64>,
     pub most_hz: Option<f64>,
@@ -22,7 +22,11 @@ pub(crate) struct Clock {
 }
 
 /// Reads the clock of a core after keeping it busy for 30 ms, because the clock of an idle core means nothing.
-pub(crate) fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Error> {
+pub(crate) fn busy(
+    files: &SystemFiles,
+    core: u32,
+    budget: &MeasurementBudget<'_>,
+) -> Result<ProcessorClock, Error> {
     on_core(core, || {
         let until = Instant::now() + BUSY;
         while Instant::now() < until && !budget.over() {
@@ -34,10 +38,10 @@ pub(crate) fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Cloc
 
 /// Reads the current clock: from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or from /proc/cpuinfo where the
 /// kernel does not govern the clock, as in most virtual machines.
-pub(crate) fn read(files: &Files, core: u32) -> Clock {
+pub(crate) fn read(files: &SystemFiles, core: u32) -> ProcessorClock {
     let of = |name: &str| format!("{CPU}/cpu{core}/cpufreq/{name}");
     let khz = |name: &str| files.number::<f64>(of(name)).map(|khz| khz * 1e3);
-    Clock {
+    ProcessorClock {
         hz: khz("scaling_cur_freq").or_else(|| of_cpuinfo(&files.word("proc/cpuinfo")?, core)),
         most_hz: khz("cpuinfo_max_freq"),
         governor: files.word(of("scaling_governor")).unwrap_or_default(),
@@ -67,28 +71,31 @@ mod tests {
     #[test]
     fn cpufreq_comes_first_and_cpuinfo_stands_in() {
         let tree = tempfile::tempdir().unwrap();
-        let files = Files::below(tree.path());
-        assert_eq!(read(&files, 1), Clock::default());
+        let files = SystemFiles::below(tree.path());
+        assert_eq!(read(&files, 1), ProcessorClock::default());
 
         fs::create_dir_all(tree.path().join("proc")).unwrap();
         let cpuinfo = "processor\t: 0\ncpu MHz\t\t: 800.000\n\nprocessor\t: 1\ncpu MHz\t\t: 2596.152\n";
         fs::write(tree.path().join("proc/cpuinfo"), cpuinfo).unwrap();
-        assert_eq!(read(&files, 1), Clock { hz: Some(2_596_152_000.0), ..Clock::default() });
+        assert_eq!(
+            read(&files, 1),
+            ProcessorClock { hz: Some(2_596_152_000.0), ..ProcessorClock::default() }
+        );
 
         let folder = tree.path().join("sys/devices/system/cpu/cpu1/cpufreq");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("scaling_cur_freq"), "1200000\n").unwrap();
         fs::write(folder.join("cpuinfo_max_freq"), "3700000\n").unwrap();
         fs::write(folder.join("scaling_governor"), "powersave\n").unwrap();
-        let clock = Clock { hz: Some(1.2e9), most_hz: Some(3.7e9), governor: "powersave".into() };
+        let clock = ProcessorClock { hz: Some(1.2e9), most_hz: Some(3.7e9), governor: "powersave".into() };
         assert_eq!(read(&files, 1), clock);
     }
 
     #[test]
     fn this_hosts_clock_is_read_on_a_busy_core() {
-        let files = Files::default();
-        let core = crate::Cores::allowed(&files, None).unwrap().one;
-        let clock = busy(&files, core, &Budget::new(Duration::from_secs(5), &|| false)).unwrap();
+        let files = SystemFiles::default();
+        let core = crate::AllowedCores::allowed(&files, None).unwrap().one;
+        let clock = busy(&files, core, &MeasurementBudget::new(Duration::from_secs(5), &|| false)).unwrap();
         assert!(clock.hz.is_none_or(|hz| hz > 1e8), "{clock:?}");
     }
 }

@@ -3,36 +3,37 @@
 use landspeed_units::cpu_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::{Error, Files};
+use crate::{Error, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cores {
+pub(crate) struct AllowedCores {
     /// One processor per physical core among those that this process may use, in ascending order.
     pub all: Vec<u32>,
     /// The processor that single-core measurements run on.
     pub one: u32,
 }
 
-impl Cores {
+impl AllowedCores {
     /// Returns the cores that this process may use. `one` is the first of them on NUMA node `node`, or the first of
     /// all.
     ///
     /// # Errors
     /// Returns an error if the process's affinity cannot be read, or if it may use no core.
-    pub(crate) fn allowed(files: &Files, node: Option<u32>) -> Result<Self, Error> {
+    pub(crate) fn allowed(files: &SystemFiles, node: Option<u32>) -> Result<Self, Error> {
         let set = sched_getaffinity(None)
             .map_err(|error| Error::io("read the affinity of", "this process", error))?;
         let allowed: Vec<u32> =
             (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect();
-        Cores::of(files, &allowed, node).ok_or_else(|| Error::Unable("this process may use no core".into()))
+        AllowedCores::of(files, &allowed, node)
+            .ok_or_else(|| Error::Unable("this process may use no core".into()))
     }
 
-    fn of(files: &Files, allowed: &[u32], node: Option<u32>) -> Option<Self> {
+    fn of(files: &SystemFiles, allowed: &[u32], node: Option<u32>) -> Option<Self> {
         let all: Vec<u32> = allowed.iter().copied().filter(|&cpu| leads(files, cpu, allowed)).collect();
         let near = all.iter().copied().find(|&cpu| node.is_some() && node_of(files, cpu) == node);
-        Some(Cores { one: near.or(all.first().copied())?, all })
+        Some(AllowedCores { one: near.or(all.first().copied())?, all })
     }
 
     /// Returns a core other than `one`, if there is one.
@@ -42,29 +43,29 @@ impl Cores {
 }
 
 /// Returns true if `cpu` is the lowest allowed hardware thread of its physical core.
-fn leads(files: &Files, cpu: u32, allowed: &[u32]) -> bool {
+fn leads(files: &SystemFiles, cpu: u32, allowed: &[u32]) -> bool {
     let siblings = files.word(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
     let siblings = siblings.and_then(|list| cpu_list(&list)).unwrap_or_default();
     siblings.iter().filter(|other| allowed.contains(other)).all(|&other| cpu <= other)
 }
 
 /// Returns the NUMA node of a processor. The processor's folder in sysfs holds a link that is named after the node.
-pub(crate) fn node_of(files: &Files, cpu: u32) -> Option<u32> {
+pub(crate) fn node_of(files: &SystemFiles, cpu: u32) -> Option<u32> {
     let names = files.names(format!("{CPU}/cpu{cpu}"));
     names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cache {
+pub(crate) struct CpuCache {
     pub(crate) level: u32,
     pub(crate) bytes: u64,
     shared: Vec<u32>,
 }
 
 /// Returns the data and unified caches of one processor, nearest first.
-pub(crate) fn caches(files: &Files, cpu: u32) -> Vec<Cache> {
+pub(crate) fn caches(files: &SystemFiles, cpu: u32) -> Vec<CpuCache> {
     let folder = format!("{CPU}/cpu{cpu}/cache");
-    let mut caches: Vec<Cache> = files
+    let mut caches: Vec<CpuCache> = files
         .names(&folder)
         .iter()
         .filter(|name| name.starts_with("index"))
@@ -74,12 +75,12 @@ pub(crate) fn caches(files: &Files, cpu: u32) -> Vec<Cache> {
     caches
 }
 
-fn cache(files: &Files, folder: &str, cpu: u32) -> Option<Cache> {
+fn cache(files: &SystemFiles, folder: &str, cpu: u32) -> Option<CpuCache> {
     if files.word(format!("{folder}/type"))? == "Instruction" {
         return None;
     }
     let shared = files.word(format!("{folder}/shared_cpu_list")).and_then(|list| cpu_list(&list));
-    Some(Cache {
+    Some(CpuCache {
         level: files.number(format!("{folder}/level"))?,
         bytes: files.number::<String>(format!("{folder}/size")).and_then(|size| size_of_cache(&size))?,
         shared: shared.unwrap_or_else(|| vec![cpu]),
@@ -96,8 +97,8 @@ fn size_of_cache(text: &str) -> Option<u64> {
 
 /// Returns the total size of the distinct last-level caches that `cores` use; `None` if the host does not report
 /// them.
-pub(crate) fn last_level_bytes(files: &Files, cores: &[u32]) -> Option<u64> {
-    let mut seen: Vec<Cache> = Vec::new();
+pub(crate) fn last_level_bytes(files: &SystemFiles, cores: &[u32]) -> Option<u64> {
+    let mut seen: Vec<CpuCache> = Vec::new();
     for &core in cores {
         let last = caches(files, core).pop()?;
         if !seen.contains(&last) {
@@ -162,20 +163,23 @@ mod tests {
     fn one_thread_a_core_and_the_one_near_the_link() {
         let tree = tempfile::tempdir().unwrap();
         two_sockets(tree.path());
-        let files = Files::below(tree.path());
+        let files = SystemFiles::below(tree.path());
         let all = [0, 1, 2, 3];
-        assert_eq!(Cores::of(&files, &all, None), Some(Cores { all: vec![0, 1], one: 0 }));
-        assert_eq!(Cores::of(&files, &all, Some(1)), Some(Cores { all: vec![0, 1], one: 1 }));
+        assert_eq!(AllowedCores::of(&files, &all, None), Some(AllowedCores { all: vec![0, 1], one: 0 }));
+        assert_eq!(AllowedCores::of(&files, &all, Some(1)), Some(AllowedCores { all: vec![0, 1], one: 1 }));
         // If the lower sibling may not be used, the other one represents the core.
-        assert_eq!(Cores::of(&files, &[2, 3], Some(7)), Some(Cores { all: vec![2, 3], one: 2 }));
-        assert_eq!(Cores::of(&files, &[], None), None);
+        assert_eq!(
+            AllowedCores::of(&files, &[2, 3], Some(7)),
+            Some(AllowedCores { all: vec![2, 3], one: 2 })
+        );
+        assert_eq!(AllowedCores::of(&files, &[], None), None);
     }
 
     #[test]
     fn each_last_level_cache_counts_once() {
         let tree = tempfile::tempdir().unwrap();
         two_sockets(tree.path());
-        let files = Files::below(tree.path());
+        let files = SystemFiles::below(tree.path());
         let mib = 1 << 20;
         assert_eq!(last_level_bytes(&files, &[0]), Some(36 * mib));
         assert_eq!(last_level_bytes(&files, &[0, 2]), Some(36 * mib));
@@ -187,7 +191,7 @@ mod tests {
 
     #[test]
     fn this_process_may_use_the_core_that_is_chosen() {
-        let cores = Cores::allowed(&Files::default(), None).unwrap();
+        let cores = AllowedCores::allowed(&SystemFiles::default(), None).unwrap();
         assert!(cores.all.contains(&cores.one));
         on_core(cores.one, || Ok(())).unwrap();
         assert!(on_core(u32::MAX, || Ok(())).unwrap_err().to_string().contains("core"));

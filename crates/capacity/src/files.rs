@@ -10,20 +10,20 @@ const LIMIT: u64 = 1 << 20;
 
 /// A tree of files that contains /proc and /sys.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
+pub(crate) struct SystemFiles {
     root: PathBuf,
 }
 
-impl Default for Files {
+impl Default for SystemFiles {
     fn default() -> Self {
-        Files::below("/")
+        SystemFiles::below("/")
     }
 }
 
-impl Files {
+impl SystemFiles {
     /// Returns the tree whose `proc` and `sys` are below `root`.
     pub(crate) fn below(root: impl Into<PathBuf>) -> Self {
-        Files { root: root.into() }
+        SystemFiles { root: root.into() }
     }
 
     /// Returns the full path of `path` ("sys/class/net") in this tree.
@@ -73,7 +73,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_absent_is_none_and_not_an_error() {
         let tree = tempfile::tempdir().unwrap();
-        let files = Files::below(tree.path());
+        let files = SystemFiles::below(tree.path());
         fs::write(tree.path().join("speed"), "25000\n").unwrap();
         fs::write(tree.path().join("empty"), "\n").unwrap();
         assert_eq!(files.number::<i64>("speed"), Some(25_000));

@@ -20,8 +20,8 @@ mod memory;
 mod packets;
 mod passes;
 
-use budget::Budget;
-use cores::Cores;
+use budget::MeasurementBudget;
+use cores::AllowedCores;
 use error::Error;
-use files::Files;
+use files::SystemFiles;
 pub use measure::{TIME, measure};

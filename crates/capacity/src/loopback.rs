@@ -8,7 +8,7 @@ use landspeed_netlink::Rtnl;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::cores::{on_core, pin};
-use crate::{Budget, Cores, Error};
+use crate::{AllowedCores, Error, MeasurementBudget};
 
 /// The time that the flow runs before the window opens, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
@@ -23,7 +23,11 @@ const READ: usize = 256 << 10;
 /// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The
 /// sender runs on `cores.one`, the receiver on another core if there is one. Loopback is not brought up if it is
 /// down.
-pub(crate) fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
+pub(crate) fn tcp(
+    cores: &AllowedCores,
+    time: Duration,
+    budget: &MeasurementBudget<'_>,
+) -> Result<BitRate, Error> {
     if !Rtnl::open()?.link("lo")?.up {
         return Err(Error::Unable(
             "loopback (lo) is down in this network namespace: its rate was not measured; 'ip link set lo up' \
@@ -83,7 +87,7 @@ fn send(mut stream: TcpStream) -> Result<(), Error> {
     }
 }
 
-fn receive(mut stream: &TcpStream, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
+fn receive(mut stream: &TcpStream, time: Duration, budget: &MeasurementBudget<'_>) -> Result<BitRate, Error> {
     let mut buffer = vec![0; READ];
     let mut read_for = |time: Duration| {
         let start = Instant::now();
@@ -108,11 +112,11 @@ fn receive(mut stream: &TcpStream, time: Duration, budget: &Budget<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Files;
+    use crate::SystemFiles;
 
     fn measure(time: Duration) -> Result<BitRate, Error> {
-        let cores = Cores::allowed(&Files::default(), None).unwrap();
-        tcp(&cores, time, &Budget::new(Duration::from_secs(10), &|| false))
+        let cores = AllowedCores::allowed(&SystemFiles::default(), None).unwrap();
+        tcp(&cores, time, &MeasurementBudget::new(Duration::from_secs(10), &|| false))
     }
 
     #[test]

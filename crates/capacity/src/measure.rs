@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use landspeed_record::HostLimits;
 
-use crate::{Budget, Cores, Error, Files, clock, link, loopback, memory, packets, passes};
+use crate::{
+    AllowedCores, Error, MeasurementBudget, SystemFiles, clock, link, loopback, memory, packets, passes,
+};
 
 /// The longest that the whole measurement may take; a part that does not fit becomes a note.
 pub const TIME: Duration = Duration::from_secs(9);
@@ -20,18 +22,18 @@ const PACKETS: Duration = Duration::from_millis(3000);
 ///
 /// `cancelled` is called every few milliseconds, from any of the threads.
 pub fn measure(link: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
-    let files = Files::default();
-    let budget = Budget::new(TIME, cancelled);
+    let files = SystemFiles::default();
+    let budget = MeasurementBudget::new(TIME, cancelled);
     let mut found = HostLimits::default();
     read_link(link, &files, &mut found);
-    match Cores::allowed(&files, found.link_node) {
-        Ok(cores) => Parts { cores, files, budget }.measure(&mut found),
+    match AllowedCores::allowed(&files, found.link_node) {
+        Ok(cores) => HostMeasurement { cores, files, budget }.measure(&mut found),
         Err(error) => found.notes.push(format!("nothing was measured: {error}")),
     }
     found
 }
 
-fn read_link(link: &str, files: &Files, found: &mut HostLimits) {
+fn read_link(link: &str, files: &SystemFiles, found: &mut HostLimits) {
     let link = link::limits(link, files);
     found.link_bps = link.rate_bps;
     found.pcie = link.pcie;
@@ -40,13 +42,13 @@ fn read_link(link: &str, files: &Files, found: &mut HostLimits) {
     found.notes.extend(link.notes);
 }
 
-struct Parts<'a> {
-    cores: Cores,
-    files: Files,
-    budget: Budget<'a>,
+struct HostMeasurement<'a> {
+    cores: AllowedCores,
+    files: SystemFiles,
+    budget: MeasurementBudget<'a>,
 }
 
-impl Parts<'_> {
+impl HostMeasurement<'_> {
     fn measure(&self, found: &mut HostLimits) {
         self.clock(found);
         self.memory(found);
@@ -91,7 +93,7 @@ impl Parts<'_> {
     }
 
     fn packets(&self, found: &mut HostLimits) {
-        let plan = packets::Plan {
+        let plan = packets::PacketRatePlan {
             core: self.cores.one,
             sizes: &packets::SIZES,
             time: Duration::from_millis(100),

@@ -10,7 +10,7 @@ use landspeed_experiment::{Host, Pair, Reaching, Wishes, set_stage};
 use landspeed_factor::Table;
 use landspeed_record::{Settings, WanReport};
 use landspeed_session::{LineSink, Options};
-use landspeed_topology::{self as topology, Hosts, PathLink};
+use landspeed_topology::{self as topology, HostSet, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::Nanos;
@@ -30,11 +30,11 @@ pub(crate) struct NamedHosts {
 pub(crate) struct Joined {
     /// The pairs: one, except for fans, programs and labs with several pairs.
     pub(crate) pairs: Vec<Pair>,
-    hosts: Box<dyn Hosts>,
+    hosts: Box<dyn HostSet>,
 }
 
 impl Joined {
-    pub(crate) fn first(&mut self) -> Result<(&mut Pair, &dyn Hosts)> {
+    pub(crate) fn first(&mut self) -> Result<(&mut Pair, &dyn HostSet)> {
         let pair = self.pairs.first_mut().context("no pair of hosts")?;
         Ok((pair, &*self.hosts))
     }
@@ -131,7 +131,7 @@ impl NamedHosts {
     }
 
     /// Returns an error for more than two hosts: none of them may be left out silently.
-    fn only_two(&self, hosts: &dyn Hosts) -> Result<()> {
+    fn only_two(&self, hosts: &dyn HostSet) -> Result<()> {
         if !hosts.is_lab() && hosts.hosts().len() > 2 {
             bail!(
                 "{} hosts are named, and this is for two; `landspeed measure WORKLOAD --fan in` takes more",
@@ -144,7 +144,8 @@ impl NamedHosts {
     /// Connects to each named host without joining them; this machine if none is named.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
-        let places = words.iter().map(|word| Ok(topology::Host::from(word.parse::<topology::HostSpec>()?)));
+        let places =
+            words.iter().map(|word| Ok(topology::TopologyHost::from(word.parse::<topology::HostSpec>()?)));
         let places = places.collect::<Result<Vec<_>, topology::Error>>()?;
         places.iter().map(|place| Ok(Host::probe(self.reaching.session(place)?)?)).collect()
     }
@@ -164,7 +165,7 @@ impl NamedHosts {
         self.fan(labs::open(words)?, inwards)
     }
 
-    fn fan(&self, hosts: Box<dyn Hosts>, inwards: bool) -> Result<Joined> {
+    fn fan(&self, hosts: Box<dyn HostSet>, inwards: bool) -> Result<Joined> {
         if inwards && self.wishes.data_port > 0 {
             bail!(
                 "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
@@ -180,15 +181,15 @@ impl NamedHosts {
         Ok(Joined { pairs, hosts })
     }
 
-    fn pair(&self, a: &topology::Host, b: &topology::Host) -> Result<Pair> {
+    fn pair(&self, a: &topology::TopologyHost, b: &topology::TopologyHost) -> Result<Pair> {
         self.pair_of(self.host(a)?, self.host(b)?, b)
     }
 
-    fn host(&self, place: &topology::Host) -> Result<Host> {
+    fn host(&self, place: &topology::TopologyHost) -> Result<Host> {
         Ok(Host::probe(self.reaching.session(place)?)?)
     }
 
-    fn pair_of(&self, a: Host, b: Host, at: &topology::Host) -> Result<Pair> {
+    fn pair_of(&self, a: Host, b: Host, at: &topology::TopologyHost) -> Result<Pair> {
         let one_machine = !a.facts.boot_id.is_empty() && a.facts.boot_id == b.facts.boot_id;
         if one_machine && a.facts.netns_cookie == b.facts.netns_cookie {
             return Err(topology::Error::OneHost { a: a.name, b: b.name }.into());
@@ -211,14 +212,14 @@ const LONGEST_LEASE: Nanos = Nanos::secs(120);
 
 /// Returns addresses of a host to try first: those that the topology knows; then the one in its agent's line, or the
 /// one that ssh reached and those that its name resolves to here.
-fn hints(host: &topology::Host, b: &Host) -> Vec<IpAddr> {
+fn hints(host: &topology::TopologyHost, b: &Host) -> Vec<IpAddr> {
     let known = host.v4.map(IpAddr::from).into_iter().chain(host.v6.map(IpAddr::from));
     let named = match &host.reach {
-        topology::Reach::Ssh(destination) => {
+        topology::ReachMethod::Ssh(destination) => {
             let name = destination.rsplit('@').next().unwrap_or_default();
             b.facts.reached_at.into_iter().chain(addresses(name)).collect()
         }
-        topology::Reach::Invite(line) => line.address().into_iter().collect(),
+        topology::ReachMethod::Invite(line) => line.address().into_iter().collect(),
         _ => Vec::new(),
     };
     known.chain(named).collect()

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_knob::journal;
-use landspeed_topology::lab::{self, Removed, Which};
-use landspeed_topology::{self as topology, Hosts};
+use landspeed_topology::lab::{self, LabSelection, RemovedLab};
+use landspeed_topology::{self as topology, HostSet};
 
 /// Returns true if the words name hosts that landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {
@@ -14,7 +14,7 @@ pub(crate) fn is_lab(words: &[String]) -> bool {
 }
 
 /// Opens the hosts that the words name. Opening a lab removes the labs that a crash left behind.
-pub(crate) fn open(words: &[String]) -> Result<Box<dyn Hosts>> {
+pub(crate) fn open(words: &[String]) -> Result<Box<dyn HostSet>> {
     let hosts = topology::open(words)?;
     if hosts.is_lab() {
         sweep();
@@ -24,14 +24,14 @@ pub(crate) fn open(words: &[String]) -> Result<Box<dyn Hosts>> {
 
 /// Removes labs whose owner has died. A failure is reported and ignored.
 pub(crate) fn sweep() {
-    if let Err(error) = down(&Which::Stale) {
+    if let Err(error) = down(&LabSelection::Stale) {
         let line = landspeed_report::safe(&format!("{error:#}"));
         eprintln!("landspeed: a lab that was left behind stays: {line}");
     }
 }
 
 /// Removes labs and the journals about their hosts, whose settings no longer exist.
-pub(crate) fn down(which: &Which) -> Result<Vec<Removed>> {
+pub(crate) fn down(which: &LabSelection) -> Result<Vec<RemovedLab>> {
     let gone = lab::down(which)?;
     forget(&gone)?;
     Ok(gone)
@@ -48,11 +48,11 @@ pub(crate) fn keep() -> Result<ExitCode> {
         eprintln!("landspeed keeper is started by a process that makes a lab, not by hand");
         return Ok(ExitCode::from(2));
     }
-    down(&Which::Stale)?;
+    down(&LabSelection::Stale)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn forget(gone: &[Removed]) -> Result<()> {
+fn forget(gone: &[RemovedLab]) -> Result<()> {
     let cookies: Vec<u64> = gone.iter().flat_map(|lab| lab.cookies.iter().copied()).collect();
     let report = journal::undo_namespaces(&cookies)?;
     if !report.clean {

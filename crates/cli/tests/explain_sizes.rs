@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_experiment::{Attention, Effort, Host, Pair, Reaching, SizesOptions, Wishes, explain_sizes};
 use landspeed_record::{ExplainReport, PerPacket, Settings};
-use landspeed_topology::{self as topology, Hosts};
+use landspeed_topology::{self as topology, HostSet};
 use landspeed_units::{Bytes, Nanos};
 use support::{LANDSPEED, needs_root};
 
@@ -20,7 +20,7 @@ fn alone() -> MutexGuard<'static, ()> {
 /// Two joined hosts of a lab. The pair's agents are dropped before the lab.
 struct Lab {
     pair: Pair,
-    _hosts: Box<dyn Hosts>,
+    _hosts: Box<dyn HostSet>,
 }
 
 impl Lab {

@@ -4,7 +4,7 @@ mod support;
 
 use std::process::{Command, Stdio};
 
-use landspeed_topology::{Hosts, Reach};
+use landspeed_topology::{HostSet, ReachMethod};
 
 use support::terminal::{Terminal, lasting};
 use support::{LANDSPEED, needs_root, sh, text};
@@ -66,7 +66,7 @@ fn a_record_on_a_terminal_and_elsewhere() {
 /// A slow link with a receive window that is much too small. A larger window helps greatly in each run, whatever the
 /// processor and chance do.
 struct Narrow {
-    hosts: Box<dyn Hosts>,
+    hosts: Box<dyn HostSet>,
     folder: tempfile::TempDir,
 }
 
@@ -81,7 +81,7 @@ impl Narrow {
 
     fn namespaces(&self) -> [&str; 2] {
         [0, 1].map(|end| match &self.hosts.hosts()[end].reach {
-            Reach::Namespace(name) => name.as_str(),
+            ReachMethod::Namespace(name) => name.as_str(),
             other => panic!("{other:?}"),
         })
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
 use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
-use landspeed_topology::Hosts;
+use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
 
 use support::{LANDSPEED, needs_root};
@@ -18,7 +18,7 @@ use support::{LANDSPEED, needs_root};
 /// Two joined hosts of a lab. Fields are dropped in this order: the agents, then the lab.
 struct Bench {
     pair: Pair,
-    _hosts: Box<dyn Hosts>,
+    _hosts: Box<dyn HostSet>,
 }
 
 impl Bench {

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::ring::Due;
-use super::socket::{Socket, is_gone};
+use super::ring::DueFrame;
+use super::socket::{PacketSocket, is_gone};
 use super::virtio::VIRTIO_LEN;
 
 /// The most frames that are received or sent in one call.
@@ -18,15 +18,15 @@ const CONTROL_WORDS: usize = 8;
 
 /// Buffers for a batch of received frames.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(super) struct ReceiveBatch {
     bytes: Box<[u8]>,
     control: [[u64; CONTROL_WORDS]; BATCH],
-    arrivals: [Arrival; BATCH],
+    arrivals: [FrameInfo; BATCH],
     count: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Arrival {
+struct FrameInfo {
     len: usize,
     truncated: bool,
     unix_ns: Option<u64>,
@@ -34,7 +34,7 @@ struct Arrival {
 
 /// A received frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Message<'a> {
+pub(super) struct ReceivedFrame<'a> {
     /// The virtio header and the frame.
     pub(super) frame: &'a [u8],
     /// When the kernel first saw the frame, in nanoseconds since 1970; `None` if the kernel did not report it.
@@ -43,20 +43,20 @@ pub(super) struct Message<'a> {
     pub(super) truncated: bool,
 }
 
-impl Inbox {
+impl ReceiveBatch {
     pub(super) fn new() -> Self {
-        Inbox {
+        ReceiveBatch {
             // A vector of zeros takes memory only when it is used, and few frames are that large.
             bytes: vec![0; LARGEST * BATCH].into_boxed_slice(),
             control: [[0; CONTROL_WORDS]; BATCH],
-            arrivals: [Arrival::default(); BATCH],
+            arrivals: [FrameInfo::default(); BATCH],
             count: 0,
         }
     }
 
     /// Receives the frames that wait at the socket, up to a batch, without blocking. Returns their number, 0 if none
     /// wait.
-    pub(super) fn fill(&mut self, socket: &Socket) -> io::Result<usize> {
+    pub(super) fn fill(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.count = 0;
         // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -81,7 +81,7 @@ impl Inbox {
         };
         let Ok(taken) = usize::try_from(taken) else { return none_waiting(io::Error::last_os_error()) };
         for (arrival, message) in self.arrivals.iter_mut().zip(&messages[..taken]) {
-            *arrival = Arrival {
+            *arrival = FrameInfo {
                 len: (message.msg_len as usize).min(LARGEST),
                 truncated: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
                 unix_ns: arrival_time(&message.msg_hdr),
@@ -92,11 +92,13 @@ impl Inbox {
     }
 
     /// Returns the frames of the last call of `fill`.
-    pub(super) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
-        self.bytes.chunks_exact(LARGEST).zip(&self.arrivals[..self.count]).map(|(bytes, arrival)| Message {
-            frame: &bytes[..arrival.len],
-            unix_ns: arrival.unix_ns,
-            truncated: arrival.truncated,
+    pub(super) fn messages(&self) -> impl Iterator<Item = ReceivedFrame<'_>> {
+        self.bytes.chunks_exact(LARGEST).zip(&self.arrivals[..self.count]).map(|(bytes, arrival)| {
+            ReceivedFrame {
+                frame: &bytes[..arrival.len],
+                unix_ns: arrival.unix_ns,
+                truncated: arrival.truncated,
+            }
         })
     }
 }
@@ -128,7 +130,7 @@ fn arrival_time(header: &libc::msghdr) -> Option<u64> {
 
 /// The outcome of sending a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Given {
+pub(super) struct SendOutcome {
     /// Frames that were sent or refused, and need no further handling.
     pub(super) done: usize,
     /// True if the last of them was refused.
@@ -136,7 +138,10 @@ pub(super) struct Given {
 }
 
 /// Sends frames to the socket, up to a batch, until one is refused. Returns an error only if the link is gone.
-pub(super) fn give<'a>(socket: &Socket, frames: impl Iterator<Item = Due<'a>>) -> io::Result<Given> {
+pub(super) fn give<'a>(
+    socket: &PacketSocket,
+    frames: impl Iterator<Item = DueFrame<'a>>,
+) -> io::Result<SendOutcome> {
     // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
     let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
@@ -153,13 +158,13 @@ pub(super) fn give<'a>(socket: &Socket, frames: impl Iterator<Item = Due<'a>>) -
         libc::sendmmsg(socket.as_fd().as_raw_fd(), messages.as_mut_ptr(), total as libc::c_uint, 0)
     };
     if let Ok(done) = usize::try_from(sent) {
-        return Ok(Given { done, refused: false });
+        return Ok(SendOutcome { done, refused: false });
     }
     let error = io::Error::last_os_error();
     match error.kind() {
-        io::ErrorKind::Interrupted => Ok(Given::default()),
+        io::ErrorKind::Interrupted => Ok(SendOutcome::default()),
         _ if is_gone(&error) => Err(error),
         // A full backlog (ENOBUFS), or a frame that the link cannot take (EMSGSIZE, EINVAL).
-        _ => Ok(Given { done: 1, refused: true }),
+        _ => Ok(SendOutcome { done: 1, refused: true }),
     }
 }

@@ -18,13 +18,13 @@ pub(super) fn now() -> Nanos {
 
 /// Converts the kernel's arrival times, which are on the wall clock, to times of the monotonic clock.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(super) struct ArrivalClock {
     now: Nanos,
     unix_now: Nanos,
     last: Nanos,
 }
 
-impl Arrivals {
+impl ArrivalClock {
     /// Reads both clocks; once a batch is enough.
     pub(super) fn look(&mut self) {
         // In this order, so that a pause between the two readings makes frames seem to arrive later, never earlier.
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn frames_arrive_in_order_and_not_in_the_future() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = ArrivalClock::default();
         arrivals.set(Nanos(1000), Nanos(500_000));
         assert_eq!(arrivals.at(Some(499_900)), Nanos(900));
         assert_eq!(arrivals.at(Some(499_800)), Nanos(900), "not before the one before");

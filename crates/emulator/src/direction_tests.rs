@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::super::WanSpec;
 use super::super::frame::ETHERNET;
-use super::super::stats::Seen;
-use super::super::virtio::{Segments, Virtio};
+use super::super::stats::DirectionSnapshot;
+use super::super::virtio::{SegmentKind, VirtioHeader};
 use super::*;
 
 const HEADERS: usize = ETHERNET + 40;
@@ -19,22 +19,22 @@ fn tcp(from: u32, payload: usize, segment: u16) -> Vec<u8> {
     frame[46] = 5 << 4;
     frame.extend((0..payload).map(|n| (from as usize + n) as u8));
     let virtio = match payload > segment.into() {
-        true => Virtio::super_packet(Segments::Tcp, false, segment, 34),
-        false => Virtio::plain(),
+        true => VirtioHeader::super_packet(SegmentKind::Tcp, false, segment, 34),
+        false => VirtioHeader::plain(),
     };
     [&virtio.bytes()[..], &frame].concat()
 }
 
-fn direction(spec: &str) -> Direction {
-    Direction::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0], Arc::default())
+fn direction(spec: &str) -> LinkDirection {
+    LinkDirection::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0], Arc::default())
 }
 
-fn stats(direction: &Direction) -> DirectionStats {
+fn stats(direction: &LinkDirection) -> DirectionStats {
     direction.counters.read().total()
 }
 
 /// Releases all frames that leave by `now`; returns their times, and their payloads with the place in the stream.
-fn release(direction: &mut Direction, now: Nanos) -> Vec<(Nanos, u32, Vec<u8>)> {
+fn release(direction: &mut LinkDirection, now: Nanos) -> Vec<(Nanos, u32, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some((lane, until)) = direction.turn(now) {
         let due = direction.due(lane, until).map(|due| {
@@ -43,7 +43,7 @@ fn release(direction: &mut Direction, now: Nanos) -> Vec<(Nanos, u32, Vec<u8>)> 
             (due.leaves, sequence, frame[HEADERS..].to_vec())
         });
         let due: Vec<_> = due.collect();
-        direction.given(lane, Given { done: due.len(), refused: false }, now);
+        direction.sent(lane, SendOutcome { done: due.len(), refused: false }, now);
         all.extend(due);
     }
     all
@@ -107,7 +107,7 @@ fn superpackets_stay_whole_where_nothing_happens_to_them() {
     let mut fast = direction("rate=10G,rtt=2ms");
     let given = tcp(0, 64_000, 1440);
     fast.take(Nanos(0), &given);
-    let out: Vec<_> = fast.due(Lane::Main, Nanos(u64::MAX)).map(|due| due.frame.to_vec()).collect();
+    let out: Vec<_> = fast.due(FrameLane::Main, Nanos(u64::MAX)).map(|due| due.frame.to_vec()).collect();
     assert_eq!((out.len(), &out[0][VIRTIO_LEN..]), (1, &given[VIRTIO_LEN..]));
 }
 
@@ -180,8 +180,8 @@ fn header_sum(frame: &[u8]) -> u16 {
 
 /// Returns the place in the stream, the number of segments and the ECN field of each piece that leaves, and checks
 /// the headers' checksums.
-fn pieces(direction: &mut Direction) -> Vec<(u32, usize, u8)> {
-    let due = direction.due(Lane::Main, Nanos(u64::MAX)).map(|due| {
+fn pieces(direction: &mut LinkDirection) -> Vec<(u32, usize, u8)> {
+    let due = direction.due(FrameLane::Main, Nanos(u64::MAX)).map(|due| {
         let frame = &due.frame[VIRTIO_LEN..];
         assert_eq!(header_sum(frame), 0xffff, "the checksum of a piece's header");
         let sequence = u32::from_be_bytes(frame[38..42].try_into().unwrap());
@@ -249,11 +249,11 @@ fn the_queue_over_time_is_known() {
         direction.take(Nanos::millis(1000), &tcp(n * 960, 960, 1440));
     }
     direction.take(Nanos::millis(5000), &tcp(0, 1, 1440));
-    let queue = direction.counters.queue_since(&Seen::default(), Nanos::millis(1000));
+    let queue = direction.counters.queue_since(&DirectionSnapshot::default(), Nanos::millis(1000));
     let seen: Vec<_> = queue.iter().map(|s| (s.at_ns.0 / 1_000_000, s.waiting_bytes.0)).collect();
     let expected = [(100, 400_000), (200, 300_000), (300, 200_000), (400, 100_000), (500, 0), (4000, 0)];
     assert_eq!(seen, expected);
-    assert_eq!(direction.counters.most_queued_since(&Seen::default()).0, 500_000);
+    assert_eq!(direction.counters.most_queued_since(&DirectionSnapshot::default()).0, 500_000);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn refused_frames_are_counted_as_such() {
     for n in 0..3 {
         direction.take(Nanos(0), &tcp(n * 100, 100, 1440));
     }
-    direction.given(Lane::Main, Given { done: 2, refused: true }, Nanos::secs(1));
+    direction.sent(FrameLane::Main, SendOutcome { done: 2, refused: true }, Nanos::secs(1));
     let stats = stats(&direction);
     assert_eq!((stats.arrived_segments, stats.forwarded_segments, stats.refused_segments), (4, 1, 2));
     assert_eq!(stats.under_way_segments(), 1);

@@ -20,11 +20,11 @@ pub enum Error {
 }
 
 /// Adds the name of the operation to an I/O error.
-pub(crate) trait During<T> {
+pub(crate) trait FailureContext<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
-impl<T> During<T> for io::Result<T> {
+impl<T> FailureContext<T> for io::Result<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|source| Error::Io { operation: operation(), source })
     }

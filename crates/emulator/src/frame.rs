@@ -1,6 +1,6 @@
 //! Parses frames: each is one packet, or a superpacket of many segments that the sender's kernel left to be cut.
 
-use super::virtio::{Segments, VIRTIO_LEN, Virtio};
+use super::virtio::{SegmentKind, VIRTIO_LEN, VirtioHeader};
 
 pub(super) const ETHERNET: usize = 14;
 /// Bytes of the largest frame that leaves: the most that an IP packet's length field can express.
@@ -23,7 +23,7 @@ const JUMBO_OPTION: u8 = 0xc2;
 
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum ParsedFrame {
     /// ARP, neighbour discovery, and reports of multicast group members: traffic of a local network that no wide-area
     /// path carries, because the routers at either end would answer it.
     Neighbours,
@@ -36,8 +36,8 @@ pub(super) enum Frame {
 /// The layout of a superpacket. Offsets count from the start of the Ethernet header of its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Superpacket {
-    pub(super) virtio: Virtio,
-    pub(super) segments: Segments,
+    pub(super) virtio: VirtioHeader,
+    pub(super) segments: SegmentKind,
     pub(super) v6: bool,
     /// The offset of the TCP or UDP header.
     pub(super) transport: usize,
@@ -70,15 +70,15 @@ impl Superpacket {
 }
 
 /// Parses a frame with its virtio header in front; `None` if it is too short.
-pub(super) fn look(buffer: &[u8]) -> Option<Frame> {
-    let virtio = Virtio::read(buffer)?;
+pub(super) fn look(buffer: &[u8]) -> Option<ParsedFrame> {
+    let virtio = VirtioHeader::read(buffer)?;
     let frame = buffer.get(VIRTIO_LEN..).filter(|frame| frame.len() >= ETHERNET)?;
     if is_neighbours(frame) {
-        return Some(Frame::Neighbours);
+        return Some(ParsedFrame::Neighbours);
     }
     let superpacket = virtio.segments().and_then(|segments| superpacket(virtio, segments, frame));
     let packet = u32::try_from(frame.len() - ETHERNET).unwrap_or(u32::MAX);
-    Some(superpacket.map_or(Frame::Packet(packet), Frame::Super))
+    Some(superpacket.map_or(ParsedFrame::Packet(packet), ParsedFrame::Super))
 }
 
 fn ethertype(frame: &[u8]) -> u16 {
@@ -116,7 +116,7 @@ fn jumbo(frame: &[u8]) -> usize {
 
 /// Returns the layout of a superpacket; `None` if the headers cannot be parsed or there is only one segment, so that
 /// the frame passes as one packet.
-fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Superpacket> {
+fn superpacket(virtio: VirtioHeader, segments: SegmentKind, frame: &[u8]) -> Option<Superpacket> {
     let v6 = match ethertype(frame) {
         IPV4 => false,
         IPV6 => true,
@@ -126,12 +126,12 @@ fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Super
     let jumbo = if v6 { jumbo(frame) } else { 0 };
     let transport = virtio.transport_start().unwrap_or(ETHERNET + network + jumbo);
     let length = match segments {
-        Segments::Tcp => usize::from(frame.get(transport + 12)? >> 4) * 4,
-        Segments::Udp => UDP_HEADER,
+        SegmentKind::Tcp => usize::from(frame.get(transport + 12)? >> 4) * 4,
+        SegmentKind::Udp => UDP_HEADER,
     };
     let least = match segments {
-        Segments::Tcp => 20,
-        Segments::Udp => UDP_HEADER,
+        SegmentKind::Tcp => 20,
+        SegmentKind::Udp => UDP_HEADER,
     };
     let payload = frame.len().checked_sub(transport + length)?;
     let segment = usize::from(virtio.segment);
@@ -167,10 +167,10 @@ mod tests {
             hop_by_hop(REPORT),
             hop_by_hop(131),
         ] {
-            assert_eq!(look(&talk), Some(Frame::Neighbours));
+            assert_eq!(look(&talk), Some(ParsedFrame::Neighbours));
         }
         for traffic in [frame(IPV4, &[(9, 1)]), frame(IPV6, &[(6, ICMPV6), (40, 128)]), hop_by_hop(128)] {
-            assert_eq!(look(&traffic), Some(Frame::Packet(80)), "ping");
+            assert_eq!(look(&traffic), Some(ParsedFrame::Packet(80)), "ping");
         }
         assert_eq!(look(&[0; VIRTIO_LEN + 13]), None);
     }

@@ -18,7 +18,7 @@ fn word(frame: &[u8], at: usize) -> Option<u16> {
 }
 
 /// The content of an IP packet.
-struct Carried<'a> {
+struct IpContent<'a> {
     protocol: u8,
     bytes: &'a [u8],
     /// True for a fragment other than the first, which has no transport header.
@@ -27,35 +27,35 @@ struct Carried<'a> {
 
 /// Returns true if the packet carries bytes of a TCP stream or a UDP datagram.
 pub(super) fn has_payload(frame: &[u8]) -> bool {
-    let Some(carried) = carried(frame) else { return false };
-    let header = match carried.protocol {
-        _ if carried.is_rest => 0,
-        TCP => carried.bytes.get(12).map_or(usize::MAX, |offset| usize::from(offset >> 4) * 4),
+    let Some(content) = ip_content(frame) else { return false };
+    let header = match content.protocol {
+        _ if content.is_rest => 0,
+        TCP => content.bytes.get(12).map_or(usize::MAX, |offset| usize::from(offset >> 4) * 4),
         UDP => 8,
         _ => return false,
     };
-    matches!(carried.protocol, TCP | UDP) && carried.bytes.len() > header
+    matches!(content.protocol, TCP | UDP) && content.bytes.len() > header
 }
 
-fn carried(frame: &[u8]) -> Option<Carried<'_>> {
+fn ip_content(frame: &[u8]) -> Option<IpContent<'_>> {
     match word(frame, 12)? {
-        IPV4 => carried_v4(frame),
-        IPV6 => carried_v6(frame),
+        IPV4 => ip_content_v4(frame),
+        IPV6 => ip_content_v6(frame),
         _ => None,
     }
 }
 
-fn carried_v4(frame: &[u8]) -> Option<Carried<'_>> {
+fn ip_content_v4(frame: &[u8]) -> Option<IpContent<'_>> {
     const FRAGMENT_OFFSET: u16 = 0x1fff;
     let header = usize::from(frame.get(ETHERNET)? & 0x0f) * 4;
     let total = usize::from(word(frame, ETHERNET + 2)?);
     // Bytes after the packet are padding of the frame.
     let packet = frame[ETHERNET..].get(..total)?;
     let is_rest = word(frame, ETHERNET + 6)? & FRAGMENT_OFFSET != 0;
-    Some(Carried { protocol: *frame.get(ETHERNET + 9)?, bytes: packet.get(header..)?, is_rest })
+    Some(IpContent { protocol: *frame.get(ETHERNET + 9)?, bytes: packet.get(header..)?, is_rest })
 }
 
-fn carried_v6(frame: &[u8]) -> Option<Carried<'_>> {
+fn ip_content_v6(frame: &[u8]) -> Option<IpContent<'_>> {
     const FRAGMENT: u8 = 44;
     let length = usize::from(word(frame, ETHERNET + 4)?);
     let mut protocol = *frame.get(ETHERNET + 6)?;
@@ -65,14 +65,14 @@ fn carried_v6(frame: &[u8]) -> Option<Carried<'_>> {
             // Hop-by-hop, routing, destination options (RFC 8200, section 4).
             0 | 43 | 60 => usize::from(*bytes.get(1)?) * 8 + 8,
             FRAGMENT if word(bytes, 2)? >> 3 != 0 => {
-                return Some(Carried { protocol: bytes[0], bytes: bytes.get(8..)?, is_rest: true });
+                return Some(IpContent { protocol: bytes[0], bytes: bytes.get(8..)?, is_rest: true });
             }
             FRAGMENT => 8,
             _ => break,
         };
         (protocol, bytes) = (bytes[0], bytes.get(header..)?);
     }
-    Some(Carried { protocol, bytes, is_rest: false })
+    Some(IpContent { protocol, bytes, is_rest: false })
 }
 
 /// Returns true if the packet's sender understands marks: ECT(0) or ECT(1).

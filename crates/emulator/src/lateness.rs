@@ -12,47 +12,50 @@ const BUCKETS: usize = (64 - STEPS_LOG2 as usize + 1) * STEPS;
 
 /// A histogram of times: one bucket for each of the first 16 ns, then 16 for each power of two.
 #[derive(Debug)]
-pub(super) struct Lateness {
+pub(super) struct LatenessHistogram {
     counts: Box<[AtomicU64]>,
     most: AtomicU64,
 }
 
-impl Default for Lateness {
+impl Default for LatenessHistogram {
     fn default() -> Self {
-        Lateness { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), most: AtomicU64::new(0) }
+        LatenessHistogram {
+            counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
+            most: AtomicU64::new(0),
+        }
     }
 }
 
-impl Lateness {
+impl LatenessHistogram {
     pub(super) fn add(&self, late: Nanos, frames: u64) {
         self.counts[bucket(late.0)].fetch_add(frames, Relaxed);
         self.most.fetch_max(late.0, Relaxed);
     }
 
     /// Returns the current counts.
-    pub(super) fn read(&self) -> Late {
+    pub(super) fn read(&self) -> LatenessCounts {
         let counts = self.counts.iter().map(|count| count.load(Relaxed)).collect();
-        Late { counts, most: self.most.load(Relaxed) }
+        LatenessCounts { counts, most: self.most.load(Relaxed) }
     }
 }
 
-/// The counts of a [`Lateness`] at one moment, or between two moments.
+/// The counts of a [`LatenessHistogram`] at one moment, or between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Late {
+pub(super) struct LatenessCounts {
     /// Counts by bucket; empty before the first reading.
     counts: Vec<u64>,
     most: u64,
 }
 
-impl Late {
+impl LatenessCounts {
     /// Returns the counts since `earlier`. The largest value is known only to its bucket's upper end, since the
     /// histogram's maximum may be from before `earlier`.
-    pub(super) fn since(&self, earlier: &Late) -> Late {
+    pub(super) fn since(&self, earlier: &LatenessCounts) -> LatenessCounts {
         let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
         let counts: Vec<u64> =
             self.counts.iter().zip(before).map(|(now, then)| now.saturating_sub(then)).collect();
         let worst = counts.iter().rposition(|count| *count > 0).map_or(0, upper);
-        Late { counts, most: worst.min(self.most) }
+        LatenessCounts { counts, most: worst.min(self.most) }
     }
 
     /// Returns the lateness that this share of the frames did not exceed, rounded up to its bucket's end; `None` if
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_of_frames() {
-        let late = Lateness::default();
+        let late = LatenessHistogram::default();
         assert_eq!(late.read().quantile(0.5), None);
         late.add(Nanos(10), 98);
         late.add(Nanos::micros(100), 2);
@@ -121,10 +124,13 @@ mod tests {
 
     #[test]
     fn a_run_is_not_told_what_was_before_it() {
-        let late = Lateness::default();
+        let late = LatenessHistogram::default();
         late.add(Nanos::millis(50), 1000);
         let before = late.read();
-        assert_eq!(before.since(&Late::default()), before.since(&Lateness::default().read()));
+        assert_eq!(
+            before.since(&LatenessCounts::default()),
+            before.since(&LatenessHistogram::default().read())
+        );
         assert_eq!(before.since(&before).quantile(0.5), None);
         late.add(Nanos(12), 10);
         let run = late.read().since(&before);

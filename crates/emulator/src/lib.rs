@@ -59,9 +59,9 @@ mod virtio;
 
 pub use error::{Error, WanSpecError};
 use landspeed_netlink::in_throwaway;
-pub use link::Link;
+pub use link::EmulatedLink;
 pub use parameters::{Parameter, parameters};
-use socket::Socket;
+use socket::PacketSocket;
 pub use spec::WanSpec;
 
 /// Checks whether this user may carry frames on this machine. Asks the kernel, in a namespace that is gone before
@@ -71,7 +71,7 @@ pub use spec::WanSpec;
 /// Returns the reason if this user may not.
 pub fn can_carry() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
-    match in_throwaway(|| Socket::receiving("lo", LOOPBACK)) {
+    match in_throwaway(|| PacketSocket::receiving("lo", LOOPBACK)) {
         Err(e) => Err(format!("this kernel refuses a network namespace: {e}")),
         Ok(Err(e)) => Err(format!("a link in user space needs packet sockets (CAP_NET_RAW): {e}")),
         Ok(Ok(_)) => Ok(()),

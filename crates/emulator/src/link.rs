@@ -8,28 +8,28 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use super::clock;
 use super::error::Error;
 use super::spec::WanSpec;
-use super::stats::Seen;
-use super::threads::Threads;
+use super::stats::DirectionSnapshot;
+use super::threads::LinkThreads;
 
 /// A link that carries frames until it is dropped.
 #[derive(Debug)]
 #[must_use = "the link carries nothing once this is dropped"]
-pub struct Link {
-    threads: Threads,
+pub struct EmulatedLink {
+    threads: LinkThreads,
     /// The link's parameters, as `stats` reports them.
-    told: WanStats,
+    parameters: WanStats,
     made: Nanos,
-    mark: Mutex<Mark>,
+    mark: Mutex<RunStart>,
 }
 
 /// The beginning of a run.
 #[derive(Debug, Default)]
-struct Mark {
+struct RunStart {
     at: Nanos,
-    seen: [Seen; 2],
+    snapshots: [DirectionSnapshot; 2],
 }
 
-impl Link {
+impl EmulatedLink {
     /// Joins two links of this thread's network namespace, both of which must be up.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Link {
     pub fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
         let plans = spec.plan()?;
         let bounded = |n: u64| (n < u64::MAX).then_some(n);
-        let told = WanStats {
+        let parameters = WanStats {
             spec: spec.to_string(),
             rate_bps: BitRate(plans[0].mean_bps as f64),
             rtt_ns: spec.rtt(),
@@ -46,9 +46,14 @@ impl Link {
             queue_packets: bounded(plans[0].queue.packets),
             ..WanStats::default()
         };
-        let threads = Threads::start(&plans, links)?;
+        let threads = LinkThreads::start(&plans, links)?;
         let made = clock::now();
-        Ok(Link { threads, told, made, mark: Mutex::new(Mark { at: made, seen: Default::default() }) })
+        Ok(EmulatedLink {
+            threads,
+            parameters,
+            made,
+            mark: Mutex::new(RunStart { at: made, snapshots: Default::default() }),
+        })
     }
 
     /// Returns the counts since the link was made. Never waits for the link.
@@ -57,22 +62,22 @@ impl Link {
         WanStats { a_to_b, b_to_a, ..self.window(self.made) }
     }
 
-    /// Begins a run: [`Link::since_mark`] counts from here, and losses by number start again from 1.
+    /// Begins a run: [`EmulatedLink::since_mark`] counts from here, and losses by number start again from 1.
     pub fn mark(&self) {
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = self.threads.counters.each_ref().map(|counters| counters.begin_run());
-        *mark = Mark { at: clock::now(), seen };
+        let snapshots = self.threads.counters.each_ref().map(|counters| counters.begin_run());
+        *mark = RunStart { at: clock::now(), snapshots };
     }
 
     /// Returns the counts since the last mark (or since the link was made if there is none), and the queue from A to
     /// B over that time.
     pub fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
         let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
-        let [a_to_b, b_to_a] = [0, 1].map(|way| {
-            let (counters, before) = (&self.threads.counters[way], &mark.seen[way]);
+        let [a_to_b, b_to_a] = [0, 1].map(|direction| {
+            let (counters, before) = (&self.threads.counters[direction], &mark.snapshots[direction]);
             counters.read().since(before, counters.most_queued_since(before))
         });
-        let queue = self.threads.counters[0].queue_since(&mark.seen[0], mark.at);
+        let queue = self.threads.counters[0].queue_since(&mark.snapshots[0], mark.at);
         (WanStats { a_to_b, b_to_a, ..self.window(mark.at) }, queue)
     }
 
@@ -80,6 +85,6 @@ impl Link {
         let mut notes = self.threads.notes();
         notes.sort_unstable();
         notes.dedup();
-        WanStats { window_ns: clock::now() - start, notes, ..self.told.clone() }
+        WanStats { window_ns: clock::now() - start, notes, ..self.parameters.clone() }
     }
 }

@@ -2,22 +2,22 @@
 
 use landspeed_stats::Random;
 
-use super::plan::WayPlan;
-use super::spec::Way;
+use super::plan::DirectionPlan;
+use super::spec::DirectionSpec;
 use landspeed_units::Share;
 
 /// The losses of one direction: by chance, and by number.
 #[derive(Debug, Clone)]
-pub(super) struct Loss {
-    chance: Chance,
+pub(super) struct LossModel {
+    chance: ChanceLoss,
     random: Random,
-    numbered: Numbered,
+    numbered: NumberedLoss,
 }
 
 /// Random loss, or the two-state chain of Elliott (Bell System Technical Journal 42, 1963), which steps before each
 /// segment. If the good state loses nothing and the bad state everything, it is Gilbert's chain (39, 1960).
 #[derive(Debug, Clone, PartialEq)]
-enum Chance {
+enum ChanceLoss {
     /// Each segment independently, with this probability.
     Independent { share: f64 },
     /// In bursts.
@@ -27,7 +27,7 @@ enum Chance {
 /// Losses by number. Only segments with payload are counted, and the first of a run is 1. The simulator counts in the
 /// same way (`landspeed_simulator::LossSpec`).
 #[derive(Debug, Clone)]
-struct Numbered {
+struct NumberedLoss {
     count: u64,
     /// Every `nth` segment is lost; 0 loses none.
     nth: u64,
@@ -37,22 +37,26 @@ struct Numbered {
     place: usize,
 }
 
-impl Loss {
-    pub(super) fn new(plan: &WayPlan, random: Random) -> Self {
-        let way = &plan.way;
-        let chance = match chain(way) {
-            Some([enter, leave, good, bad]) => Chance::States { is_bad: false, enter, leave, good, bad },
-            None => Chance::Independent { share: way.loss.as_f64() },
+impl LossModel {
+    pub(super) fn new(plan: &DirectionPlan, random: Random) -> Self {
+        let direction = &plan.direction;
+        let chance = match chain(direction) {
+            Some([enter, leave, good, bad]) => ChanceLoss::States { is_bad: false, enter, leave, good, bad },
+            None => ChanceLoss::Independent { share: direction.loss.as_f64() },
         };
-        let nth = way.loss_nth.unwrap_or(0);
-        Loss { chance, random, numbered: Numbered { count: 0, nth, list: plan.drops.clone(), place: 0 } }
+        let nth = direction.loss_nth.unwrap_or(0);
+        LossModel {
+            chance,
+            random,
+            numbered: NumberedLoss { count: 0, nth, list: plan.drops.clone(), place: 0 },
+        }
     }
 
     /// Returns true if the next segment is lost.
-    pub(super) fn takes(&mut self, has_payload: bool) -> bool {
+    pub(super) fn loses(&mut self, has_payload: bool) -> bool {
         // Both states advance, whatever the other decides.
-        let numbered = has_payload && self.numbered.takes();
-        self.chance.takes(&mut self.random) || numbered
+        let numbered = has_payload && self.numbered.loses();
+        self.chance.loses(&mut self.random) || numbered
     }
 
     /// Begins a run: segments are counted from 1 again.
@@ -63,21 +67,21 @@ impl Loss {
 
 /// Returns Elliott's probabilities, if losses come in bursts: good to bad, bad to good, loss while good, loss while
 /// bad.
-fn chain(way: &Way) -> Option<[f64; 4]> {
-    way.loss_states.map(|states| states.0.map(Share::as_f64)).or_else(|| {
+fn chain(direction: &DirectionSpec) -> Option<[f64; 4]> {
+    direction.loss_states.map(|states| states.0.map(Share::as_f64)).or_else(|| {
         // A burst ends with probability `leave` after each loss, so its mean length is 1 / leave; the chain is in its
         // bad state for enter / (enter + leave) of the time.
-        let (share, length) = (way.loss.as_f64(), f64::from(way.loss_burst?) / 1000.0);
+        let (share, length) = (direction.loss.as_f64(), f64::from(direction.loss_burst?) / 1000.0);
         let leave = 1.0 / length.max(1.0);
         Some([leave * share / (1.0 - share), leave, 0.0, 1.0])
     })
 }
 
-impl Chance {
-    fn takes(&mut self, random: &mut Random) -> bool {
+impl ChanceLoss {
+    fn loses(&mut self, random: &mut Random) -> bool {
         match self {
-            Chance::Independent { share } => random.happens(*share),
-            Chance::States { is_bad, enter, leave, good, bad } => {
+            ChanceLoss::Independent { share } => random.happens(*share),
+            ChanceLoss::States { is_bad, enter, leave, good, bad } => {
                 *is_bad ^= random.happens(if *is_bad { *leave } else { *enter });
                 random.happens(if *is_bad { *bad } else { *good })
             }
@@ -85,8 +89,8 @@ impl Chance {
     }
 }
 
-impl Numbered {
-    fn takes(&mut self) -> bool {
+impl NumberedLoss {
+    fn loses(&mut self) -> bool {
         self.count += 1;
         let listed = self.list.get(self.place) == Some(&self.count);
         self.place += usize::from(listed);
@@ -105,14 +109,14 @@ mod tests {
     use super::super::WanSpec;
     use super::*;
 
-    fn loss(spec: &str) -> Loss {
+    fn loss(spec: &str) -> LossModel {
         let plan = spec.parse::<WanSpec>().unwrap().plan().unwrap();
-        Loss::new(&plan[0], Random::new(7))
+        LossModel::new(&plan[0], Random::new(7))
     }
 
     fn losses(spec: &str, segments: usize) -> Vec<bool> {
         let mut loss = loss(spec);
-        (0..segments).map(|_| loss.takes(true)).collect()
+        (0..segments).map(|_| loss.loses(true)).collect()
     }
 
     fn count(lost: &[bool]) -> usize {
@@ -179,10 +183,10 @@ mod tests {
         assert_eq!(numbers(&format!("drop-list={}", file.display()), 20), [1, 2, 9], "from a file");
         assert_eq!(numbers("drop-list=3+9,loss-nth=3", 10), [3, 6, 9], "together");
         let mut loss = loss("drop-list=2");
-        let told = [true, false, false, true].map(|payload| loss.takes(payload));
+        let told = [true, false, false, true].map(|payload| loss.loses(payload));
         assert_eq!(told, [false, false, false, true]);
         loss.count_anew();
-        assert_eq!([loss.takes(true), loss.takes(true)], [false, true], "a run counts anew");
+        assert_eq!([loss.loses(true), loss.loses(true)], [false, true], "a run counts anew");
     }
 
     #[test]

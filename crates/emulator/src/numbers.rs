@@ -9,7 +9,7 @@ use super::text::shown;
 
 /// The rules for the numbers that a parameter takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Numbers {
+pub(super) struct NumberRules {
     /// The name of the parameter.
     pub(super) key: &'static str,
     /// The size of the largest file, in bytes.
@@ -20,14 +20,14 @@ pub(super) struct Numbers {
 }
 
 /// The rules for packets that are lost. The size allows some millions, more than any study loses by hand.
-pub(super) const DROPS: Numbers = Numbers {
+pub(super) const DROPS: NumberRules = NumberRules {
     key: "drop-list",
     largest: 16 << 20,
     follows: |before, number| number > before,
     expected: "a whole number above the one before; the first packet is 1",
 };
 
-impl Numbers {
+impl NumberRules {
     /// Returns the error for a file.
     pub(super) fn wrong(&self, path: &str, why: impl Into<String>) -> WanSpecError {
         WanSpecError::File { key: self.key, file: shown(path), why: why.into() }
@@ -92,7 +92,7 @@ pub(super) mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<u64>, String> {
-        let numbers = Numbers { largest: 12, ..DROPS };
+        let numbers = NumberRules { largest: 12, ..DROPS };
         numbers.read(file(text).to_str().unwrap()).map_err(|e| e.to_string())
     }
 

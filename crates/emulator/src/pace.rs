@@ -5,56 +5,56 @@ use std::sync::Arc;
 
 use landspeed_units::Nanos;
 
-use super::plan::Room;
-use super::trace::{Follower, Trace};
+use super::plan::QueueBound;
+use super::trace::{DeliveryTrace, TraceFollower};
 
 /// Nanoseconds in a second times bits in a byte: the time of one byte on a line of one bit a second.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
 /// The contents of the queue, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Waiting {
+pub(super) struct QueueContents {
     pub(super) packets: u64,
     pub(super) bytes: u64,
 }
 
-impl Waiting {
-    /// Returns true if a packet of this size still fits into `room`.
-    pub(super) fn fits(self, size: u64, room: Room) -> bool {
-        self.packets < room.packets && self.bytes.saturating_add(size) <= room.bytes
+impl QueueContents {
+    /// Returns true if a packet of this size still fits within `bound`.
+    pub(super) fn fits(self, size: u64, bound: QueueBound) -> bool {
+        self.packets < bound.packets && self.bytes.saturating_add(size) <= bound.bytes
     }
 }
 
 /// The line of one direction. If packets are counted or the line follows a trace, each waiting packet is tracked;
 /// otherwise the queue follows from when the line will be idle.
 #[derive(Debug, Clone)]
-pub(super) struct Pacer {
+pub(super) struct LinePacer {
     /// The rate in bit/s, used if there is no trace.
     rate: u64,
-    trace: Option<Follower>,
+    trace: Option<TraceFollower>,
     /// When the line has sent all that it took.
     free_at: Nanos,
     /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
     remainder: u64,
     /// Each waiting packet, with the time when it leaves and its size, and their sum.
-    backlog: Option<(VecDeque<(Nanos, u32)>, Waiting)>,
+    backlog: Option<(VecDeque<(Nanos, u32)>, QueueContents)>,
 }
 
-impl Pacer {
+impl LinePacer {
     /// Makes an idle line. `counts_packets` is true if a bound is in packets.
-    pub(super) fn new(rate: u64, trace: Option<Arc<Trace>>, counts_packets: bool) -> Self {
+    pub(super) fn new(rate: u64, trace: Option<Arc<DeliveryTrace>>, counts_packets: bool) -> Self {
         let backlog = (counts_packets || trace.is_some()).then(Default::default);
-        Pacer { rate, trace: trace.map(Follower::new), free_at: Nanos(0), remainder: 0, backlog }
+        LinePacer { rate, trace: trace.map(TraceFollower::new), free_at: Nanos(0), remainder: 0, backlog }
     }
 
     /// Returns what waits at `now`. Times never decrease. Bytes are rounded up; if packets are not counted, the
     /// result only says whether there are any.
-    pub(super) fn waiting(&mut self, now: Nanos) -> Waiting {
+    pub(super) fn waiting(&mut self, now: Nanos) -> QueueContents {
         let Some((backlog, waiting)) = &mut self.backlog else {
             let busy = u128::from((self.free_at - now).0);
             let bytes = (busy * u128::from(self.rate)).div_ceil(u128::from(BYTE_NANOS));
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-            return Waiting { packets: bytes.min(1), bytes };
+            return QueueContents { packets: bytes.min(1), bytes };
         };
         while let Some((_, size)) = backlog.front().copied().filter(|(leaves, _)| *leaves <= now) {
             backlog.pop_front();

@@ -1,6 +1,6 @@
 //! Declares every parameter of a link once: its name, its values, how it is read and how it is printed.
 
-use super::spec::{SEED, Speed, WanSpec, Way};
+use super::spec::{DirectionSpec, LineSpeed, SEED, WanSpec};
 use super::value::{
     BURSTS, NONE, drop_list, file, or_none, queue, rate, show_drop_list, show_rate, show_time, size, states,
     thousandths, time,
@@ -20,7 +20,7 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
-/// A parameter of a direction (`Way`), or of the whole link.
+/// A parameter of a direction (`DirectionSpec`), or of the whole link.
 pub(super) struct ParameterOf<Of> {
     pub(super) name: &'static str,
     values: &'static str,
@@ -35,14 +35,16 @@ pub(super) struct ParameterOf<Of> {
 }
 
 /// The parameters of each direction. With the prefix "back." they apply only to the way from B to A.
-pub(super) const WAY: &[ParameterOf<Way>] = &[
+pub(super) const DIRECTION: &[ParameterOf<DirectionSpec>] = &[
     ParameterOf {
         name: "rate",
         values: "a rate from 8k to 100G bits of IP packets a second: 1G, 2.5Gb/s, 100mbit",
         default: "1G",
         about: "how fast the line is; Ethernet's framing is not counted, so TCP at MTU 1500 gets 96.5 % of it",
-        read: |way, text| set(&mut way.speed, rate(text).map(Speed::Rate)),
-        print: |way| if let Speed::Rate(bps) = way.speed { Some(show_rate(bps)) } else { None },
+        read: |direction, text| set(&mut direction.speed, rate(text).map(LineSpeed::Rate)),
+        print: |direction| {
+            if let LineSpeed::Rate(bps) = direction.speed { Some(show_rate(bps)) } else { None }
+        },
         off: None,
     },
     ParameterOf {
@@ -50,8 +52,10 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "a file of delivery times in Mahimahi's format, in place of rate",
         default: "",
         about: "a delivery trace in place of `rate`: [traces](lab-wan.md#traces)",
-        read: |way, text| set(&mut way.speed, file(text).map(Speed::Trace)),
-        print: |way| if let Speed::Trace(file) = &way.speed { Some(file.clone()) } else { None },
+        read: |direction, text| set(&mut direction.speed, file(text).map(LineSpeed::Trace)),
+        print: |direction| {
+            if let LineSpeed::Trace(file) = &direction.speed { Some(file.clone()) } else { None }
+        },
         off: None,
     },
     ParameterOf {
@@ -59,8 +63,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes), 1000p (packets), 10ms (what the line carries in that time)",
         default: "1bdp",
         about: "bytes of IP packets, or packets, the one on the line included; the last to come is dropped. `bdp` is rate times rtt, and never below 64 KiB",
-        read: |way, text| set(&mut way.queue, queue(text)),
-        print: |way| Some(way.queue.to_string()),
+        read: |direction, text| set(&mut direction.queue, queue(text)),
+        print: |direction| Some(direction.queue.to_string()),
         off: None,
     },
     ParameterOf {
@@ -68,8 +72,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "what may wait before packets are marked: 100K, 0.1bdp, 65p, or none",
         default: "none",
         about: "a packet whose sender understands ECN is marked \"congestion experienced\" where it and what waits before it are more than this (a step, RFC 8257 section 4.1)",
-        read: |way, text| set(&mut way.mark_above, or_none(text, queue)),
-        print: |way| way.mark_above.map(|queue| queue.to_string()),
+        read: |direction, text| set(&mut direction.mark_above, or_none(text, queue)),
+        print: |direction| direction.mark_above.map(|queue| queue.to_string()),
         off: Some(NONE),
     },
     ParameterOf {
@@ -77,8 +81,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "the most that a packet is delayed beyond the rest, up to 10 s: 2ms",
         default: "0s",
         about: "each segment is delayed by up to this much more, uniformly; order is kept: none arrives before one that left the line earlier, so that those behind a late one are late with it. `reorder` is what breaks the order",
-        read: |way, text| set(&mut way.jitter, time(text)),
-        print: |way| (way.jitter.0 > 0).then(|| show_time(way.jitter)),
+        read: |direction, text| set(&mut direction.jitter, time(text)),
+        print: |direction| (direction.jitter.0 > 0).then(|| show_time(direction.jitter)),
         off: Some("0ns"),
     },
     ParameterOf {
@@ -86,8 +90,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "a share of segments from 0 to 100 %: 0.01%, 1e-4",
         default: "0%",
         about: "share of segments that the line loses, after they have used it",
-        read: |way, text| set(&mut way.loss, Share::parse(text)),
-        print: |way| share(way.loss),
+        read: |direction, text| set(&mut direction.loss, Share::parse(text)),
+        print: |direction| share(direction.loss),
         off: Some("0%"),
     },
     ParameterOf {
@@ -95,10 +99,15 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "the mean length of a run of losses in segments, from 1 to 100000: 8, 12.5, or none",
         default: "none",
         about: "losses come in runs (Gilbert's two states); the share stays that of `loss`",
-        read: |way, text| {
-            set(&mut way.loss_burst, or_none(text, |text| thousandths(text).filter(|n| BURSTS.contains(n))))
+        read: |direction, text| {
+            set(
+                &mut direction.loss_burst,
+                or_none(text, |text| thousandths(text).filter(|n| BURSTS.contains(n))),
+            )
         },
-        print: |way| way.loss_burst.map(|thousandths| (f64::from(thousandths) / 1000.0).to_string()),
+        print: |direction| {
+            direction.loss_burst.map(|thousandths| (f64::from(thousandths) / 1000.0).to_string())
+        },
         off: Some(NONE),
     },
     ParameterOf {
@@ -106,8 +115,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "four shares of Elliott's chain, ENTER+LEAVE+GOOD+BAD: 0.1%+12.5%+0%+100%, or none",
         default: "none",
         about: "in place of `loss`: the chance, for each segment, to go from good to bad and back, and the share that is lost in either",
-        read: |way, text| set(&mut way.loss_states, or_none(text, states)),
-        print: |way| way.loss_states.map(|states| states.to_string()),
+        read: |direction, text| set(&mut direction.loss_states, or_none(text, states)),
+        print: |direction| direction.loss_states.map(|states| states.to_string()),
         off: Some(NONE),
     },
     ParameterOf {
@@ -115,10 +124,10 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "how many packets with payload there are for each one lost, from 1: 1000, or none",
         default: "none",
         about: "every n-th packet with payload is lost; A to B alone",
-        read: |way, text| {
-            set(&mut way.loss_nth, or_none(text, |text| text.parse().ok().filter(|nth| *nth > 0)))
+        read: |direction, text| {
+            set(&mut direction.loss_nth, or_none(text, |text| text.parse().ok().filter(|nth| *nth > 0)))
         },
-        print: |way| way.loss_nth.map(|nth| nth.to_string()),
+        print: |direction| direction.loss_nth.map(|nth| nth.to_string()),
         off: Some(NONE),
     },
     ParameterOf {
@@ -126,8 +135,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "numbers of packets with payload, the first is 1: 5+17+300, or a file of them, or none",
         default: "none",
         about: "packets of these numbers are lost; A to B alone. A file has a number a line, ascending; a list that is longer than 2000 characters must be in one",
-        read: |way, text| set(&mut way.drop_list, drop_list(text)),
-        print: |way| show_drop_list(&way.drop_list),
+        read: |direction, text| set(&mut direction.drop_list, drop_list(text)),
+        print: |direction| show_drop_list(&direction.drop_list),
         off: Some(NONE),
     },
     ParameterOf {
@@ -135,8 +144,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "a share of segments from 0 to 100 %: 0.1%",
         default: "0%",
         about: "share of segments that are held back, so that later ones overtake them",
-        read: |way, text| set(&mut way.reorder, Share::parse(text)),
-        print: |way| share(way.reorder),
+        read: |direction, text| set(&mut direction.reorder, Share::parse(text)),
+        print: |direction| share(direction.reorder),
         off: Some("0%"),
     },
     ParameterOf {
@@ -144,8 +153,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "how long those are held back, up to 10 s: 1ms",
         default: "1ms",
         about: "how long `reorder` holds segments back",
-        read: |way, text| set(&mut way.reorder_delay, time(text).filter(|t| t.0 > 0)),
-        print: |way| (!way.reorder.is_zero()).then(|| show_time(way.reorder_delay)),
+        read: |direction, text| set(&mut direction.reorder_delay, time(text).filter(|t| t.0 > 0)),
+        print: |direction| (!direction.reorder.is_zero()).then(|| show_time(direction.reorder_delay)),
         off: None,
     },
     ParameterOf {
@@ -153,8 +162,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "a share of segments from 0 to 100 %: 0.1%",
         default: "0%",
         about: "share of segments that arrive a second time, right behind the first; the copy has not used the line",
-        read: |way, text| set(&mut way.duplicate, Share::parse(text)),
-        print: |way| share(way.duplicate),
+        read: |direction, text| set(&mut direction.duplicate, Share::parse(text)),
+        print: |direction| share(direction.duplicate),
         off: Some("0%"),
     },
     ParameterOf {
@@ -162,8 +171,8 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "the largest IP packet that passes, from 68 to 65535 bytes: 1400, or none",
         default: "none",
         about: "IP packets above this size vanish without a word: a black hole for path MTU discovery",
-        read: |way, text| set(&mut way.drop_above, or_none(text, size)),
-        print: |way| way.drop_above.map(|size| size.0.to_string()),
+        read: |direction, text| set(&mut direction.drop_above, or_none(text, size)),
+        print: |direction| direction.drop_above.map(|size| size.0.to_string()),
         off: Some(NONE),
     },
 ];
@@ -203,7 +212,7 @@ pub(super) const LINK: &[ParameterOf<WanSpec>] = &[
 
 impl<Of> ParameterOf<Of> {
     /// Returns the parameter as help shows it.
-    pub(super) fn told(&self) -> Parameter {
+    pub(super) fn description(&self) -> Parameter {
         let ParameterOf { name, values, default, about, .. } = *self;
         Parameter { name, values, default, about }
     }
@@ -216,7 +225,10 @@ fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
 
 /// Returns every parameter of a direction, and every parameter of the whole link.
 pub fn parameters() -> [Vec<Parameter>; 2] {
-    [WAY.iter().map(ParameterOf::told).collect(), LINK.iter().map(ParameterOf::told).collect()]
+    [
+        DIRECTION.iter().map(ParameterOf::description).collect(),
+        LINK.iter().map(ParameterOf::description).collect(),
+    ]
 }
 
 fn share(share: Share) -> Option<String> {

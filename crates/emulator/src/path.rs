@@ -10,9 +10,9 @@
 use landspeed_stats::Random;
 use landspeed_units::Nanos;
 
-use super::loss::Loss;
-use super::pace::{Pacer, Waiting};
-use super::plan::{Room, WayPlan};
+use super::loss::LossModel;
+use super::pace::{LinePacer, QueueContents};
+use super::plan::{DirectionPlan, QueueBound};
 
 /// A segment that arrives at the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Segment {
 
 /// How a segment reaches the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(super) struct SegmentArrival {
     pub(super) at: Nanos,
     /// True if it was held back longer than its neighbours.
     pub(super) is_held: bool,
@@ -39,9 +39,9 @@ pub(super) struct Arrival {
 
 /// The fate of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum SegmentFate {
     /// It reaches the other end.
-    Arrives(Arrival),
+    Arrives(SegmentArrival),
     /// It is larger than the path takes.
     TooLarge,
     /// The queue was full.
@@ -53,7 +53,7 @@ pub(super) enum Fate {
 /// What a random generator is used for. Each use has its own generator, so that one parameter does not change what
 /// another does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum About {
+enum RandomUse {
     Loss,
     Reorder,
     Jitter,
@@ -62,13 +62,13 @@ enum About {
 
 /// The state of one direction.
 #[derive(Debug, Clone)]
-pub(super) struct Path {
-    line: Pacer,
-    queue: Room,
-    mark_above: Option<Room>,
+pub(super) struct EmulatedPath {
+    line: LinePacer,
+    queue: QueueBound,
+    mark_above: Option<QueueBound>,
     delay: Nanos,
     largest: u64,
-    loss: Loss,
+    loss: LossModel,
     jitter: (Nanos, Random),
     reorder: (f64, Random),
     held_for: Nanos,
@@ -77,47 +77,47 @@ pub(super) struct Path {
     last: Nanos,
 }
 
-impl Path {
+impl EmulatedPath {
     /// Makes a direction with its own random generators, so that the two directions of a link lose different
     /// segments.
-    pub(super) fn new(plan: &WayPlan) -> Self {
-        let random = |about: About| Random::stream(plan.seed, plan.number + 2 * about as u64);
-        Path {
-            line: Pacer::new(plan.mean_bps, plan.trace.clone(), plan.counts_packets()),
+    pub(super) fn new(plan: &DirectionPlan) -> Self {
+        let random = |about: RandomUse| Random::stream(plan.seed, plan.number + 2 * about as u64);
+        EmulatedPath {
+            line: LinePacer::new(plan.mean_bps, plan.trace.clone(), plan.counts_packets()),
             queue: plan.queue,
             mark_above: plan.mark_above,
             delay: plan.delay,
-            largest: plan.way.drop_above.map_or(u64::MAX, |size| size.0),
-            loss: Loss::new(plan, random(About::Loss)),
-            jitter: (plan.way.jitter, random(About::Jitter)),
-            reorder: (plan.way.reorder.as_f64(), random(About::Reorder)),
-            held_for: plan.way.reorder_delay,
-            duplicate: (plan.way.duplicate.as_f64(), random(About::Duplicate)),
+            largest: plan.direction.drop_above.map_or(u64::MAX, |size| size.0),
+            loss: LossModel::new(plan, random(RandomUse::Loss)),
+            jitter: (plan.direction.jitter, random(RandomUse::Jitter)),
+            reorder: (plan.direction.reorder.as_f64(), random(RandomUse::Reorder)),
+            held_for: plan.direction.reorder_delay,
+            duplicate: (plan.direction.duplicate.as_f64(), random(RandomUse::Duplicate)),
             last: Nanos(0),
         }
     }
 
     /// Takes a segment that arrives at `now` and decides its fate. Times never decrease.
-    pub(super) fn admit(&mut self, now: Nanos, segment: Segment) -> Fate {
+    pub(super) fn admit(&mut self, now: Nanos, segment: Segment) -> SegmentFate {
         let size = u64::from(segment.size);
         if size > self.largest {
-            return Fate::TooLarge;
+            return SegmentFate::TooLarge;
         }
         let waiting = self.line.waiting(now);
         // An idle line takes any segment: the queue only bounds what waits for it.
         if waiting.bytes > 0 && !waiting.fits(size, self.queue) {
-            return Fate::NoRoom;
+            return SegmentFate::NoRoom;
         }
         // Marking is a step, as in RFC 8257 (section 4.1).
-        let is_marked = segment.is_ect && self.mark_above.is_some_and(|room| !waiting.fits(size, room));
+        let is_marked = segment.is_ect && self.mark_above.is_some_and(|bound| !waiting.fits(size, bound));
         let leaves = self.line.occupy(now, segment.size);
-        if self.loss.takes(segment.has_payload) {
-            return Fate::Lost;
+        if self.loss.loses(segment.has_payload) {
+            return SegmentFate::Lost;
         }
         let is_held = self.reorder.1.happens(self.reorder.0);
         let is_doubled = self.duplicate.1.happens(self.duplicate.0);
         let at = self.arrives(leaves) + if is_held { self.held_for } else { Nanos(0) };
-        Fate::Arrives(Arrival { at, is_held, is_marked, is_doubled })
+        SegmentFate::Arrives(SegmentArrival { at, is_held, is_marked, is_doubled })
     }
 
     /// Returns when a segment arrives that left the line at this time.
@@ -133,7 +133,7 @@ impl Path {
     }
 
     /// Returns what waits in front of the line at `now`. Times never decrease.
-    pub(super) fn waiting(&mut self, now: Nanos) -> Waiting {
+    pub(super) fn waiting(&mut self, now: Nanos) -> QueueContents {
         self.line.waiting(now)
     }
 

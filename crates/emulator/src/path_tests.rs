@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::super::WanSpec;
 use super::*;
 
-fn path(spec: &str) -> Path {
-    Path::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0])
+fn path(spec: &str) -> EmulatedPath {
+    EmulatedPath::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0])
 }
 
 fn segment(size: u32) -> Segment {
@@ -15,12 +15,12 @@ fn segment(size: u32) -> Segment {
 }
 
 /// The fate of a segment that arrives unchanged.
-fn plain(at: Nanos) -> Fate {
-    Fate::Arrives(Arrival { at, is_held: false, is_marked: false, is_doubled: false })
+fn plain(at: Nanos) -> SegmentFate {
+    SegmentFate::Arrives(SegmentArrival { at, is_held: false, is_marked: false, is_doubled: false })
 }
 
 /// Feeds segments (time since the previous one, size) to a path.
-fn feed(path: &mut Path, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, Fate)> {
+fn feed(path: &mut EmulatedPath, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, SegmentFate)> {
     let mut now = Nanos(0);
     let one = |(gap, size): &(u64, u32)| {
         now += Nanos(*gap);
@@ -30,9 +30,9 @@ fn feed(path: &mut Path, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, Fate)> {
 }
 
 /// Returns when the line was done with each segment that reached the other end in order.
-fn sent(fates: &[(Nanos, u32, Fate)], delay: Nanos) -> Vec<(Nanos, u32)> {
+fn sent(fates: &[(Nanos, u32, SegmentFate)], delay: Nanos) -> Vec<(Nanos, u32)> {
     let arrived = fates.iter().filter_map(|(_, size, fate)| match fate {
-        Fate::Arrives(arrival) if !arrival.is_held => Some((arrival.at - delay, *size)),
+        SegmentFate::Arrives(arrival) if !arrival.is_held => Some((arrival.at - delay, *size)),
         _ => None,
     });
     arrived.collect()
@@ -55,12 +55,12 @@ proptest! {
         let mut last = Nanos(0);
         for (at, size, fate) in fates {
             match fate {
-                Fate::Arrives(Arrival { at: then, .. }) => {
+                SegmentFate::Arrives(SegmentArrival { at: then, .. }) => {
                     prop_assert!(then >= last);
                     prop_assert!(then.0 >= at.0 + DELAY.0 + u64::from(size) * 80);
                     last = then;
                 }
-                Fate::NoRoom => {}
+                SegmentFate::NoRoom => {}
                 other => prop_assert!(false, "a clean path made {other:?}"),
             }
         }
@@ -89,7 +89,7 @@ proptest! {
             now += Nanos(gap);
             let before = path.waiting(now).bytes;
             match path.admit(now, segment(size)) {
-                Fate::NoRoom => prop_assert!(before > 0 && before + u64::from(size) > 65_536),
+                SegmentFate::NoRoom => prop_assert!(before > 0 && before + u64::from(size) > 65_536),
                 _ => prop_assert!(path.waiting(now).bytes <= 65_536.max(u64::from(size))),
             }
         }
@@ -103,7 +103,7 @@ proptest! {
             now += Nanos(gap);
             let before = counted.waiting(now);
             match counted.admit(now, segment(size)) {
-                Fate::NoRoom => prop_assert_eq!(before.packets, 7),
+                SegmentFate::NoRoom => prop_assert_eq!(before.packets, 7),
                 _ => prop_assert_eq!(counted.waiting(now).packets, before.packets + 1),
             }
         }
@@ -118,8 +118,8 @@ proptest! {
         let clean = feed(&mut path(CLEAN), &segments);
         for ((_, _, with), (_, _, without)) in fates.iter().zip(&clean) {
             match (with, without) {
-                (Fate::NoRoom, Fate::NoRoom) | (Fate::Lost, Fate::Arrives(_)) => {}
-                (Fate::Arrives(with), Fate::Arrives(without)) => {
+                (SegmentFate::NoRoom, SegmentFate::NoRoom) | (SegmentFate::Lost, SegmentFate::Arrives(_)) => {}
+                (SegmentFate::Arrives(with), SegmentFate::Arrives(without)) => {
                     let held = if with.is_held { Nanos::millis(2) } else { Nanos(0) };
                     prop_assert_eq!(with.at, without.at + held);
                 }
@@ -133,7 +133,7 @@ proptest! {
         let lost = |more: &str| {
             let spec = format!("rate=100G,rtt=20ms,queue=1G,loss=5%{more}");
             let fates = feed(&mut path(&spec), &segments);
-            fates.iter().map(|(_, _, fate)| *fate == Fate::Lost).collect::<Vec<_>>()
+            fates.iter().map(|(_, _, fate)| *fate == SegmentFate::Lost).collect::<Vec<_>>()
         };
         prop_assert_eq!(lost(""), lost(",reorder=5%,duplicate=5%,jitter=3ms"));
     }
@@ -150,8 +150,8 @@ fn rates_that_no_nanosecond_divides_do_not_drift() {
 #[test]
 fn what_is_too_large_vanishes_and_takes_no_time() {
     let mut path = path("rate=1M,rtt=2ms,drop-above=1400");
-    assert_eq!(path.admit(Nanos(5), segment(1401)), Fate::TooLarge);
-    assert_eq!(path.waiting(Nanos(5)), Waiting::default());
+    assert_eq!(path.admit(Nanos(5), segment(1401)), SegmentFate::TooLarge);
+    assert_eq!(path.waiting(Nanos(5)), QueueContents::default());
     assert_eq!(path.admit(Nanos(5), segment(1400)), plain(Nanos(5 + 11_200_000 + 1_000_000)));
 }
 
@@ -159,8 +159,8 @@ fn what_is_too_large_vanishes_and_takes_no_time() {
 fn directions_have_chances_of_their_own() {
     let plans = "loss=50%".parse::<WanSpec>().unwrap().plan().unwrap();
     let fates = plans.each_ref().map(|plan| {
-        let mut path = Path::new(plan);
-        (0..64).map(|n| path.admit(Nanos::secs(n), segment(100)) == Fate::Lost).collect::<Vec<_>>()
+        let mut path = EmulatedPath::new(plan);
+        (0..64).map(|n| path.admit(Nanos::secs(n), segment(100)) == SegmentFate::Lost).collect::<Vec<_>>()
     });
     assert_ne!(fates[0], fates[1]);
 }
@@ -168,8 +168,8 @@ fn directions_have_chances_of_their_own() {
 #[test]
 fn the_way_back_is_as_it_is_told() {
     let plans = "rate=1G,rtt=2ms,back.rate=8M,drop-list=1".parse::<WanSpec>().unwrap().plan().unwrap();
-    let [there, back] = plans.each_ref().map(|plan| Path::new(plan).admit(Nanos(0), segment(1000)));
-    assert_eq!((there, back), (Fate::Lost, plain(Nanos::millis(2))));
+    let [there, back] = plans.each_ref().map(|plan| EmulatedPath::new(plan).admit(Nanos(0), segment(1000)));
+    assert_eq!((there, back), (SegmentFate::Lost, plain(Nanos::millis(2))));
 }
 
 #[test]
@@ -178,10 +178,10 @@ fn marks_are_a_step_and_for_those_who_understand_them() {
     let mut fates = |is_ect| {
         (0..5).map(|_| path.admit(Nanos(0), Segment { is_ect, ..segment(1000) })).collect::<Vec<_>>()
     };
-    let marked = |fates: Vec<Fate>| {
+    let marked = |fates: Vec<SegmentFate>| {
         fates
             .iter()
-            .map(|fate| matches!(fate, Fate::Arrives(arrival) if arrival.is_marked))
+            .map(|fate| matches!(fate, SegmentFate::Arrives(arrival) if arrival.is_marked))
             .collect::<Vec<_>>()
     };
     assert_eq!(marked(fates(true)), [false, false, false, true, true]);
@@ -197,7 +197,9 @@ fn jitter_is_uniform_from_none_to_all_of_it() {
     let mut extra: Vec<f64> = (0..SEGMENTS)
         .map(|n| {
             let sent = Nanos::millis(n * 10);
-            let Fate::Arrives(arrival) = path.admit(sent, segment(125)) else { panic!("nothing is lost") };
+            let SegmentFate::Arrives(arrival) = path.admit(sent, segment(125)) else {
+                panic!("nothing is lost")
+            };
             (arrival.at - sent - Nanos::micros(10_001)).0 as f64 / 4e6
         })
         .collect();
@@ -216,7 +218,8 @@ fn lost_segments_are_within_binomial_bounds() {
     for (spec, share) in [("loss=1%", 0.01), ("loss=0.01%", 1e-4), ("loss=30%,seed=9", 0.3)] {
         const SEGMENTS: u64 = 1_000_000;
         let mut path = path(&format!("rate=100G,rtt=0ms,queue=1G,{spec}"));
-        let lost = (0..SEGMENTS).filter(|n| path.admit(Nanos(n * 1000), segment(100)) == Fate::Lost).count();
+        let lost =
+            (0..SEGMENTS).filter(|n| path.admit(Nanos(n * 1000), segment(100)) == SegmentFate::Lost).count();
         let (mean, deviation) = (SEGMENTS as f64 * share, (SEGMENTS as f64 * share * (1.0 - share)).sqrt());
         assert!((lost as f64 - mean).abs() < 4.0 * deviation, "{spec}: {lost}");
     }
@@ -226,7 +229,7 @@ fn lost_segments_are_within_binomial_bounds() {
 fn a_trace_is_a_line_like_any_other() {
     let file = super::super::numbers::tests::file("10\n20\n");
     let mut path = path(&format!("trace={},rtt=2ms,queue=3000", file.display()));
-    let fates: Vec<Fate> = (0..3).map(|_| path.admit(Nanos(0), segment(1500))).collect();
-    assert_eq!(fates, [plain(Nanos::millis(11)), plain(Nanos::millis(21)), Fate::NoRoom]);
-    assert_eq!(path.waiting(Nanos::millis(10)), Waiting { packets: 1, bytes: 1500 });
+    let fates: Vec<SegmentFate> = (0..3).map(|_| path.admit(Nanos(0), segment(1500))).collect();
+    assert_eq!(fates, [plain(Nanos::millis(11)), plain(Nanos::millis(21)), SegmentFate::NoRoom]);
+    assert_eq!(path.waiting(Nanos::millis(10)), QueueContents { packets: 1, bytes: 1500 });
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use landspeed_units::Nanos;
 
 use super::frame::{LARGEST_PIECE, Superpacket};
-use super::path::Arrival;
+use super::path::SegmentArrival;
 use super::split::piece_len;
 
 /// The longest time for which a piece may occupy the line, since its first segment waits for its last. Below 500 Mb/s
@@ -13,22 +13,22 @@ use super::split::piece_len;
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
 
 /// Consecutive segments of a superpacket that arrive together, all of them marked or none.
-pub(super) struct Run {
+pub(super) struct SegmentRun {
     pub(super) segments: Range<u32>,
     /// When the first of them would arrive.
     first: Nanos,
     /// How the last of them arrives.
-    pub(super) last: Arrival,
+    pub(super) last: SegmentArrival,
 }
 
-impl Run {
+impl SegmentRun {
     /// Makes a run of one segment.
-    pub(super) fn of(n: u32, arrival: Arrival) -> Self {
-        Run { segments: n..n + 1, first: arrival.at, last: arrival }
+    pub(super) fn of(n: u32, arrival: SegmentArrival) -> Self {
+        SegmentRun { segments: n..n + 1, first: arrival.at, last: arrival }
     }
 
     /// Returns true if segment `n`, the next one, can join the run.
-    pub(super) fn takes(&self, n: u32, next: Arrival, whole: &Superpacket) -> bool {
+    pub(super) fn takes(&self, n: u32, next: SegmentArrival, whole: &Superpacket) -> bool {
         !self.last.is_held
             && !next.is_held
             && self.last.is_marked == next.is_marked

@@ -7,27 +7,27 @@ use landspeed_units::Nanos;
 use super::error::WanSpecError;
 use super::frame::LARGEST_PIECE;
 use super::numbers::DROPS;
-use super::spec::{DropList, Queue, Speed, WanSpec, Way};
-use super::trace::Trace;
+use super::spec::{DirectionSpec, DropList, LineSpeed, QueueSpec, WanSpec};
+use super::trace::DeliveryTrace;
 
 /// A bound on what may wait, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct QueueBound {
     pub(super) packets: u64,
     pub(super) bytes: u64,
 }
 
 /// The plan of one direction.
 #[derive(Debug, Clone)]
-pub(super) struct WayPlan {
+pub(super) struct DirectionPlan {
     /// The parameters as written.
-    pub(super) way: Way,
+    pub(super) direction: DirectionSpec,
     /// The mean rate, in bits of IP packets a second.
     pub(super) mean_bps: u64,
     /// The times at which packets may leave, if the rate is not fixed.
-    pub(super) trace: Option<Arc<Trace>>,
-    pub(super) queue: Room,
-    pub(super) mark_above: Option<Room>,
+    pub(super) trace: Option<Arc<DeliveryTrace>>,
+    pub(super) queue: QueueBound,
+    pub(super) mark_above: Option<QueueBound>,
     /// The numbers of packets with payload that are lost, ascending.
     pub(super) drops: Vec<u64>,
     /// The time from the line to the other end.
@@ -42,8 +42,8 @@ impl WanSpec {
     ///
     /// # Errors
     /// Returns an error that names the file and the line if a file cannot be read or parsed.
-    pub(super) fn plan(&self) -> Result<[WayPlan; 2], WanSpecError> {
-        Ok([self.plan_way(0)?, self.plan_way(1)?])
+    pub(super) fn plan(&self) -> Result<[DirectionPlan; 2], WanSpecError> {
+        Ok([self.plan_direction(0)?, self.plan_direction(1)?])
     }
 
     /// Checks that the files that the parameters name can be read and parsed. It reads nothing else.
@@ -54,41 +54,41 @@ impl WanSpec {
         self.plan().map(drop)
     }
 
-    fn plan_way(&self, number: usize) -> Result<WayPlan, WanSpecError> {
-        let way = self.ways[number].clone();
-        let (mean_bps, trace) = match &way.speed {
-            Speed::Rate(bps) => (*bps, None),
-            Speed::Trace(file) => {
-                let trace = Trace::load(file)?;
+    fn plan_direction(&self, number: usize) -> Result<DirectionPlan, WanSpecError> {
+        let direction = self.directions[number].clone();
+        let (mean_bps, trace) = match &direction.speed {
+            LineSpeed::Rate(bps) => (*bps, None),
+            LineSpeed::Trace(file) => {
+                let trace = DeliveryTrace::load(file)?;
                 (trace.mean_bps(), Some(Arc::new(trace)))
             }
         };
-        let drops = match &way.drop_list {
+        let drops = match &direction.drop_list {
             DropList::Numbers(numbers) => numbers.clone(),
             DropList::File(file) => DROPS.read(file)?,
         };
-        let bound = |queue: Queue, bytes: Option<u64>| Room {
-            packets: if let Queue::Packets(packets) = queue { packets.into() } else { u64::MAX },
+        let bound = |queue: QueueSpec, bytes: Option<u64>| QueueBound {
+            packets: if let QueueSpec::Packets(packets) = queue { packets.into() } else { u64::MAX },
             bytes: bytes.unwrap_or(u64::MAX),
         };
-        Ok(WayPlan {
-            queue: bound(way.queue, way.queue.room(mean_bps, self.rtt)),
-            mark_above: way.mark_above.map(|queue| bound(queue, queue.bytes(mean_bps, self.rtt))),
+        Ok(DirectionPlan {
+            queue: bound(direction.queue, direction.queue.room(mean_bps, self.rtt)),
+            mark_above: direction.mark_above.map(|queue| bound(queue, queue.bytes(mean_bps, self.rtt))),
             delay: Nanos(self.rtt.0 / 2),
             seed: self.seed,
             number: number as u64,
             mean_bps,
             trace,
             drops,
-            way,
+            direction,
         })
     }
 }
 
-impl WayPlan {
+impl DirectionPlan {
     /// Returns true if a bound is in packets.
     pub(super) fn counts_packets(&self) -> bool {
-        [Some(self.queue), self.mark_above].into_iter().flatten().any(|room| room.packets < u64::MAX)
+        [Some(self.queue), self.mark_above].into_iter().flatten().any(|bound| bound.packets < u64::MAX)
     }
 
     /// Returns the most bytes of IP packets that leave the line within any interval of this length.
@@ -104,7 +104,9 @@ impl WayPlan {
     fn queue_memory(&self) -> u64 {
         const JUMBO: u64 = 9_018;
         match self.queue.bytes {
-            u64::MAX => self.queue.packets * self.way.drop_above.map_or(JUMBO, |size| size.0.min(JUMBO)),
+            u64::MAX => {
+                self.queue.packets * self.direction.drop_above.map_or(JUMBO, |size| size.0.min(JUMBO))
+            }
             bytes => bytes,
         }
     }
@@ -114,18 +116,18 @@ impl WayPlan {
     pub(super) fn memory(&self) -> (usize, usize) {
         // Four times the share, because random events cluster.
         let bunched = |share: f64| (share * 4.0).min(1.0);
-        let doubled = 1.0 + bunched(self.way.duplicate.as_f64());
+        let doubled = 1.0 + bunched(self.direction.duplicate.as_f64());
         let room = |bytes: u128| {
             usize::try_from((bytes as f64 * doubled) as u128 * 5 / 4).unwrap_or(usize::MAX / 8)
                 + 4 * LARGEST_PIECE
         };
         let queue = u128::from(self.queue_memory());
-        let delay = self.delay + self.way.jitter;
+        let delay = self.delay + self.direction.jitter;
         let main = room(self.most_bytes_within(delay) + queue);
-        if self.way.reorder.is_zero() {
+        if self.direction.reorder.is_zero() {
             return (main, 0);
         }
-        let all = self.most_bytes_within(delay + self.way.reorder_delay) + queue;
-        (main, room((all as f64 * bunched(self.way.reorder.as_f64())) as u128))
+        let all = self.most_bytes_within(delay + self.direction.reorder_delay) + queue;
+        (main, room((all as f64 * bunched(self.direction.reorder.as_f64())) as u128))
     }
 }

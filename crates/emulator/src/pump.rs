@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use super::batch::{BATCH, Given, Inbox, give};
-use super::clock::{self, Arrivals};
-use super::direction::{Direction, Taken};
-use super::ring::Due;
-use super::socket::{Socket, is_gone};
-use super::stats::{Counters, count};
+use super::batch::{BATCH, ReceiveBatch, SendOutcome, give};
+use super::clock::{self, ArrivalClock};
+use super::direction::{FrameHandling, LinkDirection};
+use super::ring::DueFrame;
+use super::socket::{PacketSocket, is_gone};
+use super::stats::{DirectionCounters, count};
 
 /// The least time between two checks of the sockets while traffic flows. The kernel records when each frame arrived,
 /// so a later check makes no frame late whose delay is longer than this.
@@ -21,14 +21,14 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// A signal that makes threads end, and wakes those that sleep.
 #[derive(Debug)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     asked: AtomicBool,
     event: OwnedFd,
 }
 
-impl Stop {
+impl StopSignal {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Stop { asked: AtomicBool::new(false), event: eventfd(0, EventfdFlags::CLOEXEC)? })
+        Ok(StopSignal { asked: AtomicBool::new(false), event: eventfd(0, EventfdFlags::CLOEXEC)? })
     }
 
     pub(super) fn ask(&self) {
@@ -41,26 +41,26 @@ impl Stop {
 /// One direction and the sockets at its ends.
 #[derive(Debug)]
 pub(super) struct Pump {
-    pub(super) from: Socket,
-    pub(super) to: Socket,
-    pub(super) direction: Direction,
-    pub(super) counters: Arc<Counters>,
-    pub(super) stop: Arc<Stop>,
+    pub(super) from: PacketSocket,
+    pub(super) to: PacketSocket,
+    pub(super) direction: LinkDirection,
+    pub(super) counters: Arc<DirectionCounters>,
+    pub(super) stop: Arc<StopSignal>,
 }
 
 impl Pump {
     /// Carries frames until it is stopped, or a link is gone.
     pub(super) fn run(mut self) -> io::Result<()> {
-        let mut inbox = Inbox::new();
-        let mut arrivals = Arrivals::default();
+        let mut inbox = ReceiveBatch::new();
+        let mut arrivals = ArrivalClock::default();
         while !self.stop.asked.load(Ordering::Relaxed) {
             let taken = self.take(&mut inbox, &mut arrivals)?;
-            let given = self.release()?;
+            let sent = self.release()?;
             if taken > 0 {
                 // The kernel drops frames only while others wait, so checking here misses no drop.
                 count(&self.counters.missed, self.from.missed());
             }
-            match (taken, given) {
+            match (taken, sent) {
                 (BATCH, _) => {}
                 (0, 0) => self.wait()?,
                 _ => std::thread::sleep(PAUSE),
@@ -69,7 +69,7 @@ impl Pump {
         Ok(())
     }
 
-    fn take(&mut self, inbox: &mut Inbox, arrivals: &mut Arrivals) -> io::Result<usize> {
+    fn take(&mut self, inbox: &mut ReceiveBatch, arrivals: &mut ArrivalClock) -> io::Result<usize> {
         match inbox.fill(&self.from) {
             Ok(_) => {}
             Err(e) if is_gone(&e) => return Err(e),
@@ -83,8 +83,8 @@ impl Pump {
             let at = arrivals.at(message.unix_ns);
             if message.truncated {
                 self.direction.refuse();
-            } else if self.direction.take(at, message.frame) == Taken::PassOn {
-                let frame = Due { leaves: at, frame: message.frame, segments: 1 };
+            } else if self.direction.take(at, message.frame) == FrameHandling::PassOn {
+                let frame = DueFrame { leaves: at, frame: message.frame, segments: 1 };
                 give(&self.to, [frame].into_iter())?;
             }
         }
@@ -96,9 +96,9 @@ impl Pump {
         let mut all = 0;
         let mut now = clock::now();
         while let Some((lane, until)) = self.direction.turn(now) {
-            let given: Given = give(&self.to, self.direction.due(lane, until))?;
-            self.direction.given(lane, given, now);
-            all += given.done;
+            let sent: SendOutcome = give(&self.to, self.direction.due(lane, until))?;
+            self.direction.sent(lane, sent, now);
+            all += sent.done;
             now = clock::now();
         }
         Ok(all)

@@ -6,7 +6,7 @@ use landspeed_units::Nanos;
 
 /// A frame in the ring.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct FrameSlot {
     leaves: Nanos,
     start: usize,
     len: usize,
@@ -15,7 +15,7 @@ struct Slot {
 
 /// A frame that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Due<'a> {
+pub(super) struct DueFrame<'a> {
     /// When it should leave.
     pub(super) leaves: Nanos,
     /// The frame, with its virtio header first.
@@ -29,7 +29,7 @@ pub(super) struct Due<'a> {
 #[derive(Debug)]
 pub(super) struct FrameRing {
     bytes: Box<[u8]>,
-    slots: VecDeque<Slot>,
+    slots: VecDeque<FrameSlot>,
     most_slots: usize,
     /// The offset at which the next frame starts.
     tail: usize,
@@ -49,7 +49,7 @@ impl FrameRing {
     pub(super) fn new(capacity: usize) -> Self {
         let most_slots = slots_of(capacity);
         let mut slots =
-            VecDeque::from(vec![Slot { leaves: Nanos(0), start: 0, len: 0, segments: 0 }; most_slots]);
+            VecDeque::from(vec![FrameSlot { leaves: Nanos(0), start: 0, len: 0, segments: 0 }; most_slots]);
         slots.clear();
         // Ones, because the kernel allocates the pages of a vector of zeros only on first use.
         FrameRing { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
@@ -57,7 +57,7 @@ impl FrameRing {
 
     /// Returns the bytes of memory that a ring of this capacity takes.
     pub(super) fn footprint(capacity: usize) -> usize {
-        capacity + slots_of(capacity) * size_of::<Slot>()
+        capacity + slots_of(capacity) * size_of::<FrameSlot>()
     }
 
     /// Returns room for a frame of `len` bytes behind all others; `None` if the ring is full. `leaves` must not be
@@ -69,7 +69,7 @@ impl FrameRing {
         }
         let start = self.room(len)?;
         self.tail = start + len;
-        self.slots.push_back(Slot { leaves, start, len, segments });
+        self.slots.push_back(FrameSlot { leaves, start, len, segments });
         Some(&mut self.bytes[start..start + len])
     }
 
@@ -92,8 +92,8 @@ impl FrameRing {
     }
 
     /// Returns the frames that leave by `now`, in order.
-    pub(super) fn due(&self, now: Nanos) -> impl Iterator<Item = Due<'_>> {
-        self.slots.iter().take_while(move |slot| slot.leaves <= now).map(|slot| Due {
+    pub(super) fn due(&self, now: Nanos) -> impl Iterator<Item = DueFrame<'_>> {
+        self.slots.iter().take_while(move |slot| slot.leaves <= now).map(|slot| DueFrame {
             leaves: slot.leaves,
             frame: &self.bytes[slot.start..slot.start + slot.len],
             segments: slot.segments,

@@ -14,7 +14,7 @@ const SLOTS: usize = 16_384;
 
 /// The queue at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Sample {
+pub(super) struct QueueReading {
     /// The time on the monotonic clock.
     pub(super) at: Nanos,
     /// Bytes that wait.
@@ -25,7 +25,7 @@ pub(super) struct Sample {
     pub(super) drops: u64,
 }
 
-impl Sample {
+impl QueueReading {
     /// Returns the sample as a record holds it, for a run that began at `start`, when `drops` segments had been
     /// dropped.
     pub(super) fn since(&self, start: Nanos, drops: u64) -> QueueSample {
@@ -39,23 +39,23 @@ impl Sample {
 
 /// The last samples of one direction. One thread writes, any may read.
 #[derive(Debug)]
-pub(super) struct Samples {
+pub(super) struct QueueHistory {
     slots: Box<[[AtomicU64; 4]]>,
     /// The number of samples that the writer has begun to write; `written` is the number that it has finished.
     begun: AtomicU64,
     written: AtomicU64,
 }
 
-impl Default for Samples {
+impl Default for QueueHistory {
     fn default() -> Self {
         let slots = (0..SLOTS).map(|_| Default::default()).collect();
-        Samples { slots, begun: AtomicU64::new(0), written: AtomicU64::new(0) }
+        QueueHistory { slots, begun: AtomicU64::new(0), written: AtomicU64::new(0) }
     }
 }
 
-impl Samples {
+impl QueueHistory {
     /// Adds a sample, over the oldest one if the ring is full.
-    pub(super) fn push(&self, sample: Sample) {
+    pub(super) fn push(&self, sample: QueueReading) {
         let number = self.written.load(Relaxed);
         self.begun.store(number + 1, Relaxed);
         // A reader that sees any word of the new sample also sees that it was begun.
@@ -73,10 +73,11 @@ impl Samples {
     }
 
     /// Returns the samples from number `first` on that are still there; 0 is the first that was ever added.
-    pub(super) fn from(&self, first: u64) -> Vec<Sample> {
+    pub(super) fn from(&self, first: u64) -> Vec<QueueReading> {
         let end = self.count();
         let start = first.max(end.saturating_sub(SLOTS as u64));
-        let found: Vec<(u64, Sample)> = (start..end).map(|number| (number, self.read(number))).collect();
+        let found: Vec<(u64, QueueReading)> =
+            (start..end).map(|number| (number, self.read(number))).collect();
         fence(Acquire);
         let begun = self.begun.load(Relaxed);
         // Some may have been overwritten while they were read.
@@ -84,9 +85,9 @@ impl Samples {
         whole.map(|(_, sample)| sample).collect()
     }
 
-    fn read(&self, number: u64) -> Sample {
+    fn read(&self, number: u64) -> QueueReading {
         let [at, waiting, most, drops] = self.slot(number).each_ref().map(|word| word.load(Relaxed));
-        Sample { at: Nanos(at), waiting, most, drops }
+        QueueReading { at: Nanos(at), waiting, most, drops }
     }
 
     fn slot(&self, number: u64) -> &[AtomicU64; 4] {
@@ -97,19 +98,19 @@ impl Samples {
 /// Decides when samples are due, driven by the times of arriving frames: between two of them a queue only drains, and
 /// its size at any moment follows from the path alone.
 #[derive(Debug, Default)]
-pub(super) struct Sampler {
+pub(super) struct QueueSampler {
     next: Nanos,
     /// The most bytes that waited since the last sample.
     most: u64,
 }
 
-impl Sampler {
+impl QueueSampler {
     /// Adds the samples that are due by `now`, when a frame arrives that has not been admitted yet. `waiting` returns
     /// the bytes that wait at a given time.
     pub(super) fn look(
         &mut self,
         now: Nanos,
-        samples: &Samples,
+        samples: &QueueHistory,
         drops: u64,
         mut waiting: impl FnMut(Nanos) -> u64,
     ) {
@@ -119,7 +120,7 @@ impl Sampler {
         }
         while self.next <= now {
             let found = waiting(self.next);
-            samples.push(Sample { at: self.next, waiting: found, most: self.most.max(found), drops });
+            samples.push(QueueReading { at: self.next, waiting: found, most: self.most.max(found), drops });
             self.most = found;
             // An empty queue stays empty until now, so samples at its beginning and end are enough.
             self.next = if found == 0 { last.max(self.next + EVERY) } else { self.next + EVERY };
@@ -142,13 +143,13 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    fn sample(n: u64) -> Sample {
-        Sample { at: Nanos(n), waiting: 2 * n, most: 3 * n, drops: 4 * n }
+    fn sample(n: u64) -> QueueReading {
+        QueueReading { at: Nanos(n), waiting: 2 * n, most: 3 * n, drops: 4 * n }
     }
 
     #[test]
     fn the_ring_holds_the_last_and_reads_from_a_mark() {
-        let samples = Samples::default();
+        let samples = QueueHistory::default();
         assert!(samples.from(0).is_empty());
         (0..5).for_each(|n| samples.push(sample(n)));
         assert_eq!(samples.from(3), [sample(3), sample(4)]);
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_is_read_while_it_is_written_is_whole() {
-        let samples = Samples::default();
+        let samples = QueueHistory::default();
         std::thread::scope(|scope| {
             scope.spawn(|| (0..200_000).for_each(|n| samples.push(sample(n))));
             for _ in 0..20 {
@@ -174,8 +175,8 @@ mod tests {
 
     #[test]
     fn samples_are_a_tenth_of_a_second_apart_and_idle_times_have_two() {
-        let samples = Samples::default();
-        let mut sampler = Sampler::default();
+        let samples = QueueHistory::default();
+        let mut sampler = QueueSampler::default();
         // A frame of a megabyte at 50 ms, drained at a megabyte a second; nothing else until 60 s.
         let waiting = |at: Nanos| Nanos::millis(1050).saturating_sub(at).0 / 1000;
         sampler.look(Nanos::millis(50), &samples, 0, |_| 0);

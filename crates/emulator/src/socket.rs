@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::error::{During, Error};
+use super::error::{Error, FailureContext};
 
 /// Values of include/uapi/linux/if_packet.h, which not every libc has.
 const PACKET_STATISTICS: libc::c_int = 6;
@@ -17,15 +17,15 @@ const SEND_BUFFER: libc::c_int = 16 << 20;
 
 /// A packet socket on one link, in the network namespace of the thread that opened it.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct PacketSocket {
     fd: OwnedFd,
 }
 
-impl Socket {
+impl PacketSocket {
     /// Opens a socket that receives every frame of the link, with the kernel's time of arrival.
     pub(super) fn receiving(link: &str, index: u32) -> Result<Self, Error> {
         let open = || {
-            let socket = Socket::new()?;
+            let socket = PacketSocket::new()?;
             socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)?;
             socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
             // Without this the socket would also receive, and carry back, what the other direction sends.
@@ -39,7 +39,7 @@ impl Socket {
     /// Opens a socket that sends frames to the link and receives none.
     pub(super) fn sending(link: &str, index: u32) -> Result<Self, Error> {
         let open = || {
-            let socket = Socket::new()?;
+            let socket = PacketSocket::new()?;
             socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER)?;
             socket.bind(index, 0)?;
             Ok(socket)
@@ -55,7 +55,7 @@ impl Socket {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: `fd` was just opened, and nothing else owns it.
-        let socket = Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+        let socket = PacketSocket { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
         socket.set(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
         Ok(socket)
     }
@@ -89,12 +89,12 @@ impl Socket {
         /// The kernel's struct tpacket_stats.
         #[derive(Default)]
         #[repr(C)]
-        struct Counts {
+        struct TpacketStats {
             packets: u32,
             drops: u32,
         }
-        let mut counts = Counts::default();
-        let mut len = size_of::<Counts>() as libc::socklen_t;
+        let mut counts = TpacketStats::default();
+        let mut len = size_of::<TpacketStats>() as libc::socklen_t;
         // SAFETY: `counts` and `len` outlive the call, and `len` says how large `counts` is.
         let rc = unsafe {
             libc::getsockopt(
@@ -109,7 +109,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -6,7 +6,7 @@ use landspeed_units::Share;
 
 /// A bound on what may wait in front of the line, including the packet on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Queue {
+pub(super) enum QueueSpec {
     /// Bytes of IP packets.
     Bytes(u64),
     /// Packets of any size.
@@ -24,7 +24,7 @@ pub(super) struct LossStates(pub(super) [Share; 4]);
 
 /// The speed of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Speed {
+pub(super) enum LineSpeed {
     /// Bits of IP packets a second.
     Rate(u64),
     /// The name of a file with a delivery trace (Mahimahi's format).
@@ -41,10 +41,10 @@ pub(super) enum DropList {
 
 /// The parameters of one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Way {
-    pub(super) speed: Speed,
-    pub(super) queue: Queue,
-    pub(super) mark_above: Option<Queue>,
+pub(super) struct DirectionSpec {
+    pub(super) speed: LineSpeed,
+    pub(super) queue: QueueSpec,
+    pub(super) mark_above: Option<QueueSpec>,
     pub(super) jitter: Nanos,
     pub(super) loss: Share,
     /// The mean length of a burst of losses, in thousandths of a segment: whole numbers can be compared exactly.
@@ -63,7 +63,7 @@ pub(super) struct Way {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WanSpec {
     /// From A to B, and back.
-    pub(super) ways: [Way; 2],
+    pub(super) directions: [DirectionSpec; 2],
     pub(super) rtt: Nanos,
     pub(super) seed: u64,
     pub(super) pairs: u8,
@@ -76,12 +76,12 @@ pub(super) const SEED: u64 = 1;
 /// offload, since the kernel hands over that much at a time.
 const LEAST_BDP_QUEUE: u64 = 65_536;
 
-impl Default for Way {
+impl Default for DirectionSpec {
     /// 1 Gb/s, a queue of one bandwidth-delay product, and no losses.
     fn default() -> Self {
-        Way {
-            speed: Speed::Rate(1_000_000_000),
-            queue: Queue::Bdp(1000),
+        DirectionSpec {
+            speed: LineSpeed::Rate(1_000_000_000),
+            queue: QueueSpec::Bdp(1000),
             mark_above: None,
             jitter: Nanos(0),
             loss: Share::default(),
@@ -98,31 +98,31 @@ impl Default for Way {
 }
 
 impl Default for WanSpec {
-    /// An RTT of 20 ms, and [`Way::default`] in both directions.
+    /// An RTT of 20 ms, and [`DirectionSpec::default`] in both directions.
     fn default() -> Self {
-        WanSpec { ways: Default::default(), rtt: Nanos::millis(20), seed: SEED, pairs: 1 }
+        WanSpec { directions: Default::default(), rtt: Nanos::millis(20), seed: SEED, pairs: 1 }
     }
 }
 
-impl Way {
+impl DirectionSpec {
     /// Returns the default for the way back: the same parameters, except for losses by number, which apply to the
     /// data's direction only.
-    pub(super) fn back(&self) -> Way {
-        Way { loss_nth: None, drop_list: DropList::Numbers(Vec::new()), ..self.clone() }
+    pub(super) fn back(&self) -> DirectionSpec {
+        DirectionSpec { loss_nth: None, drop_list: DropList::Numbers(Vec::new()), ..self.clone() }
     }
 }
 
-impl Queue {
+impl QueueSpec {
     /// Returns the bound in bytes, for a line of `rate_bps` bits a second; `None` if packets are counted.
     pub(super) fn bytes(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
         match self {
-            Queue::Bytes(bytes) => Some(bytes),
-            Queue::Packets(_) => None,
-            Queue::Time(time) => {
+            QueueSpec::Bytes(bytes) => Some(bytes),
+            QueueSpec::Packets(_) => None,
+            QueueSpec::Time(time) => {
                 let bits = u128::from(rate_bps) * u128::from(time.0);
                 Some(u64::try_from(bits / 8 / 1_000_000_000).unwrap_or(u64::MAX))
             }
-            Queue::Bdp(thousandths) => {
+            QueueSpec::Bdp(thousandths) => {
                 let bits = u128::from(rate_bps) * u128::from(rtt.0) * u128::from(thousandths);
                 Some(u64::try_from(bits / 8 / 1_000_000_000_000).unwrap_or(u64::MAX))
             }
@@ -131,7 +131,7 @@ impl Queue {
 
     /// Returns the bound in bytes, large enough to take what a host sends at a time; `None` if packets are counted.
     pub(super) fn room(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
-        let least = if matches!(self, Queue::Bdp(_)) { LEAST_BDP_QUEUE } else { 0 };
+        let least = if matches!(self, QueueSpec::Bdp(_)) { LEAST_BDP_QUEUE } else { 0 };
         self.bytes(rate_bps, rtt).map(|bytes| bytes.max(least))
     }
 }
@@ -140,9 +140,9 @@ impl WanSpec {
     /// Returns the rate of the line from A to B in bits of IP packets a second, without Ethernet's framing; `None` if
     /// a trace determines it.
     pub fn rate(&self) -> Option<BitRate> {
-        match self.ways[0].speed {
-            Speed::Rate(bps) => Some(BitRate(bps as f64)),
-            Speed::Trace(_) => None,
+        match self.directions[0].speed {
+            LineSpeed::Rate(bps) => Some(BitRate(bps as f64)),
+            LineSpeed::Trace(_) => None,
         }
     }
 
@@ -154,10 +154,10 @@ impl WanSpec {
     /// Returns the most bytes of IP packets that may wait in front of the line from A to B, including the packet on
     /// the line; `None` if packets are counted, or for a `bdp` of a trace.
     pub fn queue(&self) -> Option<Bytes> {
-        match (self.ways[0].queue, &self.ways[0].speed) {
-            (Queue::Bytes(bytes), _) => Some(Bytes(bytes)),
-            (queue, Speed::Rate(bps)) => queue.room(*bps, self.rtt).map(Bytes),
-            (_, Speed::Trace(_)) => None,
+        match (self.directions[0].queue, &self.directions[0].speed) {
+            (QueueSpec::Bytes(bytes), _) => Some(Bytes(bytes)),
+            (queue, LineSpeed::Rate(bps)) => queue.room(*bps, self.rtt).map(Bytes),
+            (_, LineSpeed::Trace(_)) => None,
         }
     }
 
@@ -165,8 +165,8 @@ impl WanSpec {
     #[must_use]
     pub fn losing_only(&self, packets: &[u64]) -> WanSpec {
         let mut spec = self.clone();
-        let [there, _] = &mut spec.ways;
-        *there = Way {
+        let [there, _] = &mut spec.directions;
+        *there = DirectionSpec {
             loss: Share::default(),
             loss_burst: None,
             loss_states: None,

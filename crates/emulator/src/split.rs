@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::frame::{ETHERNET, IPV6_HEADER, Superpacket};
-use super::virtio::{Segments, VIRTIO_LEN};
+use super::virtio::{SegmentKind, VIRTIO_LEN};
 
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
@@ -25,8 +25,8 @@ fn payload(whole: &Superpacket, segments: &Range<u32>) -> Range<usize> {
 pub(super) fn write_piece(whole: &Superpacket, frame: &[u8], segments: &Range<u32>, out: &mut [u8]) {
     let (head, out) = out.split_at_mut(VIRTIO_LEN);
     let checksum = match whole.segments {
-        Segments::Tcp => TCP_CHECKSUM,
-        Segments::Udp => UDP_CHECKSUM,
+        SegmentKind::Tcp => TCP_CHECKSUM,
+        SegmentKind::Udp => UDP_CHECKSUM,
     };
     let many = segments.len() > 1;
     whole.virtio.piece(whole.transport, whole.headers, checksum, many).write(head);
@@ -82,11 +82,11 @@ fn mend_network(whole: &Superpacket, first: u32, out: &mut [u8]) {
 fn mend_transport(whole: &Superpacket, segments: &Range<u32>, payload_start: usize, out: &mut [u8]) {
     let at = whole.transport;
     match whole.segments {
-        Segments::Udp => {
+        SegmentKind::Udp => {
             let length = len16(&out[at..]);
             put(out, at + 4, length);
         }
-        Segments::Tcp => {
+        SegmentKind::Tcp => {
             let sequence = u32::from_be_bytes([out[at + 4], out[at + 5], out[at + 6], out[at + 7]]);
             let sequence = sequence.wrapping_add(payload_start as u32);
             out[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
@@ -108,8 +108,8 @@ fn pseudo_header(whole: &Superpacket, out: &[u8]) -> u16 {
         false => &out[ETHERNET + 12..ETHERNET + 20],
     };
     let protocol: u32 = match whole.segments {
-        Segments::Tcp => 6,
-        Segments::Udp => 17,
+        SegmentKind::Tcp => 6,
+        SegmentKind::Udp => 17,
     };
     fold(sum(addresses) + protocol + u32::from(len16(&out[whole.transport..])))
 }

@@ -2,23 +2,23 @@
 
 use proptest::prelude::*;
 
-use super::super::frame::{Frame, look};
-use super::super::virtio::Virtio;
+use super::super::frame::{ParsedFrame, look};
+use super::super::virtio::VirtioHeader;
 use super::*;
 
 const SEQUENCE: u32 = u32::MAX - 1000;
 const ALL_FLAGS: u8 = 0xff;
 
 /// Builds a superpacket with made-up addresses, as the kernel hands it over.
-fn build(segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
+fn build(segments: SegmentKind, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
     build_with(&[], segments, v6, segment, payload)
 }
 
 /// Builds a superpacket with the bytes `extra` between the IP header and the transport's.
-fn build_with(extra: &[u8], segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
+fn build_with(extra: &[u8], segments: SegmentKind, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
     let network = if v6 { 40 } else { 20 };
-    let mut transport = vec![0x11; if segments == Segments::Tcp { 32 } else { 8 }];
-    if segments == Segments::Tcp {
+    let mut transport = vec![0x11; if segments == SegmentKind::Tcp { 32 } else { 8 }];
+    if segments == SegmentKind::Tcp {
         transport[4..8].copy_from_slice(&SEQUENCE.to_be_bytes());
         transport[12] = 8 << 4;
         transport[13] = ALL_FLAGS;
@@ -31,7 +31,7 @@ fn build_with(extra: &[u8], segments: Segments, v6: bool, segment: u16, payload:
     frame.extend(if v6 { [0x86, 0xdd] } else { [0x08, 0x00] });
     frame.extend(ip);
     frame.extend(extra);
-    let virtio = Virtio::super_packet(segments, v6, segment, frame.len());
+    let virtio = VirtioHeader::super_packet(segments, v6, segment, frame.len());
     frame.extend(transport);
     frame.extend(payload);
     [&virtio.bytes()[..], &frame].concat()
@@ -39,7 +39,7 @@ fn build_with(extra: &[u8], segments: Segments, v6: bool, segment: u16, payload:
 
 fn superpacket(buffer: &[u8]) -> Superpacket {
     match look(buffer) {
-        Some(Frame::Super(whole)) => whole,
+        Some(ParsedFrame::Super(whole)) => whole,
         other => panic!("{other:?}"),
     }
 }
@@ -47,7 +47,7 @@ fn superpacket(buffer: &[u8]) -> Superpacket {
 /// Computes the sum from which the checksum is completed in another way: over the pseudo header laid out in memory.
 fn expected_sum(frame: &[u8], whole: &Superpacket) -> u16 {
     let length = u32::try_from(frame.len() - whole.transport).unwrap();
-    let protocol = if whole.segments == Segments::Tcp { 6_u32 } else { 17 };
+    let protocol = if whole.segments == SegmentKind::Tcp { 6_u32 } else { 17 };
     let addresses = if whole.v6 { &frame[22..54] } else { &frame[26..34] };
     let pseudo = [addresses, &length.to_be_bytes(), &protocol.to_be_bytes()].concat();
     let total: u64 = pseudo.chunks(2).map(|p| u64::from(u16::from_be_bytes([p[0], p[1]]))).sum();
@@ -74,8 +74,8 @@ fn check_tcp(piece: &[u8], whole: &Superpacket, segments: &Range<u32>) {
     assert_eq!(piece[at + 13], expected);
 }
 
-fn kinds() -> impl Strategy<Value = (Segments, bool)> {
-    (prop_oneof![Just(Segments::Tcp), Just(Segments::Udp)], any::<bool>())
+fn kinds() -> impl Strategy<Value = (SegmentKind, bool)> {
+    (prop_oneof![Just(SegmentKind::Tcp), Just(SegmentKind::Udp)], any::<bool>())
 }
 
 proptest! {
@@ -98,12 +98,12 @@ proptest! {
             let frame = &piece[VIRTIO_LEN..];
             joined.extend(&frame[whole.headers..]);
             check_network(frame, &whole, &buffer[VIRTIO_LEN..], first);
-            if kind == Segments::Tcp {
+            if kind == SegmentKind::Tcp {
                 check_tcp(frame, &whole, &segments);
             } else {
                 prop_assert_eq!(usize::from(get(frame, whole.transport + 4)), frame.len() - whole.transport);
             }
-            let checksum = if kind == Segments::Tcp { 16 } else { 6 };
+            let checksum = if kind == SegmentKind::Tcp { 16 } else { 6 };
             prop_assert_eq!(get(frame, whole.transport + checksum), expected_sum(frame, &whole));
             let lengths: u32 = segments.clone().map(|n| whole.ip_len(n)).sum();
             let extra = (segments.len() - 1) * (whole.headers - 14);
@@ -111,7 +111,7 @@ proptest! {
             if segments.len() > 1 {
                 prop_assert_eq!(superpacket(&piece).count() as usize, segments.len());
             } else {
-                prop_assert_eq!(look(&piece), Some(Frame::Packet(lengths)));
+                prop_assert_eq!(look(&piece), Some(ParsedFrame::Packet(lengths)));
             }
         }
         prop_assert_eq!(joined, payload);
@@ -122,7 +122,7 @@ proptest! {
         if let Some(gso) = bytes.get_mut(1) {
             *gso = kind;
         }
-        if let Some(Frame::Super(whole)) = look(&bytes) {
+        if let Some(ParsedFrame::Super(whole)) = look(&bytes) {
             let frame = &bytes[VIRTIO_LEN..];
             for n in 0..whole.count() {
                 let mut piece = vec![0; piece_len(&whole, &(n..n + 1))];
@@ -135,9 +135,9 @@ proptest! {
 #[test]
 fn segments_of_a_jumbogram_are_plain_packets() {
     let payload: Vec<u8> = (0..100_000).map(|n| n as u8).collect();
-    let plain = build(Segments::Tcp, true, 1400, &payload);
+    let plain = build(SegmentKind::Tcp, true, 1400, &payload);
     // Next header 7, as build() numbers the IPv6 header; 8 bytes; the jumbo payload option and its length.
-    let mut jumbo = build_with(&[7, 0, 0xc2, 4, 0, 1, 0x86, 0xc8], Segments::Tcp, true, 1400, &payload);
+    let mut jumbo = build_with(&[7, 0, 0xc2, 4, 0, 1, 0x86, 0xc8], SegmentKind::Tcp, true, 1400, &payload);
     jumbo[VIRTIO_LEN + 14 + 6] = 0;
     let (plain_whole, jumbo_whole) = (superpacket(&plain), superpacket(&jumbo));
     for segments in [0..1, 3..20, 60..72] {
@@ -153,16 +153,16 @@ fn segments_of_a_jumbogram_are_plain_packets() {
 #[test]
 fn the_talk_of_local_networks_is_told_apart() {
     let frame = |ethertype: u16, rest: &[u8]| {
-        [&Virtio::plain().bytes()[..], &[2; 12], &ethertype.to_be_bytes(), rest].concat()
+        [&VirtioHeader::plain().bytes()[..], &[2; 12], &ethertype.to_be_bytes(), rest].concat()
     };
     let icmpv6 = |kind: u8| {
         let mut ip = vec![0; 48];
         (ip[6], ip[40]) = (58, kind);
         look(&frame(0x86dd, &ip))
     };
-    assert_eq!(look(&frame(0x0806, &[0; 28])), Some(Frame::Neighbours));
-    assert_eq!(icmpv6(135), Some(Frame::Neighbours));
-    assert_eq!(icmpv6(128), Some(Frame::Packet(48)), "an echo request is traffic");
-    assert_eq!(look(&frame(0x0800, &[0; 28])), Some(Frame::Packet(28)));
+    assert_eq!(look(&frame(0x0806, &[0; 28])), Some(ParsedFrame::Neighbours));
+    assert_eq!(icmpv6(135), Some(ParsedFrame::Neighbours));
+    assert_eq!(icmpv6(128), Some(ParsedFrame::Packet(48)), "an echo request is traffic");
+    assert_eq!(look(&frame(0x0800, &[0; 28])), Some(ParsedFrame::Packet(28)));
     assert_eq!(look(&[0; 23]), None);
 }

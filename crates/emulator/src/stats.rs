@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use landspeed_record::{DirectionStats, QueueSample};
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 
-use super::lateness::{Late, Lateness};
-use super::samples::{Sample, Samples};
+use super::lateness::{LatenessCounts, LatenessHistogram};
+use super::samples::{QueueHistory, QueueReading};
 
 /// The counters of one direction, shared between the counting thread and its readers.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct DirectionCounters {
     pub(super) arrived: AtomicU64,
     pub(super) forwarded: AtomicU64,
     pub(super) forwarded_bytes: AtomicU64,
@@ -27,8 +27,8 @@ pub(super) struct Counters {
     pub(super) most_queued: AtomicU64,
     /// The most bytes that waited since the last of `samples`.
     pub(super) most_lately: AtomicU64,
-    pub(super) samples: Samples,
-    pub(super) late: Lateness,
+    pub(super) samples: QueueHistory,
+    pub(super) late: LatenessHistogram,
     /// The id of the counting thread, 0 before it runs.
     pub(super) thread: AtomicI32,
     /// The number of the current run; incremented when a run begins.
@@ -42,18 +42,18 @@ pub(super) fn count(counter: &AtomicU64, more: u64) {
 
 /// The counts of a direction at one moment. The default is that of a link that was just made.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct DirectionSnapshot {
     /// Counts, processor time, and the most that was queued; nothing about lateness.
     figures: DirectionStats,
-    late: Late,
+    late: LatenessCounts,
     /// The number of queue samples at that moment.
     samples: u64,
 }
 
-impl Counters {
+impl DirectionCounters {
     /// Returns the current figures. The counts of leaving segments are read before those of arriving ones, so while
     /// traffic flows some segments that have just left may still count as under way.
-    pub(super) fn read(&self) -> Seen {
+    pub(super) fn read(&self) -> DirectionSnapshot {
         let now = |counter: &AtomicU64| counter.load(Relaxed);
         let figures = DirectionStats {
             forwarded_segments: now(&self.forwarded),
@@ -73,43 +73,43 @@ impl Counters {
             cpu_ns: processor_time(self.thread.load(Relaxed)),
             ..DirectionStats::default()
         };
-        Seen { figures, late: self.late.read(), samples: self.samples.count() }
+        DirectionSnapshot { figures, late: self.late.read(), samples: self.samples.count() }
     }
 
     /// Begins a run, and returns the counts at its start.
-    pub(super) fn begin_run(&self) -> Seen {
+    pub(super) fn begin_run(&self) -> DirectionSnapshot {
         self.run.fetch_add(1, Relaxed);
         self.most_lately.store(0, Relaxed);
         self.read()
     }
 
     /// Returns the queue's samples since `mark`, which was made at `start`.
-    pub(super) fn queue_since(&self, mark: &Seen, start: Nanos) -> Vec<QueueSample> {
+    pub(super) fn queue_since(&self, mark: &DirectionSnapshot, start: Nanos) -> Vec<QueueSample> {
         let drops = mark.figures.queue_drops;
         self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
     }
 
     /// Returns the most bytes that waited since `mark`.
-    pub(super) fn most_queued_since(&self, mark: &Seen) -> Bytes {
-        let sampled = self.samples.from(mark.samples).iter().map(|Sample { most, .. }| *most).max();
+    pub(super) fn most_queued_since(&self, mark: &DirectionSnapshot) -> Bytes {
+        let sampled = self.samples.from(mark.samples).iter().map(|QueueReading { most, .. }| *most).max();
         Bytes(sampled.unwrap_or(0).max(self.most_lately.load(Relaxed)))
     }
 }
 
-impl Seen {
+impl DirectionSnapshot {
     /// Returns the statistics since the link was made, including lateness.
     pub(super) fn total(&self) -> DirectionStats {
         with_lateness(self.figures.clone(), &self.late)
     }
 
     /// Returns the statistics since `mark`, with `most_queued` for that time.
-    pub(super) fn since(&self, mark: &Seen, most_queued: Bytes) -> DirectionStats {
+    pub(super) fn since(&self, mark: &DirectionSnapshot, most_queued: Bytes) -> DirectionStats {
         let run = DirectionStats { most_queued_bytes: most_queued, ..self.figures.since(&mark.figures) };
         with_lateness(run, &self.late.since(&mark.late))
     }
 }
 
-fn with_lateness(figures: DirectionStats, late: &Late) -> DirectionStats {
+fn with_lateness(figures: DirectionStats, late: &LatenessCounts) -> DirectionStats {
     DirectionStats {
         late_p50_ns: late.quantile(0.5),
         late_p99_ns: late.quantile(0.99),
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn a_run_has_figures_of_its_own() {
-        let counters = Counters::default();
+        let counters = DirectionCounters::default();
         count(&counters.arrived, 10);
         count(&counters.no_room, 3);
         counters.most_queued.store(9000, Relaxed);
-        counters.samples.push(Sample { at: Nanos(5), waiting: 1, most: 9000, drops: 3 });
+        counters.samples.push(QueueReading { at: Nanos(5), waiting: 1, most: 9000, drops: 3 });
         counters.late.add(Nanos::millis(80), 7);
         let mark = counters.begin_run();
         count(&counters.arrived, 5);
         count(&counters.no_room, 1);
-        counters.samples.push(Sample { at: Nanos(25), waiting: 70, most: 80, drops: 4 });
+        counters.samples.push(QueueReading { at: Nanos(25), waiting: 70, most: 80, drops: 4 });
         counters.late.add(Nanos(3), 4);
         let run = counters.read().since(&mark, counters.most_queued_since(&mark));
         assert_eq!((run.arrived_segments, run.queue_drops, run.most_queued_bytes.0), (5, 1, 80));

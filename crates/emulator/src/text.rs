@@ -8,8 +8,8 @@ use landspeed_units::did_you_mean;
 
 use super::error::WanSpecError;
 use super::loss::most_in_bursts;
-use super::parameters::{LINK, Parameter, ParameterOf, WAY, parameters};
-use super::spec::{WanSpec, Way};
+use super::parameters::{DIRECTION, LINK, Parameter, ParameterOf, parameters};
+use super::spec::{DirectionSpec, WanSpec};
 use super::value::show_time;
 use landspeed_units::Share;
 
@@ -17,23 +17,23 @@ use landspeed_units::Share;
 const BACK: &str = "back.";
 
 /// A parameter as given.
-struct Given<'a> {
+struct GivenParameter<'a> {
     is_back: bool,
-    row: Known,
+    row: ParameterRow,
     value: &'a str,
 }
 
 #[derive(Clone, Copy)]
-enum Known {
-    Way(&'static ParameterOf<Way>),
+enum ParameterRow {
+    Direction(&'static ParameterOf<DirectionSpec>),
     Link(&'static ParameterOf<WanSpec>),
 }
 
-impl Known {
-    fn told(self) -> Parameter {
+impl ParameterRow {
+    fn description(self) -> Parameter {
         match self {
-            Known::Way(row) => row.told(),
-            Known::Link(row) => row.told(),
+            ParameterRow::Direction(row) => row.description(),
+            ParameterRow::Link(row) => row.description(),
         }
     }
 }
@@ -45,72 +45,72 @@ impl FromStr for WanSpec {
     /// not read.
     fn from_str(text: &str) -> Result<Self, WanSpecError> {
         let given = text.split(',').filter(|_| !text.is_empty()).map(given);
-        let given: Vec<Given<'_>> = given.collect::<Result<_, _>>()?;
+        let given: Vec<GivenParameter<'_>> = given.collect::<Result<_, _>>()?;
         let mut seen = HashSet::new();
-        if let Some(again) = given.iter().find(|g| !seen.insert((g.is_back, g.row.told().name))) {
+        if let Some(again) = given.iter().find(|g| !seen.insert((g.is_back, g.row.description().name))) {
             let prefix = if again.is_back { BACK } else { "" };
-            return Err(WanSpecError::Twice(format!("{prefix}{}", again.row.told().name)));
+            return Err(WanSpecError::Twice(format!("{prefix}{}", again.row.description().name)));
         }
         let mut spec = WanSpec::default();
         for word in given.iter().filter(|word| !word.is_back) {
             let read = match word.row {
-                Known::Way(row) => (row.read)(&mut spec.ways[0], word.value),
-                Known::Link(row) => (row.read)(&mut spec, word.value),
+                ParameterRow::Direction(row) => (row.read)(&mut spec.directions[0], word.value),
+                ParameterRow::Link(row) => (row.read)(&mut spec, word.value),
             };
             read.ok_or_else(|| wrong(word))?;
         }
-        spec.ways[1] = spec.ways[0].back();
+        spec.directions[1] = spec.directions[0].back();
         for word in given.iter().filter(|word| word.is_back) {
-            let Known::Way(row) = word.row else { continue };
-            (row.read)(&mut spec.ways[1], word.value).ok_or_else(|| wrong(word))?;
+            let ParameterRow::Direction(row) = word.row else { continue };
+            (row.read)(&mut spec.directions[1], word.value).ok_or_else(|| wrong(word))?;
         }
         for is_back in [false, true] {
             let says = |key| seen.contains(&(is_back, key));
-            together(&spec.ways[usize::from(is_back)], says)?;
+            together(&spec.directions[usize::from(is_back)], says)?;
         }
         Ok(spec)
     }
 }
 
-fn given(word: &str) -> Result<Given<'_>, WanSpecError> {
+fn given(word: &str) -> Result<GivenParameter<'_>, WanSpecError> {
     let (name, value) = word.split_once('=').ok_or_else(|| WanSpecError::NoValue(shown(word)))?;
     let back = name.strip_prefix(BACK);
     let key = back.unwrap_or(name);
-    let of_way = WAY.iter().find(|row| row.name == key).map(Known::Way);
-    let of_link = || LINK.iter().find(|row| back.is_none() && row.name == key).map(Known::Link);
-    let row = of_way.or_else(of_link).ok_or_else(|| no_such(name))?;
-    Ok(Given { is_back: back.is_some(), row, value })
+    let of_direction = DIRECTION.iter().find(|row| row.name == key).map(ParameterRow::Direction);
+    let of_link = || LINK.iter().find(|row| back.is_none() && row.name == key).map(ParameterRow::Link);
+    let row = of_direction.or_else(of_link).ok_or_else(|| no_such(name))?;
+    Ok(GivenParameter { is_back: back.is_some(), row, value })
 }
 
-fn wrong(word: &Given<'_>) -> WanSpecError {
-    let Parameter { name, values, .. } = word.row.told();
+fn wrong(word: &GivenParameter<'_>) -> WanSpecError {
+    let Parameter { name, values, .. } = word.row.description();
     WanSpecError::Value { key: name, given: shown(word.value), expected: values }
 }
 
-fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSpecError> {
+fn together(direction: &DirectionSpec, given: impl Fn(&'static str) -> bool) -> Result<(), WanSpecError> {
     let without = |key: &str, needed: &str| {
         WanSpecError::Together(format!("{key} says nothing without {needed}: add {needed}=0.1%"))
     };
-    if let Some(thousandths) = way.loss_burst {
+    if let Some(thousandths) = direction.loss_burst {
         let length = f64::from(thousandths) / 1000.0;
         let most = most_in_bursts(length);
-        if way.loss.is_zero() && given("loss-burst") {
+        if direction.loss.is_zero() && given("loss-burst") {
             return Err(without("loss-burst", "loss"));
         }
-        if way.loss.as_f64() > most {
+        if direction.loss.as_f64() > most {
             let most = Share::new(most).unwrap_or_default();
-            let text = format!("runs of {length} losses make up at most loss={most}, not {}", way.loss);
+            let text = format!("runs of {length} losses make up at most loss={most}, not {}", direction.loss);
             return Err(WanSpecError::Together(text));
         }
     }
     let both = |text: &str| Err(WanSpecError::Together(format!("{text}: give one")));
-    if !way.loss.is_zero() && way.loss_states.is_some() {
+    if !direction.loss.is_zero() && direction.loss_states.is_some() {
         return both("loss and loss-states both say what chance loses");
     }
     if given("rate") && given("trace") {
         return both("rate and trace both say how fast the line is");
     }
-    if given("reorder-delay") && way.reorder.is_zero() {
+    if given("reorder-delay") && direction.reorder.is_zero() {
         return Err(without("reorder-delay", "reorder"));
     }
     Ok(())
@@ -130,16 +130,16 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// A parameter's name and its value.
-type Word = (&'static str, String);
+type KeyValue = (&'static str, String);
 
 impl fmt::Display for WanSpec {
     /// Prints rate or trace, RTT and queue always, the other parameters if they differ from their defaults, and those
     /// of the way back that differ from the way there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [there, back] = &self.ways;
-        let mut words = there.words();
-        words.insert(1, ("rtt", show_time(self.rtt)));
-        for (key, value) in words {
+        let [there, back] = &self.directions;
+        let mut pairs = there.key_values();
+        pairs.insert(1, ("rtt", show_time(self.rtt)));
+        for (key, value) in pairs {
             let comma = if matches!(key, "rate" | "trace") { "" } else { "," };
             write!(f, "{comma}{key}={value}")?;
         }
@@ -157,22 +157,22 @@ impl fmt::Display for WanSpec {
 }
 
 /// Returns the parameters that must be given to get `other` where `one` is the default.
-fn differences(one: &Way, other: &Way) -> Vec<Word> {
-    let (before, after) = (one.words(), other.words());
+fn differences(one: &DirectionSpec, other: &DirectionSpec) -> Vec<KeyValue> {
+    let (before, after) = (one.key_values(), other.key_values());
     // Rate and trace replace each other. `reorder-delay` needs no value if no segment is held back.
-    let gone = WAY.iter().filter(|row| {
-        let is_said = |words: &[Word]| words.iter().any(|(name, _)| *name == row.name);
+    let gone = DIRECTION.iter().filter(|row| {
+        let is_said = |pairs: &[KeyValue]| pairs.iter().any(|(name, _)| *name == row.name);
         is_said(&before) && !is_said(&after)
     });
-    let gone: Vec<Word> = gone.filter_map(|row| Some((row.name, row.off?.to_owned()))).collect();
-    after.into_iter().filter(|word| !before.contains(word)).chain(gone).collect()
+    let gone: Vec<KeyValue> = gone.filter_map(|row| Some((row.name, row.off?.to_owned()))).collect();
+    after.into_iter().filter(|pair| !before.contains(pair)).chain(gone).collect()
 }
 
-impl Way {
+impl DirectionSpec {
     /// Returns the parameters to print: rate or trace and queue always, the others if they differ from their
     /// defaults.
-    fn words(&self) -> Vec<Word> {
-        WAY.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()
+    fn key_values(&self) -> Vec<KeyValue> {
+        DIRECTION.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 
 use super::super::parameters::parameters;
-use super::super::spec::{DropList, Queue, Speed};
+use super::super::spec::{DropList, LineSpeed, QueueSpec};
 use super::super::value::LONGEST_TEXT;
 use super::*;
 
@@ -42,9 +42,9 @@ fn defaults_are_what_the_table_says() {
         let told = parameters.iter().filter(|told| !told.default.is_empty() && told.name != "reorder-delay");
         told.for_each(|told| assert_eq!(again(&format!("{given}{}={}", told.name, told.default)), again("")));
     };
-    let [way, link] = parameters();
-    of("", &way);
-    of("back.", &way);
+    let [direction, link] = parameters();
+    of("", &direction);
+    of("back.", &direction);
     of("", &link);
     assert_eq!(again("reorder=1%,reorder-delay=1ms"), again("reorder=1%"));
 }
@@ -68,10 +68,13 @@ fn the_way_back_says_only_what_differs() {
 #[test]
 fn losses_by_number_are_those_of_the_way_there() {
     let spec: WanSpec = "loss-nth=9,drop-list=1+2,loss=1%".parse().unwrap();
-    assert_eq!((spec.ways[1].loss_nth, &spec.ways[1].drop_list), (None, &Way::default().drop_list));
-    assert_eq!(spec.ways[1].loss, spec.ways[0].loss);
+    assert_eq!(
+        (spec.directions[1].loss_nth, &spec.directions[1].drop_list),
+        (None, &DirectionSpec::default().drop_list)
+    );
+    assert_eq!(spec.directions[1].loss, spec.directions[0].loss);
     let spec: WanSpec = "back.loss-nth=9".parse().unwrap();
-    assert_eq!((spec.ways[0].loss_nth, spec.ways[1].loss_nth), (None, Some(9)));
+    assert_eq!((spec.directions[0].loss_nth, spec.directions[1].loss_nth), (None, Some(9)));
 }
 
 #[test]
@@ -192,20 +195,20 @@ fn a_share() -> impl Strategy<Value = Share> {
     prop_oneof![Just(0.0), 0.0..0.5_f64].prop_map(|share| Share::new(share).unwrap())
 }
 
-fn a_queue() -> impl Strategy<Value = Queue> {
+fn a_queue() -> impl Strategy<Value = QueueSpec> {
     prop_oneof![
-        (1..=1_u64 << 34).prop_map(Queue::Bytes),
-        (1..=1_000_000_u32).prop_map(Queue::Packets),
-        (1..=10_000_000_000_u64).prop_map(|ns| Queue::Time(landspeed_units::Nanos(ns))),
-        (1..=100_000_u32).prop_map(Queue::Bdp)
+        (1..=1_u64 << 34).prop_map(QueueSpec::Bytes),
+        (1..=1_000_000_u32).prop_map(QueueSpec::Packets),
+        (1..=10_000_000_000_u64).prop_map(|ns| QueueSpec::Time(landspeed_units::Nanos(ns))),
+        (1..=100_000_u32).prop_map(QueueSpec::Bdp)
     ]
 }
 
 prop_compose! {
     fn a_way()(
         speed in prop_oneof![
-            (8_000..=100_000_000_000_u64).prop_map(Speed::Rate),
-            Just(Speed::Trace("a.trace".to_owned())),
+            (8_000..=100_000_000_000_u64).prop_map(LineSpeed::Rate),
+            Just(LineSpeed::Trace("a.trace".to_owned())),
         ],
         queue in a_queue(),
         mark_above in prop::option::of(a_queue()),
@@ -218,11 +221,11 @@ prop_compose! {
             Just(DropList::File("drops.txt".to_owned())),
         ],
         drop_above in prop::option::of(68..=65_535_u64),
-    ) -> Way {
-        Way {
+    ) -> DirectionSpec {
+        DirectionSpec {
             speed, queue, mark_above, jitter: Nanos(jitter), loss, reorder, duplicate, loss_nth, drop_list,
             drop_above: drop_above.map(Bytes),
-            ..Way::default()
+            ..DirectionSpec::default()
         }
     }
 }
@@ -243,7 +246,7 @@ proptest! {
         seed in any::<u64>(),
         pairs in 1..=8_u8,
     ) {
-        let spec = WanSpec { ways: [there, back], rtt: Nanos(rtt), seed, pairs };
+        let spec = WanSpec { directions: [there, back], rtt: Nanos(rtt), seed, pairs };
         prop_assert_eq!(spec.to_string().parse(), Ok(spec));
     }
 }

@@ -9,33 +9,37 @@ use landspeed_netlink::Rtnl;
 use landspeed_units::Bytes;
 
 use super::clock;
-use super::direction::Direction;
-use super::error::{During, Error};
-use super::plan::WayPlan;
-use super::pump::{Pump, Stop};
-use super::socket::Socket;
-use super::stats::Counters;
+use super::direction::LinkDirection;
+use super::error::{Error, FailureContext};
+use super::plan::DirectionPlan;
+use super::pump::{Pump, StopSignal};
+use super::socket::PacketSocket;
+use super::stats::DirectionCounters;
 
-type Notes = Arc<Mutex<Vec<String>>>;
+type SharedNotes = Arc<Mutex<Vec<String>>>;
 const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];
 
 /// Threads that carry frames until they are dropped.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(super) struct LinkThreads {
     threads: Vec<JoinHandle<()>>,
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
     /// The counters of both directions.
-    pub(super) counters: [Arc<Counters>; 2],
-    notes: Notes,
+    pub(super) counters: [Arc<DirectionCounters>; 2],
+    notes: SharedNotes,
 }
 
-impl Threads {
+impl LinkThreads {
     /// Joins two links of this thread's network namespace, both of which must be up.
-    pub(super) fn start(plans: &[WayPlan; 2], links: [&str; 2]) -> Result<Self, Error> {
+    pub(super) fn start(plans: &[DirectionPlan; 2], links: [&str; 2]) -> Result<Self, Error> {
         check_memory(plans)?;
-        let stop = Arc::new(Stop::new().during(|| "make an event to end the link by".into())?);
-        let mut link =
-            Threads { threads: Vec::new(), stop, counters: Default::default(), notes: Notes::default() };
+        let stop = Arc::new(StopSignal::new().during(|| "make an event to end the link by".into())?);
+        let mut link = LinkThreads {
+            threads: Vec::new(),
+            stop,
+            counters: Default::default(),
+            notes: SharedNotes::default(),
+        };
         for (number, plan) in plans.iter().enumerate() {
             let ends = [links[number], links[1 - number]];
             let pump = link.pump(plan, ends, Arc::clone(&link.counters[number]))?;
@@ -47,11 +51,16 @@ impl Threads {
         Ok(link)
     }
 
-    fn pump(&self, plan: &WayPlan, [from, to]: [&str; 2], counters: Arc<Counters>) -> Result<Pump, Error> {
+    fn pump(
+        &self,
+        plan: &DirectionPlan,
+        [from, to]: [&str; 2],
+        counters: Arc<DirectionCounters>,
+    ) -> Result<Pump, Error> {
         let rtnl = Rtnl::open()?;
-        let from = Socket::receiving(from, rtnl.index_of(from)?)?;
-        let to = Socket::sending(to, rtnl.index_of(to)?)?;
-        let direction = Direction::new(plan, Arc::clone(&counters));
+        let from = PacketSocket::receiving(from, rtnl.index_of(from)?)?;
+        let to = PacketSocket::sending(to, rtnl.index_of(to)?)?;
+        let direction = LinkDirection::new(plan, Arc::clone(&counters));
         Ok(Pump { from, to, direction, counters, stop: Arc::clone(&self.stop) })
     }
 
@@ -61,7 +70,7 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
+impl Drop for LinkThreads {
     fn drop(&mut self) {
         self.stop.ask();
         for thread in self.threads.drain(..) {
@@ -72,7 +81,7 @@ impl Drop for Threads {
 }
 
 /// Runs one thread of the link.
-fn carry(pump: Pump, direction: &str, notes: &Notes) {
+fn carry(pump: Pump, direction: &str, notes: &SharedNotes) {
     let note = |text: String| notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     pump.counters.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
     if let Err(e) = clock::become_real_time() {
@@ -86,8 +95,8 @@ fn carry(pump: Pump, direction: &str, notes: &Notes) {
 }
 
 /// Returns an error if the link would take more than half of the available memory.
-fn check_memory(plans: &[WayPlan; 2]) -> Result<(), Error> {
-    let needed = plans.iter().map(Direction::footprint).fold(0, usize::saturating_add) as u64;
+fn check_memory(plans: &[DirectionPlan; 2]) -> Result<(), Error> {
+    let needed = plans.iter().map(LinkDirection::footprint).fold(0, usize::saturating_add) as u64;
     let Some(free) = available_memory() else { return Ok(()) };
     if needed <= free.0 / 2 {
         return Ok(());

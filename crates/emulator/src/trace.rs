@@ -10,13 +10,13 @@ use std::sync::Arc;
 use landspeed_units::Nanos;
 
 use super::error::WanSpecError;
-use super::numbers::Numbers;
+use super::numbers::NumberRules;
 use super::value::is_rate;
 
 /// Bytes of IP packets that may leave at each moment.
 const CHUNK: u64 = 1500;
 const MILLI: u64 = 1_000_000;
-const MOMENTS: Numbers = Numbers {
+const MOMENTS: NumberRules = NumberRules {
     key: "trace",
     // Minutes at 1 Gb/s, hours at 10 Mb/s.
     largest: 32 << 20,
@@ -27,21 +27,21 @@ const MOMENTS: Numbers = Numbers {
 
 /// A trace: the moments at which a packet may leave.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct DeliveryTrace {
     /// Milliseconds since the start of a turn, ascending; at least one.
     moments: Vec<u64>,
     /// The length of a turn in milliseconds: the last moment, above 0.
     period: u64,
 }
 
-impl Trace {
+impl DeliveryTrace {
     /// Reads a trace from a file.
     ///
     /// # Errors
     /// Returns an error that names the file and the line.
     pub(super) fn load(path: &str) -> Result<Self, WanSpecError> {
         let moments = MOMENTS.read(path)?;
-        let trace = Trace { period: moments.last().copied().unwrap_or(0), moments };
+        let trace = DeliveryTrace { period: moments.last().copied().unwrap_or(0), moments };
         if trace.period == 0 {
             return Err(MOMENTS.wrong(path, "must last longer than 0 ms"));
         }
@@ -76,8 +76,8 @@ impl Trace {
 
 /// A line that follows a trace from the first packet's arrival on.
 #[derive(Debug, Clone)]
-pub(super) struct Follower {
-    trace: Arc<Trace>,
+pub(super) struct TraceFollower {
+    trace: Arc<DeliveryTrace>,
     /// When the trace began; `None` before the first packet.
     began: Option<Nanos>,
     /// The number of the moment in use since the beginning; `left` is the bytes that are left of it.
@@ -85,9 +85,9 @@ pub(super) struct Follower {
     left: u64,
 }
 
-impl Follower {
-    pub(super) fn new(trace: Arc<Trace>) -> Self {
-        Follower { trace, began: None, moment: 0, left: CHUNK }
+impl TraceFollower {
+    pub(super) fn new(trace: Arc<DeliveryTrace>) -> Self {
+        TraceFollower { trace, began: None, moment: 0, left: CHUNK }
     }
 
     /// Takes a packet that arrives at `now`, behind all others; returns when its last byte leaves.
@@ -129,19 +129,19 @@ mod tests {
     use super::super::numbers::tests::file;
     use super::*;
 
-    fn trace(text: &str) -> Arc<Trace> {
-        Arc::new(Trace::load(file(text).to_str().unwrap()).unwrap())
+    fn trace(text: &str) -> Arc<DeliveryTrace> {
+        Arc::new(DeliveryTrace::load(file(text).to_str().unwrap()).unwrap())
     }
 
     fn refused(text: &str) -> String {
-        Trace::load(file(text).to_str().unwrap()).unwrap_err().to_string()
+        DeliveryTrace::load(file(text).to_str().unwrap()).unwrap_err().to_string()
     }
 
     #[test]
     fn packets_leave_at_the_moments_of_the_trace() {
-        let mut line = Follower::new(trace("1\n1\n4\n10\n"));
+        let mut line = TraceFollower::new(trace("1\n1\n4\n10\n"));
         let start = Nanos::secs(5);
-        let at = |line: &mut Follower, ms: u64, size| {
+        let at = |line: &mut TraceFollower, ms: u64, size| {
             (line.occupy(start + Nanos::millis(ms), size) - start).0 / MILLI
         };
         assert_eq!(at(&mut line, 0, 1500), 1);
@@ -160,7 +160,7 @@ mod tests {
         // 12 Mb/s: a packet each millisecond.
         let one = trace("1\n");
         assert_eq!(one.mean_bps(), 12_000_000);
-        let mut line = Follower::new(Arc::clone(&one));
+        let mut line = TraceFollower::new(Arc::clone(&one));
         let last = (0..1000).map(|_| line.occupy(Nanos(0), 1500)).last();
         assert_eq!(last, Some(Nanos::secs(1)));
         assert_eq!(one.most_bytes_within(Nanos::millis(10)), 12 * 1500);

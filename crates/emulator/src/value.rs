@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use landspeed_units::{BitRate, Bytes, Nanos, parse_duration};
 
 use super::numbers::DROPS;
-use super::spec::{DropList, LossStates, Queue};
+use super::spec::{DropList, LossStates, QueueSpec};
 use landspeed_units::Share;
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
@@ -52,20 +52,20 @@ pub(super) fn size(text: &str) -> Option<Bytes> {
     text.parse().ok().filter(|size: &Bytes| SIZES.contains(&size.0))
 }
 
-pub(super) fn queue(text: &str) -> Option<Queue> {
+pub(super) fn queue(text: &str) -> Option<QueueSpec> {
     if let Some(factor) = text.strip_suffix("bdp") {
-        return thousandths(factor).filter(|factor| BDPS.contains(factor)).map(Queue::Bdp);
+        return thousandths(factor).filter(|factor| BDPS.contains(factor)).map(QueueSpec::Bdp);
     }
     if text.ends_with('s') {
-        return time(text).filter(|time| *time > Nanos(0)).map(Queue::Time);
+        return time(text).filter(|time| *time > Nanos(0)).map(QueueSpec::Time);
     }
     if let Some(packets) = text.strip_suffix('p') {
         let plain = packets.bytes().all(|b| b.is_ascii_digit());
         let packets = plain.then(|| packets.parse().ok()).flatten()?;
-        return PACKETS.contains(&packets).then_some(Queue::Packets(packets));
+        return PACKETS.contains(&packets).then_some(QueueSpec::Packets(packets));
     }
     let size: Bytes = text.parse().ok()?;
-    QUEUES.contains(&size.0).then_some(Queue::Bytes(size.0))
+    QUEUES.contains(&size.0).then_some(QueueSpec::Bytes(size.0))
 }
 
 pub(super) fn states(text: &str) -> Option<LossStates> {
@@ -99,15 +99,15 @@ pub(super) fn thousandths(text: &str) -> Option<u32> {
     Some((number * 1000.0).round() as u32)
 }
 
-impl fmt::Display for Queue {
+impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Queue::Bytes(bytes) => {
+            QueueSpec::Bytes(bytes) => {
                 f.write_str(&whole(*bytes, &[(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")], ""))
             }
-            Queue::Packets(packets) => write!(f, "{packets}p"),
-            Queue::Time(time) => f.write_str(&time.exact()),
-            Queue::Bdp(thousandths) => write!(f, "{}bdp", f64::from(*thousandths) / 1000.0),
+            QueueSpec::Packets(packets) => write!(f, "{packets}p"),
+            QueueSpec::Time(time) => f.write_str(&time.exact()),
+            QueueSpec::Bdp(thousandths) => write!(f, "{}bdp", f64::from(*thousandths) / 1000.0),
         }
     }
 }

@@ -14,7 +14,7 @@ const GSO_ECN: u8 = 0x80;
 
 /// The work that is left to do on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Virtio {
+pub(super) struct VirtioHeader {
     flags: u8,
     gso_type: u8,
     /// The length of the headers, which the kernel lays out in one piece of memory.
@@ -28,17 +28,17 @@ pub(super) struct Virtio {
 
 /// The kind of segments that a superpacket is to be cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Segments {
+pub(super) enum SegmentKind {
     Tcp,
     Udp,
 }
 
-impl Virtio {
+impl VirtioHeader {
     /// Parses a header; `None` if the buffer is shorter.
     pub(super) fn read(buffer: &[u8]) -> Option<Self> {
         let b: &[u8; VIRTIO_LEN] = buffer.first_chunk()?;
         let word = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
-        Some(Virtio {
+        Some(VirtioHeader {
             flags: b[0],
             gso_type: b[1],
             header_len: word(2),
@@ -60,10 +60,10 @@ impl Virtio {
 
     /// Returns the protocol of a superpacket; `None` for a plain packet, and for kinds that hosts of a lab do not
     /// send.
-    pub(super) fn segments(&self) -> Option<Segments> {
+    pub(super) fn segments(&self) -> Option<SegmentKind> {
         match self.gso_type & !GSO_ECN {
-            GSO_TCPV4 | GSO_TCPV6 => Some(Segments::Tcp),
-            GSO_UDP_L4 => Some(Segments::Udp),
+            GSO_TCPV4 | GSO_TCPV6 => Some(SegmentKind::Tcp),
+            GSO_UDP_L4 => Some(SegmentKind::Udp),
             _ => None,
         }
     }
@@ -76,14 +76,14 @@ impl Virtio {
     /// Returns the header with the length of the packet's headers alone. The kernel reports as many bytes as lie in
     /// one piece of memory, and would again allocate that much in one piece.
     pub(super) fn with_headers(self, headers: usize) -> Self {
-        Virtio { header_len: u16::try_from(headers).unwrap_or(self.header_len), ..self }
+        VirtioHeader { header_len: u16::try_from(headers).unwrap_or(self.header_len), ..self }
     }
 
     /// Returns the header for a piece of this superpacket; `whole` is true if the piece is still a superpacket. The
     /// kernel computes its checksum.
     pub(super) fn piece(self, transport: usize, headers: usize, checksum_at: usize, whole: bool) -> Self {
         let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-        Virtio {
+        VirtioHeader {
             flags: NEEDS_CSUM,
             gso_type: if whole { self.gso_type } else { GSO_NONE },
             header_len: short(headers),
@@ -95,21 +95,28 @@ impl Virtio {
 }
 
 #[cfg(test)]
-impl Virtio {
+impl VirtioHeader {
     /// Returns the header of a superpacket as the kernel hands it over.
-    pub(super) fn super_packet(segments: Segments, v6: bool, segment: u16, transport: usize) -> Self {
+    pub(super) fn super_packet(segments: SegmentKind, v6: bool, segment: u16, transport: usize) -> Self {
         let (gso_type, csum_offset) = match (segments, v6) {
-            (Segments::Tcp, false) => (GSO_TCPV4 | GSO_ECN, 16),
-            (Segments::Tcp, true) => (GSO_TCPV6 | GSO_ECN, 16),
-            (Segments::Udp, _) => (GSO_UDP_L4, 6),
+            (SegmentKind::Tcp, false) => (GSO_TCPV4 | GSO_ECN, 16),
+            (SegmentKind::Tcp, true) => (GSO_TCPV6 | GSO_ECN, 16),
+            (SegmentKind::Udp, _) => (GSO_UDP_L4, 6),
         };
         let csum_start = u16::try_from(transport).unwrap();
-        Virtio { flags: NEEDS_CSUM, gso_type, header_len: 0, segment, csum_start, csum_offset }
+        VirtioHeader { flags: NEEDS_CSUM, gso_type, header_len: 0, segment, csum_start, csum_offset }
     }
 
     /// Returns the header of a packet with nothing left to do.
     pub(super) fn plain() -> Self {
-        Virtio { flags: 0, gso_type: GSO_NONE, header_len: 0, segment: 0, csum_start: 0, csum_offset: 0 }
+        VirtioHeader {
+            flags: 0,
+            gso_type: GSO_NONE,
+            header_len: 0,
+            segment: 0,
+            csum_start: 0,
+            csum_offset: 0,
+        }
     }
 
     /// Returns the bytes of the header.
@@ -127,11 +134,11 @@ mod tests {
     #[test]
     fn reads_as_it_writes() {
         let bytes = [1, 0x81, 66, 0, 0xa8, 5, 34, 0, 16, 0].map(|b: u8| b);
-        let header = Virtio::read(&bytes).unwrap();
+        let header = VirtioHeader::read(&bytes).unwrap();
         assert_eq!(header.bytes(), bytes);
-        assert_eq!(header.segments(), Some(Segments::Tcp), "whatever the ECN bit says");
-        assert_eq!(Virtio::read(&bytes[..9]), None);
-        assert_eq!(Virtio::plain().segments(), None);
-        assert_eq!(Virtio::plain().transport_start(), None);
+        assert_eq!(header.segments(), Some(SegmentKind::Tcp), "whatever the ECN bit says");
+        assert_eq!(VirtioHeader::read(&bytes[..9]), None);
+        assert_eq!(VirtioHeader::plain().segments(), None);
+        assert_eq!(VirtioHeader::plain().transport_start(), None);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use landspeed_session::{Errand, Invite, Options, Session, SshHost, Ticket, Token};
-use landspeed_topology::{Host as Place, Reach};
+use landspeed_topology::{ReachMethod, TopologyHost};
 
 use crate::Error;
 
@@ -30,19 +30,19 @@ pub struct Reaching {
 }
 
 impl Reaching {
-    pub fn session(&self, place: &Place) -> Result<Session, Error> {
+    pub fn session(&self, host: &TopologyHost) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
-        match &place.reach {
-            Reach::Namespace(name) => {
+        match &host.reach {
+            ReachMethod::Namespace(name) => {
                 let agent = self.child(&["--netns", name])?;
-                Session::over_child(&place.name, agent, &self.options).map_err(failed)
+                Session::over_child(&host.name, agent, &self.options).map_err(failed)
             }
-            Reach::Local => {
+            ReachMethod::Local => {
                 let agent = self.child(&[])?;
-                Session::over_child(&place.name, agent, &self.options).map_err(failed)
+                Session::over_child(&host.name, agent, &self.options).map_err(failed)
             }
-            Reach::Ssh(destination) => self.ssh(destination).map_err(failed),
-            Reach::Invite(line) => self.invited(line.line()).map_err(failed),
+            ReachMethod::Ssh(destination) => self.ssh(destination).map_err(failed),
+            ReachMethod::Invite(line) => self.invited(line.line()).map_err(failed),
         }
     }
 

@@ -6,7 +6,7 @@ use landspeed_record::{
     Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Settings, TcpSample,
     WanStats,
 };
-use landspeed_topology::{Hosts, PathLink};
+use landspeed_topology::{HostSet, PathLink};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::stream;
 
@@ -47,7 +47,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    pub(crate) fn of(pair: &Pair, hosts: &dyn Hosts, rate: Option<BitRate>) -> Result<Self, Error> {
+    pub(crate) fn of(pair: &Pair, hosts: &dyn HostSet, rate: Option<BitRate>) -> Result<Self, Error> {
         let rtt = pair.path.rtt_ns;
         if let Some(link) = hosts.link().map(PathLink::stats) {
             return Ok(Track { rate: link.rate_bps, queue: link.queue_bytes, rtt });
@@ -78,7 +78,7 @@ impl Track {
 /// Returns an error for a host that may not be tuned, a path of unknown rate, and a failed session or knob.
 pub fn record_run(
     pair: &mut Pair,
-    hosts: &dyn Hosts,
+    hosts: &dyn HostSet,
     options: &RecordRunOptions,
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRun, Error> {
@@ -91,7 +91,7 @@ pub fn record_run(
 
 fn both(
     pair: &mut Pair,
-    hosts: &dyn Hosts,
+    hosts: &dyn HostSet,
     (track, options): (&Track, &RecordRunOptions),
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRun, Error> {
@@ -141,7 +141,7 @@ pub(crate) fn cell(track: &Track, window: Option<Bytes>) -> Cell {
 /// a link of landspeed's own did during the run.
 pub(crate) fn stream(
     pair: &Pair,
-    hosts: &dyn Hosts,
+    hosts: &dyn HostSet,
     (time, start): (Nanos, Nanos),
     watching: &Watching,
 ) -> Result<([EndpointOutcome; 2], Option<WanStats>), Error> {
@@ -157,7 +157,7 @@ pub(crate) fn stream(
 /// Runs one stream, which only the window keeps from overrunning the queue.
 fn one(
     pair: &Pair,
-    hosts: &dyn Hosts,
+    hosts: &dyn HostSet,
     (track, options): (&Track, &RecordRunOptions),
     window_bytes: Option<Bytes>,
 ) -> Result<RecordRunFigures, Error> {

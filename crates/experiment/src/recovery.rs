@@ -2,7 +2,7 @@
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{LabRecovery, TcpSample};
-use landspeed_topology::Hosts;
+use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
 
 use crate::record_run::{Track, cell, stream};
@@ -38,7 +38,7 @@ impl Losses {
 ///
 /// # Errors
 /// Returns an error for a host that may not be tuned, and for a failed session or knob.
-pub fn recover(pair: &mut Pair, hosts: &dyn Hosts, losses: &Losses) -> Result<LabRecovery, Error> {
+pub fn recover(pair: &mut Pair, hosts: &dyn HostSet, losses: &Losses) -> Result<LabRecovery, Error> {
     let ((samples, mut unfit), restored) = pair.tuned(|pair| lose(pair, hosts, losses.time))?;
     if !restored.restored {
         unfit.extend(restored.notes);
@@ -46,7 +46,7 @@ pub fn recover(pair: &mut Pair, hosts: &dyn Hosts, losses: &Losses) -> Result<La
     Ok(LabRecovery { unfit, ..seen(&samples, pair.path.rtt_ns) })
 }
 
-fn lose(pair: &mut Pair, hosts: &dyn Hosts, time: Nanos) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
+fn lose(pair: &mut Pair, hosts: &dyn HostSet, time: Nanos) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
     let track = Track::of(pair, hosts, None)?;
     pair.set(&cell(&track, None))?;
     let watching = Watching { interval: track.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..Watching::default() };

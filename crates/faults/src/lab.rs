@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use landspeed_record::Settings;
-use landspeed_topology::{Host, Hosts, Reach, open};
+use landspeed_topology::{HostSet, ReachMethod, TopologyHost, open};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::app::{ProgramSpec, ProgramTask, datagrams, stream};
@@ -22,7 +22,7 @@ const LONGEST: Nanos = Nanos::secs(600);
 pub struct FaultLab {
     // Programs end before the lab that they run in.
     apps: Vec<Child>,
-    hosts: Box<dyn Hosts>,
+    hosts: Box<dyn HostSet>,
     program: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl FaultLab {
         [0, 1].map(|side| format!("netns:{}", netns(self.host(side))))
     }
 
-    fn host(&self, side: usize) -> &Host {
+    fn host(&self, side: usize) -> &TopologyHost {
         // A wide-area lab also has its router; the ends come first.
         &self.hosts.hosts()[side]
     }
@@ -102,9 +102,9 @@ impl Drop for FaultLab {
     }
 }
 
-fn netns(host: &Host) -> &str {
+fn netns(host: &TopologyHost) -> &str {
     match &host.reach {
-        Reach::Namespace(name) => name,
+        ReachMethod::Namespace(name) => name,
         _ => "",
     }
 }

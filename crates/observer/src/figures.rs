@@ -6,13 +6,13 @@ use landspeed_units::Nanos;
 use crate::Observer;
 
 /// A figure that an observer prints, taken from what was observed.
-pub type Headline = landspeed_record::Headline<Observations>;
+pub type ObserverHeadline = landspeed_record::Headline<Observations>;
 
 /// Declares an observer's figures, grouped by the detail that they are taken from: each has a name, a description and
 /// an amount, which is `None` if it was not seen.
 macro_rules! headlines {
     ($($seen:ident: $detail:ty => { $($name:literal, $about:literal: $amount:expr;)+ })+) => {
-        &[$($($crate::Headline {
+        &[$($($crate::ObserverHeadline {
             name: $name,
             about: $about,
             of: |seen| $crate::figures::of(seen, |$seen: &$detail| $amount),
@@ -21,7 +21,7 @@ macro_rules! headlines {
 }
 pub(crate) use headlines;
 
-/// Returns a figure of a detail, for [`Headline::of`]; `None` if the detail is absent.
+/// Returns a figure of a detail, for [`ObserverHeadline::of`]; `None` if the detail is absent.
 pub(crate) fn of<T: Detail, A: Into<Amount>>(
     seen: &Observations,
     amount: impl FnOnce(&T) -> Option<A>,

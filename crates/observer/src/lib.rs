@@ -7,16 +7,16 @@
 //! A [`Watcher`] holds the observers of one trial:
 //!
 //! ```no_run
-//! # use landspeed_observer::{Scene, Watcher};
+//! # use landspeed_observer::{WatchSubject, Watcher};
 //! # use landspeed_units::Nanos;
 //! let mut watcher = Watcher::new("eth0"); // looks things up: some milliseconds at worst
-//! watcher.open(&Scene::default());        // the window begins
+//! watcher.open(&WatchSubject::default()); // the window begins
 //! watcher.sample(Nanos::millis(100));     // TCP_INFO of every socket
 //! let seen = watcher.close();             // the window ends
 //! ```
 //!
 //! Observers that cost more, or that serve only explanations, do not always run ([`Observer::runs`]); [`rows`]
-//! selects them by name for [`Watcher::with`]. [`Live`] watches existing flows of other programs.
+//! selects them by name for [`Watcher::with`]. [`LiveWatch`] watches existing flows of other programs.
 //!
 //! [`host::probe`] describes the host. Everything is read in the network namespace of the *calling thread*, so call
 //! all of it from a thread in the workload's namespace.
@@ -77,9 +77,9 @@ pub static OBSERVERS: &[&Observer] = &[
 pub use cost::COST;
 pub use cpu::leave_out_this_thread;
 pub use error::Error;
-pub use figures::{Headline, figures};
-pub use live::{Live, busiest_link};
-pub use observer::{Observer, Runs, Scene, Watch};
+pub use figures::{ObserverHeadline, figures};
+pub use live::{LiveWatch, busiest_link};
+pub use observer::{Observer, RunPolicy, Watch, WatchSubject};
 pub use path::PATH;
 pub use table::{observer, rows};
 pub use watcher::Watcher;

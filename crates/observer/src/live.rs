@@ -1,10 +1,10 @@
 //! Watches existing flows without generating traffic.
 //!
 //! ```no_run
-//! # use landspeed_observer::Live;
+//! # use landspeed_observer::LiveWatch;
 //! # use landspeed_record::{FlowWatch, WatchTarget};
 //! # use std::time::Duration;
-//! let mut live = Live::new(WatchTarget::Top, None)?;
+//! let mut live = LiveWatch::new(WatchTarget::Top, None)?;
 //! let seen = live.watch(Duration::from_secs(5), Duration::from_millis(100), || false);
 //! println!("{} flows over {}", seen.get::<Vec<FlowWatch>>().len(), live.link());
 //! # Ok::<(), landspeed_observer::Error>(())
@@ -17,13 +17,13 @@ use landspeed_netlink::{Rtnl, SockDiag};
 use landspeed_record::{Observations, WatchTarget};
 
 use crate::sockets::select;
-use crate::{Error, Observer, Runs, Scene, Watcher, rows};
+use crate::{Error, Observer, RunPolicy, WatchSubject, Watcher, rows};
 
 /// Returns the link by which the busiest flow of a target leaves this host: the route to its peer, which is "lo" for
 /// a flow within the host. `None` if no flow has a peer.
 pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
-    let scene = Scene { target, ..Scene::default() };
-    let found = select(&SockDiag::open()?, &scene)?.found;
+    let subject = WatchSubject { target, ..WatchSubject::default() };
+    let found = select(&SockDiag::open()?, &subject)?.found;
     let rtnl = Rtnl::open()?;
     let peers = found.iter().map(|found| found.key().remote.ip());
     if let Some(peer) = peers.into_iter().find(|ip| !ip.is_unspecified()) {
@@ -37,17 +37,17 @@ pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
 
 /// A watch over existing flows.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveWatch {
     watcher: Watcher,
     target: WatchTarget,
     link: String,
     notes: Vec<String>,
 }
 
-impl Live {
+impl LiveWatch {
     /// Prepares all observers that explain, over the given link or the one that [`busiest_link`] returns.
     pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
-        Self::with(&rows(&[], Runs::Explaining).expect("no name is asked for"), target, link)
+        Self::with(&rows(&[], RunPolicy::Explaining).expect("no name is asked for"), target, link)
     }
 
     /// Prepares these observers, without those that see only the workload's own sockets. If there is no link, the
@@ -66,7 +66,7 @@ impl Live {
             }),
         };
         let sighted: Vec<_> = observers.iter().copied().filter(|row| !row.own_sockets_only).collect();
-        Ok(Live { watcher: Watcher::with(&sighted, &link), target, link, notes })
+        Ok(LiveWatch { watcher: Watcher::with(&sighted, &link), target, link, notes })
     }
 
     /// Returns the link whose counters and settings are watched; empty if there is none.
@@ -77,7 +77,7 @@ impl Live {
     /// Watches for `length` on this thread, with a sample each `every`. Ends early once `stop`, called before each
     /// sample, returns true.
     pub fn watch(&mut self, length: Duration, every: Duration, stop: impl Fn() -> bool) -> Observations {
-        self.watcher.open(&Scene { target: self.target, ..Scene::default() });
+        self.watcher.open(&WatchSubject { target: self.target, ..WatchSubject::default() });
         let opened = Instant::now();
         let mut next = opened + every;
         while next < opened + length && !stop() {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_watch_can_be_stopped() {
         let at = "127.0.0.1:9".parse().unwrap();
-        let mut live = Live::new(WatchTarget::Flow { at }, Some("lo")).unwrap();
+        let mut live = LiveWatch::new(WatchTarget::Flow { at }, Some("lo")).unwrap();
         let begun = Instant::now();
         let seen = live.watch(Duration::from_secs(600), Duration::from_secs(60), || true);
         assert!(begun.elapsed() < Duration::from_secs(60));

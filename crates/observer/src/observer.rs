@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 use landspeed_record::{Figure, Misshapen, Observations, WatchTarget};
 use landspeed_units::Nanos;
 
-use crate::{Error, Headline};
+use crate::{Error, ObserverHeadline};
 
 /// The subject of a watch, known when the window opens.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Scene<'a> {
+pub struct WatchSubject<'a> {
     /// Ids of the workload's own threads, all of this process; empty if the flows are other programs'. The threads
     /// live until the window is closed.
     pub threads: &'a [i32],
@@ -22,7 +22,7 @@ pub struct Scene<'a> {
 
 /// When an observer runs without being requested by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Runs {
+pub enum RunPolicy {
     /// In every trial and in every explanation.
     Always,
     /// Only where a path or a flow is explained.
@@ -40,11 +40,11 @@ pub struct Observer {
     /// What it cannot see, and why, in one sentence each.
     pub cannot_see: &'static [&'static str],
     /// When it runs without being requested by name.
-    pub runs: Runs,
+    pub runs: RunPolicy,
     /// True if it reads the workload's own descriptors, and so sees nothing of other programs' flows.
     pub own_sockets_only: bool,
     /// The figures that it prints.
-    pub headlines: &'static [Headline],
+    pub headlines: &'static [ObserverHeadline],
     /// Checks that it can run on this host; returns the reason if it cannot.
     pub can_run: fn() -> Result<(), String>,
     /// Makes a watch over this link, the interface that the workload's packets take. Slow look-ups are done here,
@@ -55,7 +55,7 @@ pub struct Observer {
 impl Observer {
     /// Returns the figures that it prints of what was seen.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
-        Headline::figures(self.headlines, seen)
+        ObserverHeadline::figures(self.headlines, seen)
     }
 
     /// Checks that it can run on this host; returns the reason if it cannot.
@@ -72,7 +72,7 @@ impl Observer {
 /// An observer at work. It can be opened and closed any number of times; each window starts anew.
 pub trait Watch: Send {
     /// Begins a window: reads the counters whose difference [`Watch::close`] reports. It must be quick.
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error>;
+    fn open(&mut self, subject: &WatchSubject<'_>) -> Result<(), Error>;
 
     /// Takes a sample within the window, `at` after the flows' first data.
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {

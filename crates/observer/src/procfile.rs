@@ -44,7 +44,7 @@ pub(crate) fn numbered(folder: impl AsRef<Path>) -> io::Result<Vec<u32>> {
 
 /// The fields of /proc/PID/stat and /proc/PID/task/TID/stat that are used (proc_pid_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct TaskStat {
     pub(crate) state: char,
     pub(crate) parent: u32,
     pub(crate) ran: CpuNanos,
@@ -54,7 +54,7 @@ pub(crate) struct Stat {
     pub(crate) core: u32,
 }
 
-impl Stat {
+impl TaskStat {
     pub(crate) fn read(path: &str) -> Result<Self, Error> {
         Self::parse(&read(path)?).ok_or_else(|| Error::shape(path, "too few fields"))
     }
@@ -64,7 +64,7 @@ impl Stat {
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-        Some(Stat {
+        Some(TaskStat {
             state: fields.first()?.chars().next()?,
             parent: u32::try_from(number(4)?).ok()?,
             ran: ticks(number(14)?.saturating_add(number(15)?)),
@@ -89,9 +89,12 @@ mod tests {
     #[test]
     fn a_name_full_of_brackets_shifts_nothing_and_what_is_cut_short_is_refused() {
         let (ran, children_ran) = (ticks(42), ticks(3));
-        assert_eq!(Stat::parse(STAT), Some(Stat { state: 'S', parent: 19979, ran, children_ran, core: 5 }));
+        assert_eq!(
+            TaskStat::parse(STAT),
+            Some(TaskStat { state: 'S', parent: 19979, ran, children_ran, core: 5 })
+        );
         for bad in ["", "1 (x)", "1 (x) S 2 3", "no bracket S 1 2"] {
-            assert_eq!(Stat::parse(bad), None, "{bad:?}");
+            assert_eq!(TaskStat::parse(bad), None, "{bad:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{OBSERVERS, Observer, Runs};
+use crate::{OBSERVERS, Observer, RunPolicy};
 
 const HEAD: &str = "<!-- Written from the table of observers by `make docs`. Edit the table instead. -->\n\n\
                     # Observers\n\n\
@@ -19,9 +19,9 @@ pub fn page() -> (String, String) {
 
 fn section(row: &Observer) -> String {
     let runs = match row.runs {
-        Runs::Always => "It always runs",
-        Runs::Explaining => "It runs where a path or a flow is explained, or where it is asked for",
-        Runs::OnRequest => "It runs where it is asked for",
+        RunPolicy::Always => "It always runs",
+        RunPolicy::Explaining => "It runs where a path or a flow is explained, or where it is asked for",
+        RunPolicy::OnRequest => "It runs where it is asked for",
     };
     let own = if row.own_sockets_only { ", over landspeed's own flows only" } else { "" };
     let mut section = format!("\n## {}\n\nWatches {}. {runs}{own}.\n", row.name, row.about);

@@ -1,6 +1,6 @@
 //! Selects observers from the table.
 
-use crate::{OBSERVERS, Observer, Runs};
+use crate::{OBSERVERS, Observer, RunPolicy};
 
 /// Returns the observer called `name`.
 pub fn observer(name: &str) -> Option<&'static Observer> {
@@ -12,12 +12,12 @@ pub fn observer(name: &str) -> Option<&'static Observer> {
 ///
 /// # Errors
 /// Returns an error for a name that no observer has.
-pub fn rows(asked: &[String], when: Runs) -> Result<Vec<&'static Observer>, String> {
+pub fn rows(asked: &[String], when: RunPolicy) -> Result<Vec<&'static Observer>, String> {
     if let Some(name) = asked.iter().find(|name| observer(name).is_none()) {
         return Err(format!("no observer is called '{}'", name.escape_default()));
     }
     let is_asked = |row: &Observer| asked.iter().any(|name| name == row.name);
-    let runs = |row: &Observer| row.runs == Runs::Always || row.runs == when || is_asked(row);
+    let runs = |row: &Observer| row.runs == RunPolicy::Always || row.runs == when || is_asked(row);
     Ok(OBSERVERS.iter().copied().filter(|row| runs(row)).collect())
 }
 
@@ -25,7 +25,7 @@ pub fn rows(asked: &[String], when: Runs) -> Result<Vec<&'static Observer>, Stri
 mod tests {
     use super::*;
 
-    fn names(asked: &[&str], when: Runs) -> Vec<&'static str> {
+    fn names(asked: &[&str], when: RunPolicy) -> Vec<&'static str> {
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
         rows(&asked, when).unwrap().iter().map(|row| row.name).collect()
     }
@@ -44,24 +44,24 @@ mod tests {
 
     #[test]
     fn names_choose_each_row_once_and_in_the_order_of_the_table() {
-        let usual = names(&[], Runs::Always);
+        let usual = names(&[], RunPolicy::Always);
         assert_eq!(usual.last(), Some(&"cpu"), "processor time is read closest to the window");
         assert!(!usual.contains(&"flows") && !usual.contains(&"path"), "{usual:?}");
-        assert_eq!(names(&["cpu", "path", "cpu"], Runs::Always), [&["path"], &usual[..]].concat());
-        let explaining = names(&[], Runs::Explaining);
+        assert_eq!(names(&["cpu", "path", "cpu"], RunPolicy::Always), [&["path"], &usual[..]].concat());
+        let explaining = names(&[], RunPolicy::Explaining);
         assert!(explaining.contains(&"cost") && !explaining.contains(&"path"), "{explaining:?}");
         assert!(usual.iter().all(|name| explaining.contains(name)), "{explaining:?}");
     }
 
     #[test]
     fn a_name_that_no_row_has_is_told() {
-        let error = rows(&["cpu".into(), "no\nsuch".into()], Runs::Always).err();
+        let error = rows(&["cpu".into(), "no\nsuch".into()], RunPolicy::Always).err();
         assert_eq!(error.as_deref(), Some("no observer is called 'no\\nsuch'"));
     }
 
     #[test]
     fn those_that_always_run_do_so_on_the_kernel_of_this_machine() {
-        for row in rows(&[], Runs::Always).unwrap() {
+        for row in rows(&[], RunPolicy::Always).unwrap() {
             assert_eq!(row.can_run(), Ok(()), "{}", row.name);
         }
     }

@@ -3,10 +3,10 @@
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
-use crate::{Error, Observer, Runs, Scene, Watch, rows};
+use crate::{Error, Observer, RunPolicy, Watch, WatchSubject, rows};
 
 /// An observer that can run on this host, and its state.
-struct Seat {
+struct PreparedObserver {
     name: &'static str,
     watch: Box<dyn Watch>,
     /// True if it was opened without an error and not closed since.
@@ -16,7 +16,7 @@ struct Seat {
 /// Watches one host over the window of one trial. An observer's failure stops neither the others nor the trial: it
 /// becomes a line of [`Observations::unseen`].
 pub struct Watcher {
-    seats: Vec<Seat>,
+    prepared: Vec<PreparedObserver>,
     /// The reasons why observers cannot run on this host.
     barred: Vec<String>,
     failed: Vec<String>,
@@ -24,25 +24,29 @@ pub struct Watcher {
 
 impl std::fmt::Debug for Watcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.seats.iter().map(|seat| (seat.name, seat.open)).collect();
-        f.debug_struct("Watcher").field("seats", &names).field("barred", &self.barred).finish()
+        let names: Vec<_> = self.prepared.iter().map(|observer| (observer.name, observer.open)).collect();
+        f.debug_struct("Watcher").field("prepared", &names).field("barred", &self.barred).finish()
     }
 }
 
 impl Watcher {
     /// Prepares the observers that always run, over `link`.
     pub fn new(link: &str) -> Self {
-        Self::with(&rows(&[], Runs::Always).expect("no name is asked for"), link)
+        Self::with(&rows(&[], RunPolicy::Always).expect("no name is asked for"), link)
     }
 
     /// Prepares the given observers over `link`. An observer that cannot run on this host is left out, and every
     /// window says so.
     pub fn with(observers: &[&'static Observer], link: &str) -> Self {
-        let mut watcher = Watcher { seats: Vec::new(), barred: Vec::new(), failed: Vec::new() };
+        let mut watcher = Watcher { prepared: Vec::new(), barred: Vec::new(), failed: Vec::new() };
         for row in observers {
             match row.can_run() {
                 Ok(()) => {
-                    watcher.seats.push(Seat { name: row.name, watch: row.watch(link), open: false });
+                    watcher.prepared.push(PreparedObserver {
+                        name: row.name,
+                        watch: row.watch(link),
+                        open: false,
+                    });
                 }
                 Err(why) => watcher.barred.push(format!("{}: {why}", row.name)),
             }
@@ -50,30 +54,30 @@ impl Watcher {
         watcher
     }
 
-    /// Begins a window over `scene`. A window that is still open is discarded. Sockets are held by a duplicate until
+    /// Begins a window over `subject`. A window that is still open is discarded. Sockets are held by a duplicate until
     /// [`Watcher::close`], so a flow is seen to its end even if the workload closes it first.
-    pub fn open(&mut self, scene: &Scene<'_>) {
+    pub fn open(&mut self, subject: &WatchSubject<'_>) {
         self.failed.clear();
-        for seat in &mut self.seats {
-            let opened = seat.watch.open(scene);
-            seat.open = opened.is_ok();
-            note(&mut self.failed, seat.name, opened);
+        for observer in &mut self.prepared {
+            let opened = observer.watch.open(subject);
+            observer.open = opened.is_ok();
+            note(&mut self.failed, observer.name, opened);
         }
     }
 
     /// Takes a sample with each open observer, `at` after the flows' first data.
     pub fn sample(&mut self, at: Nanos) {
-        for seat in self.seats.iter_mut().filter(|seat| seat.open) {
-            note(&mut self.failed, seat.name, seat.watch.sample(at));
+        for observer in self.prepared.iter_mut().filter(|observer| observer.open) {
+            note(&mut self.failed, observer.name, observer.watch.sample(at));
         }
     }
 
     /// Ends the window and returns what was seen. Without an open window only `unseen` is filled.
     pub fn close(&mut self) -> Observations {
         let mut seen = Observations::default();
-        for seat in self.seats.iter_mut().rev().filter(|seat| seat.open) {
-            seat.open = false;
-            note(&mut self.failed, seat.name, seat.watch.close(&mut seen));
+        for observer in self.prepared.iter_mut().rev().filter(|observer| observer.open) {
+            observer.open = false;
+            note(&mut self.failed, observer.name, observer.watch.close(&mut seen));
         }
         let own = std::mem::take(&mut seen.unseen);
         seen.unseen = self.barred.iter().cloned().chain(self.failed.drain(..)).chain(own).collect();

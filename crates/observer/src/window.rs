@@ -3,7 +3,7 @@
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
-use crate::{Error, Scene, Watch};
+use crate::{Error, Watch, WatchSubject};
 
 /// An open window of one observer.
 pub(crate) trait OpenWindow: Send {
@@ -14,22 +14,24 @@ pub(crate) trait OpenWindow: Send {
     fn close(self, seen: &mut Observations) -> Result<(), Error>;
 }
 
-struct Windows<Open, W> {
+struct WindowedWatch<Open, W> {
     open: Open,
     window: Option<W>,
 }
 
 /// Makes a watch whose windows are opened by `open`; a window that is still open is discarded first.
 pub(crate) fn windows<W: OpenWindow + 'static>(
-    open: impl FnMut(&Scene<'_>) -> Result<W, Error> + Send + 'static,
+    open: impl FnMut(&WatchSubject<'_>) -> Result<W, Error> + Send + 'static,
 ) -> Box<dyn Watch> {
-    Box::new(Windows { open, window: None })
+    Box::new(WindowedWatch { open, window: None })
 }
 
-impl<W: OpenWindow, Open: FnMut(&Scene<'_>) -> Result<W, Error> + Send> Watch for Windows<Open, W> {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+impl<W: OpenWindow, Open: FnMut(&WatchSubject<'_>) -> Result<W, Error> + Send> Watch
+    for WindowedWatch<Open, W>
+{
+    fn open(&mut self, subject: &WatchSubject<'_>) -> Result<(), Error> {
         self.window = None;
-        self.window = Some((self.open)(scene)?);
+        self.window = Some((self.open)(subject)?);
         Ok(())
     }
 
@@ -42,7 +44,7 @@ impl<W: OpenWindow, Open: FnMut(&Scene<'_>) -> Result<W, Error> + Send> Watch fo
     }
 }
 
-struct Counters<R, Read, Tell> {
+struct CounterWindow<R, Read, Tell> {
     before: R,
     read: Read,
     tell: Tell,
@@ -53,10 +55,10 @@ pub(crate) fn difference<R: Send + 'static>(
     read: impl Fn() -> Result<R, Error> + Clone + Send + 'static,
     tell: impl Fn(&R, &R, &mut Observations) + Copy + Send + 'static,
 ) -> Box<dyn Watch> {
-    windows(move |_| Ok(Counters { before: read()?, read: read.clone(), tell }))
+    windows(move |_| Ok(CounterWindow { before: read()?, read: read.clone(), tell }))
 }
 
-impl<R: Send, Read, Tell> OpenWindow for Counters<R, Read, Tell>
+impl<R: Send, Read, Tell> OpenWindow for CounterWindow<R, Read, Tell>
 where
     Read: Fn() -> Result<R, Error> + Send,
     Tell: Fn(&R, &R, &mut Observations) + Send,

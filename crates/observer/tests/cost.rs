@@ -10,7 +10,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use landspeed_observer::{Observer, Scene, Watch, observer};
+use landspeed_observer::{Observer, Watch, WatchSubject, observer};
 use landspeed_record::{CostClass, CostProfile, Observations, WatchTarget};
 use landspeed_topology::Lab;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -39,13 +39,13 @@ fn enter(netns: &str) {
 }
 
 /// A stream between two threads, until it is dropped.
-struct Stream {
+struct LoopbackStream {
     tids: [i32; 2],
     stop: Arc<AtomicBool>,
     ends: Vec<JoinHandle<()>>,
 }
 
-impl Stream {
+impl LoopbackStream {
     /// Starts the sender in the namespace `from` and the receiver, which listens on `address`, in `to`; `None` is the
     /// caller's namespace.
     fn between(from: Option<&str>, to: Option<&str>, address: &str) -> Self {
@@ -69,11 +69,11 @@ impl Stream {
             while !stopped.load(Ordering::Relaxed) && stream.write_all(&buffer).is_ok() {}
         });
         let tids = [told.recv().expect("sender starts"), receiver_tid];
-        Stream { tids, stop, ends: vec![sender, receiver] }
+        LoopbackStream { tids, stop, ends: vec![sender, receiver] }
     }
 }
 
-impl Drop for Stream {
+impl Drop for LoopbackStream {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for end in self.ends.drain(..) {
@@ -84,7 +84,7 @@ impl Drop for Stream {
 
 /// Watches `threads` for one window of `length`.
 fn window(watch: &mut dyn Watch, threads: &[i32], length: Duration) -> CostProfile {
-    watch.open(&Scene { threads, ..Scene::default() }).expect("open");
+    watch.open(&WatchSubject { threads, ..WatchSubject::default() }).expect("open");
     std::thread::sleep(length);
     close(watch)
 }
@@ -133,7 +133,7 @@ fn known(profile: &CostProfile) -> f64 {
 #[test]
 fn a_stream_over_loopback_shows_its_layers() {
     let Some(cost) = cost() else { return };
-    let stream = Stream::between(None, None, "127.0.0.1");
+    let stream = LoopbackStream::between(None, None, "127.0.0.1");
     let mut watch = cost.watch("lo");
     let seen = full_window(watch.as_mut(), &stream.tids);
     check(&seen);
@@ -162,7 +162,7 @@ fn a_stream_between_namespaces_is_nearly_all_known() {
     // The driver then runs for each segment: with a call for each 64 KB, a few hundred samples may not include one.
     let segments = ["netns", "exec", &a.netns, "ethtool", "-K", &a.device, "tso", "off", "gso", "off"];
     assert!(Command::new("ip").args(segments).status().expect("ip").success());
-    let stream = Stream::between(Some(&a.netns), Some(&b.netns), &b.v4.to_string());
+    let stream = LoopbackStream::between(Some(&a.netns), Some(&b.netns), &b.v4.to_string());
     let (netns, device, sender) = (a.netns.clone(), a.device.clone(), stream.tids[0]);
     let seen = std::thread::spawn(move || {
         enter(&netns);
@@ -190,12 +190,14 @@ fn a_thread_that_is_not_the_workloads_is_not_counted() {
     // This thread sleeps, so that the spinning thread would have nearly all samples.
     let tasks = window(watch.as_mut(), &[own_thread()], Duration::from_millis(300));
     watch
-        .open(&Scene { threads: &[own_thread()], target: WatchTarget::Top, ..Scene::default() })
+        .open(&WatchSubject { threads: &[own_thread()], target: WatchTarget::Top, ..WatchSubject::default() })
         .expect("open");
     std::thread::sleep(Duration::from_millis(300));
     let machine = close(watch.as_mut());
     let mut of_process = |pid| {
-        watch.open(&Scene { target: WatchTarget::Pid { pid }, ..Scene::default() }).expect("open");
+        watch
+            .open(&WatchSubject { target: WatchTarget::Pid { pid }, ..WatchSubject::default() })
+            .expect("open");
         std::thread::sleep(Duration::from_millis(300));
         close(watch.as_mut())
     };
@@ -229,7 +231,7 @@ fn a_window_that_is_thrown_away_leaves_nothing_behind() {
     };
     let mut watch = cost.watch("lo");
     for _ in 0..3 {
-        watch.open(&Scene::default()).expect("open");
+        watch.open(&WatchSubject::default()).expect("open");
         eventually(1);
     }
     drop(watch);

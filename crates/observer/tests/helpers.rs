@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use landspeed_observer::{Scene, Watcher, leave_out_this_thread, observer};
+use landspeed_observer::{WatchSubject, Watcher, leave_out_this_thread, observer};
 use landspeed_record::CpuUsage;
 
 /// The least run time of each spinning thread.
@@ -46,7 +46,7 @@ fn window(work: impl FnOnce()) -> CpuUsage {
     });
     let threads = [told.recv().expect("a worker")];
     let mut watcher = Watcher::with(&[observer("cpu").expect("registered")], "lo");
-    watcher.open(&Scene { threads: &threads, ..Scene::default() });
+    watcher.open(&WatchSubject { threads: &threads, ..WatchSubject::default() });
     work();
     let seen = watcher.close();
     drop(over);
@@ -112,7 +112,7 @@ fn another_trials_workers_are_not() {
         let one = || {
             let threads = [own_thread()];
             let mut watcher = Watcher::with(&[observer("cpu").expect("registered")], "lo");
-            watcher.open(&Scene { threads: &threads, ..Scene::default() });
+            watcher.open(&WatchSubject { threads: &threads, ..WatchSubject::default() });
             spin();
             watcher.close().get::<CpuUsage>().clone()
         };

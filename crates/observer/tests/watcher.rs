@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use landspeed_observer::{Error, Observer, Runs, Scene, Watch, Watcher, observer};
+use landspeed_observer::{Error, Observer, RunPolicy, Watch, WatchSubject, Watcher, observer};
 use landspeed_record::{
     CostProfile, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
 };
@@ -41,7 +41,7 @@ fn a_window_over_loopback_shows_in_every_observer() {
     let mut watcher = Watcher::new("lo");
 
     let (threads, sockets) = ([own_thread()], [(0, client.as_fd()), (1, server.as_fd())]);
-    watcher.open(&Scene { threads: &threads, sockets: &sockets, ..Scene::default() });
+    watcher.open(&WatchSubject { threads: &threads, sockets: &sockets, ..WatchSubject::default() });
     watcher.sample(Nanos(0));
     exchange(&mut client, &mut server, 1_000_000);
     watcher.sample(Nanos::millis(1));
@@ -69,7 +69,7 @@ fn a_window_over_loopback_shows_in_every_observer() {
 #[test]
 fn a_link_that_is_gone_costs_its_own_figures_only() {
     let mut watcher = Watcher::new("no-such0");
-    watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
+    watcher.open(&WatchSubject { threads: &[own_thread()], ..WatchSubject::default() });
     let seen = watcher.close();
     assert!(seen.get::<Vec<LinkCounters>>().is_empty() && seen.get::<CpuUsage>().window_ns > Nanos(0));
     assert!(seen.unseen.iter().any(|line| line.contains("no-such0")), "{:?}", seen.unseen);
@@ -80,7 +80,7 @@ const BROKEN: Observer = Observer {
     name: "broken",
     about: "nothing",
     cannot_see: &["anything"],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: &[],
     can_run: || Ok(()),
@@ -90,7 +90,7 @@ const BROKEN: Observer = Observer {
 struct BrokenWatch;
 
 impl Watch for BrokenWatch {
-    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
+    fn open(&mut self, _scene: &WatchSubject<'_>) -> Result<(), Error> {
         Ok(())
     }
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
@@ -108,7 +108,7 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
     let cpu = observer("cpu").unwrap();
     let mut watcher = Watcher::with(&[&FAILS, &CANNOT_RUN, cpu], "lo");
     for window in 0..2 {
-        watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
+        watcher.open(&WatchSubject { threads: &[own_thread()], ..WatchSubject::default() });
         (0..100).for_each(|i| watcher.sample(Nanos(i)));
         let seen = watcher.close();
         assert_eq!(
@@ -129,7 +129,7 @@ fn without_capabilities_what_cannot_run_says_why_and_the_others_go_on() {
         set_capabilities(None, sets).expect("anyone may drop capabilities");
         let rows = ["path", "cost", "cpu"].map(|name| observer(name).expect("it is in the table"));
         let mut watcher = Watcher::with(&rows, "lo");
-        watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
+        watcher.open(&WatchSubject { threads: &[own_thread()], ..WatchSubject::default() });
         watcher.close()
     });
     let seen = seen.join().expect("no panic");

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::lab::{self, LabPlan, parameters};
-use crate::registry::{About, Plan, Topology};
+use crate::registry::{Topology, TopologyDescription, TopologyPlan};
 
 const NAME: &str = "lab:back-to-back";
 
@@ -14,11 +14,11 @@ const DRAWING: &str = "   netns ls-ID-a                                netns ls-
 ";
 
 #[derive(Debug)]
-pub(crate) struct BackToBack;
+pub(crate) struct BackToBackTopology;
 
-impl Topology for BackToBack {
-    fn about(&self) -> &'static About {
-        &About {
+impl Topology for BackToBackTopology {
+    fn about(&self) -> &'static TopologyDescription {
+        &TopologyDescription {
             name: NAME,
             syntax: NAME,
             examples: &["lab:back-to-back", "lab", ""],
@@ -31,10 +31,10 @@ impl Topology for BackToBack {
         words.is_empty() || words == ["lab"] || parameters(words, NAME).is_some()
     }
 
-    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
         match parameters(words, NAME) {
             Some(more) if !more.is_empty() => Err(lab::no_lab(words, NAME)),
-            _ => Ok(Plan::Lab(LabPlan::veth(NAME, ["a", "b"]))),
+            _ => Ok(TopologyPlan::Lab(LabPlan::veth(NAME, ["a", "b"]))),
         }
     }
 

@@ -46,11 +46,11 @@ pub enum Error {
 }
 
 /// Adds the operation to an I/O error.
-pub(crate) trait During<T> {
+pub(crate) trait FailureContext<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
-impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
+impl<T, E: Into<io::Error>> FailureContext<T> for Result<T, E> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|e| Error::Io { operation: operation(), source: e.into() })
     }

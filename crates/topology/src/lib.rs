@@ -1,7 +1,7 @@
 //! Topologies: which hosts there are, how they are joined, and how to reach them.
 //!
 //! A topology is one of landspeed's five kinds of plug-in: a module here and a line in [`TOPOLOGIES`]. A topology of
-//! namespaces is a [`Plan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab
+//! namespaces is a [`TopologyPlan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab
 //! (namespaces on this machine) can also be used separately: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;
@@ -21,8 +21,11 @@ pub use landspeed_emulator::Parameter;
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};
-pub use registry::{About, Host, Hosts, Invite, Plan, Reach, Topology, find, open, path, with_parameters};
+pub use registry::{
+    HostSet, InviteLine, ReachMethod, Topology, TopologyDescription, TopologyHost, TopologyPlan, find, open,
+    path, with_parameters,
+};
 
 /// All topologies; the first is the default.
 pub static TOPOLOGIES: &[&dyn Topology] =
-    &[&back_to_back::BackToBack, &switch::Switch, &wan::Wan, &real::Real];
+    &[&back_to_back::BackToBackTopology, &switch::SwitchTopology, &wan::WanTopology, &real::RealTopology];

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use landspeed_emulator::Link;
+use landspeed_emulator::EmulatedLink;
 use landspeed_record::{QueueSample, WanStats};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -41,16 +41,16 @@ pub trait PathLink: fmt::Debug {
     fn since_mark(&self) -> (WanStats, Vec<QueueSample>);
 }
 
-impl PathLink for Link {
+impl PathLink for EmulatedLink {
     fn stats(&self) -> WanStats {
-        Link::stats(self)
+        EmulatedLink::stats(self)
     }
 
     fn mark(&self) {
-        Link::mark(self);
+        EmulatedLink::mark(self);
     }
 
     fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
-        Link::since_mark(self)
+        EmulatedLink::since_mark(self)
     }
 }

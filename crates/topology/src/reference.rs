@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::registry::About;
+use crate::registry::TopologyDescription;
 use crate::{Parameter, TOPOLOGIES};
 
 const HEAD: &str = "<!-- Written from the table of topologies by `make docs`. Edit the table instead. -->\n\n\
@@ -12,7 +12,7 @@ const HEAD: &str = "<!-- Written from the table of topologies by `make docs`. Ed
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     for topology in TOPOLOGIES {
-        let About { name, syntax, examples, line, drawing } = topology.about();
+        let TopologyDescription { name, syntax, examples, line, drawing } = topology.about();
         let _ = write!(page, "\n# {name}\n\nWritten `{syntax}`");
         let examples = examples.iter().filter(|text| !text.is_empty());
         let examples: Vec<String> = examples.map(|text| format!("`{text}`")).collect();

@@ -14,7 +14,7 @@ use crate::{Parameter, TOPOLOGIES};
 
 /// The description of a topology, for any parameters.
 #[derive(Debug)]
-pub struct About {
+pub struct TopologyDescription {
     /// Its name in records and help, such as "lab:back-to-back".
     pub name: &'static str,
     /// Its syntax on a command line, such as "lab:switch:N" or "A B".
@@ -29,7 +29,7 @@ pub struct About {
 
 /// A kind of topology. Implementations are registered in [`TOPOLOGIES`].
 pub trait Topology: Sync {
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &'static TopologyDescription;
 
     /// Returns its parameters for help: groups, each with a heading.
     fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
@@ -40,7 +40,7 @@ pub trait Topology: Sync {
     fn accepts(&self, words: &[String]) -> bool;
 
     /// Returns the hosts that the words name. Pure: it makes and reaches nothing.
-    fn plan(&self, words: &[String]) -> Result<Plan, Error>;
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error>;
 
     /// Checks the words of an accepted topology, before anything is reached.
     fn check(&self, words: &[String]) -> Result<(), Error> {
@@ -52,12 +52,12 @@ pub trait Topology: Sync {
     fn can_run(&self) -> Result<(), String>;
 
     /// Makes or names the hosts of the words. Hosts that were made are removed when the result is dropped.
-    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+    fn open(&self, words: &[String]) -> Result<Box<dyn HostSet>, Error> {
         let plan = self.plan(words)?;
         let label = plan.label();
         Ok(match plan {
-            Plan::Lab(plan) => Box::new(Lab::make(plan)?),
-            Plan::Real(hosts) => Box::new(RealHosts { hosts, label }),
+            TopologyPlan::Lab(plan) => Box::new(Lab::make(plan)?),
+            TopologyPlan::Real(hosts) => Box::new(RealHosts { hosts, label }),
         })
     }
 
@@ -69,32 +69,34 @@ pub trait Topology: Sync {
 
 /// Hosts before they are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub enum TopologyPlan {
     /// Hosts that landspeed makes on this machine.
     Lab(LabPlan),
     /// Existing hosts.
-    Real(Vec<Host>),
+    Real(Vec<TopologyHost>),
 }
 
-impl Plan {
+impl TopologyPlan {
     /// Returns the words that name the hosts, for records.
     pub fn label(&self) -> String {
         match self {
-            Plan::Lab(plan) => plan.label().to_owned(),
-            Plan::Real(hosts) => hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" "),
+            TopologyPlan::Lab(plan) => plan.label().to_owned(),
+            TopologyPlan::Real(hosts) => {
+                hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" ")
+            }
         }
     }
 
     /// Returns true if landspeed makes the hosts on this machine.
     pub fn is_lab(&self) -> bool {
-        matches!(self, Plan::Lab(_))
+        matches!(self, TopologyPlan::Lab(_))
     }
 }
 
 /// Hosts that can be reached, until dropped.
-pub trait Hosts: fmt::Debug + Send {
+pub trait HostSet: fmt::Debug + Send {
     /// Returns the hosts, in the order of the user or of the topology's drawing.
-    fn hosts(&self) -> &[Host];
+    fn hosts(&self) -> &[TopologyHost];
 
     /// Returns the words that name the hosts, for records: "lab:back-to-back", "alice@dtn1 dtn2".
     fn label(&self) -> String;
@@ -108,18 +110,18 @@ pub trait Hosts: fmt::Debug + Send {
     }
 
     /// Returns the pairs of hosts that are meant to talk, sender first. Pairs that share a link are all listed.
-    fn pairs(&self) -> Vec<[&Host; 2]> {
+    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
         if let [a, b, ..] = self.hosts() { vec![[a, b]] } else { Vec::new() }
     }
 }
 
 /// One host, and how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct TopologyHost {
     /// Its name: "a", "h3", "alice@dtn1", "local".
     pub name: String,
     /// How to start or find an agent on it.
-    pub reach: Reach,
+    pub reach: ReachMethod,
     /// The link that faces the other hosts, if the topology knows it.
     pub device: Option<String>,
     /// Its IPv4 address on that link.
@@ -130,7 +132,7 @@ pub struct Host {
 
 /// How to start or find an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reach {
+pub enum ReachMethod {
     /// As a child of this process in the named network namespace of this machine.
     Namespace(String),
     /// As a child of this process.
@@ -138,16 +140,16 @@ pub enum Reach {
     /// By the user's own ssh, with this destination, which never starts with '-'.
     Ssh(String),
     /// By the pasted line of an agent that was started by hand.
-    Invite(Invite),
+    Invite(InviteLine),
 }
 
 /// The line that a hand-started agent printed. It may contain a secret, so `Debug` and `Display` do not show it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Invite(String);
+pub struct InviteLine(String);
 
-impl Invite {
+impl InviteLine {
     pub(crate) fn new(line: &str) -> Self {
-        Invite(line.to_owned())
+        InviteLine(line.to_owned())
     }
 
     /// Returns the whole line, for the crate that connects to the agent.
@@ -169,13 +171,13 @@ impl Invite {
     }
 }
 
-impl fmt::Debug for Invite {
+impl fmt::Debug for InviteLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Invite({self})")
+        write!(f, "InviteLine({self})")
     }
 }
 
-impl fmt::Display for Invite {
+impl fmt::Display for InviteLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "landspeed://{}", self.place().escape_default())
     }
@@ -222,7 +224,7 @@ pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
 }
 
 /// Opens the topology that these words name.
-pub fn open(words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+pub fn open(words: &[String]) -> Result<Box<dyn HostSet>, Error> {
     let topology = find(words)?;
     topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
     topology.open(words)
@@ -262,10 +264,10 @@ mod tests {
 
     #[test]
     fn an_invitation_keeps_its_secret() {
-        let invite = Invite::new("landspeed://TOKEN@192.0.2.1:4711/#PIN");
+        let invite = InviteLine::new("landspeed://TOKEN@192.0.2.1:4711/#PIN");
         assert_eq!(
             format!("{invite} {invite:?}"),
-            "landspeed://192.0.2.1:4711 Invite(landspeed://192.0.2.1:4711)"
+            "landspeed://192.0.2.1:4711 InviteLine(landspeed://192.0.2.1:4711)"
         );
         for (line, address) in [
             ("landspeed://TOKEN@192.0.2.1:4711/#PIN", Some("192.0.2.1")),
@@ -274,7 +276,7 @@ mod tests {
             ("landspeed://TOKEN@host:4711/#PIN", None),
             ("landspeed://", None),
         ] {
-            assert_eq!(Invite::new(line).address(), address.map(|ip| ip.parse().unwrap()), "{line}");
+            assert_eq!(InviteLine::new(line).address(), address.map(|ip| ip.parse().unwrap()), "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use landspeed_units::{BitRate, did_you_mean};
 
 use crate::error::Error;
 use crate::lab::{self, LabPlan, PortRates, parameters};
-use crate::registry::{About, Plan, Topology};
+use crate::registry::{Topology, TopologyDescription, TopologyPlan};
 
 const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N,port=RATE,trunk=RATE";
@@ -27,11 +27,11 @@ const DRAWING: &str =
 ";
 
 #[derive(Debug)]
-pub(crate) struct Switch;
+pub(crate) struct SwitchTopology;
 
-impl Topology for Switch {
-    fn about(&self) -> &'static About {
-        &About {
+impl Topology for SwitchTopology {
+    fn about(&self) -> &'static TopologyDescription {
+        &TopologyDescription {
             name: NAME,
             syntax: SYNTAX,
             examples: &["lab:switch:4", "lab:switch:5,port=1G,trunk=10G"],
@@ -62,7 +62,7 @@ impl Topology for Switch {
         parameters(words, NAME).is_some()
     }
 
-    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
         let text = parameters(words, NAME).unwrap_or_default();
         let (digits, given) =
             text.split_once(',').map_or((text, None), |(count, given)| (count, Some(given)));
@@ -74,7 +74,7 @@ impl Topology for Switch {
         })?;
         let rates = given.map(rates).transpose()?.unwrap_or_default();
         let hosts = (0..count).map(|n| format!("h{n}")).collect();
-        Ok(Plan::Lab(LabPlan::bridge(label(count, rates), "sw", hosts, rates)))
+        Ok(TopologyPlan::Lab(LabPlan::bridge(label(count, rates), "sw", hosts, rates)))
     }
 
     fn can_run(&self) -> Result<(), String> {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn two_to_thirty_three_hosts_are_a_switch() {
-        let plan = |text: &str| Switch.plan(&[text.to_owned()]);
+        let plan = |text: &str| SwitchTopology.plan(&[text.to_owned()]);
         for text in ["lab:switch:2", "lab:switch:33"] {
             assert_eq!(plan(text).unwrap().label(), text);
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn ports_have_rates() {
-        let label = |text: &str| Switch.plan(&[text.to_owned()]).map(|plan| plan.label());
+        let label = |text: &str| SwitchTopology.plan(&[text.to_owned()]).map(|plan| plan.label());
         for (text, expected) in [
             ("lab:switch:3,port=1G", "lab:switch:3,port=1G"),
             ("lab:switch:3,trunk=10Gb/s,port=2.5G", "lab:switch:3,port=2500M,trunk=10G"),
@@ -191,7 +191,7 @@ mod tests {
             ("lab:switch:4,port=1G,port=2G", "port is given twice"),
             ("lab:switch:port=1G", "2 to 33"),
         ] {
-            let error = Switch.plan(&[text.to_owned()]).unwrap_err().to_string();
+            let error = SwitchTopology.plan(&[text.to_owned()]).unwrap_err().to_string();
             assert!(error.contains(words) && error.lines().count() == 1, "{text}: {error}");
         }
     }

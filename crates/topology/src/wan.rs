@@ -6,7 +6,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use crate::error::Error;
 use crate::lab::{self, LabPlan, parameters};
 use crate::path::PlannedPath;
-use crate::registry::{About, Plan, Topology};
+use crate::registry::{Topology, TopologyDescription, TopologyPlan};
 
 const NAME: &str = "lab:wan";
 
@@ -21,11 +21,11 @@ const DRAWING: &str =
 ";
 
 #[derive(Debug)]
-pub(crate) struct Wan;
+pub(crate) struct WanTopology;
 
-impl Topology for Wan {
-    fn about(&self) -> &'static About {
-        &About {
+impl Topology for WanTopology {
+    fn about(&self) -> &'static TopologyDescription {
+        &TopologyDescription {
             name: NAME,
             syntax: "lab:wan:KEY=VALUE,...",
             examples: &[
@@ -50,10 +50,10 @@ impl Topology for Wan {
         parameters(words, NAME).is_some()
     }
 
-    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
         let spec = spec(words)?;
         let pairs = (1..=spec.pairs()).map(pair).collect();
-        Ok(Plan::Lab(LabPlan::link(word(&spec), "wan", pairs, spec)))
+        Ok(TopologyPlan::Lab(LabPlan::link(word(&spec), "wan", pairs, spec)))
     }
 
     /// Also checks the files that parameters name.
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_path_tells_what_it_has_beyond_the_simulators() {
-        let path = |text: &str| Wan.path(&[text.to_owned()]).unwrap().unwrap();
+        let path = |text: &str| WanTopology.path(&[text.to_owned()]).unwrap().unwrap();
         assert!(path("lab:wan:rate=1G,rtt=2ms,queue=64K,seed=3,loss=0%").others().is_empty());
         assert_eq!(path("lab:wan:loss=1%,back.loss=2%,pairs=2").others(), ["loss", "back.loss", "pairs"]);
         let losing = path("lab:wan:rate=1G,loss=1%").losing_only(&[5, 9]);
         assert_eq!(losing, ["lab:wan:rate=1G,rtt=20ms,queue=1bdp,drop-list=5+9,back.loss=1%"]);
-        assert!(Wan.accepts(&losing) && !Wan.accepts(&["lab:wander".to_owned()]));
+        assert!(WanTopology.accepts(&losing) && !WanTopology.accepts(&["lab:wander".to_owned()]));
     }
 }

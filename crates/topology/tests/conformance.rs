@@ -12,12 +12,13 @@ use std::time::Duration;
 use landspeed_netlink::netns_cookie;
 use landspeed_topology::lab;
 use landspeed_topology::{
-    About, Error, Host, Hosts, Namespace, Plan, Reach, TOPOLOGIES, Topology, exists, find, with_namespace,
+    Error, HostSet, Namespace, ReachMethod, TOPOLOGIES, Topology, TopologyDescription, TopologyHost,
+    TopologyPlan, exists, find, with_namespace,
 };
 
-type Kept = Result<(), String>;
+type PromiseResult = Result<(), String>;
 
-fn ensure(holds: bool, what: impl Into<String>) -> Kept {
+fn ensure(holds: bool, what: impl Into<String>) -> PromiseResult {
     if holds { Ok(()) } else { Err(what.into()) }
 }
 
@@ -36,24 +37,24 @@ fn ours(topology: &dyn Topology) -> (Vec<String>, Option<Namespace>) {
     (vec!["local".into(), format!("netns:{}", namespace.name())], Some(namespace))
 }
 
-fn opened(topology: &dyn Topology) -> Result<(Box<dyn Hosts>, Option<Namespace>), String> {
+fn opened(topology: &dyn Topology) -> Result<(Box<dyn HostSet>, Option<Namespace>), String> {
     let (words, needed) = ours(topology);
     topology.open(&words).map(|hosts| (hosts, needed)).map_err(|e| e.to_string())
 }
 
-fn netns(host: &Host) -> Option<&str> {
-    if let Reach::Namespace(name) = &host.reach { Some(name) } else { None }
+fn netns(host: &TopologyHost) -> Option<&str> {
+    if let ReachMethod::Namespace(name) = &host.reach { Some(name) } else { None }
 }
 
 /// Returns the kernel's cookie of a host's namespace.
-fn cookie(host: &Host) -> Result<u64, String> {
+fn cookie(host: &TopologyHost) -> Result<u64, String> {
     let within = netns(host).map_or_else(|| Ok(netns_cookie()), |name| with_namespace(name, netns_cookie));
     within.map_err(|e| format!("{}: {e}", host.name))?.map_err(|e| e.to_string())
 }
 
 /// Sends one line over TCP from one host to an address of another.
-fn talk(from: &Host, to: &Host, address: IpAddr) -> std::io::Result<()> {
-    let inside = |host: &Host| netns(host).expect("hosts with addresses are namespaces").to_owned();
+fn talk(from: &TopologyHost, to: &TopologyHost, address: IpAddr) -> std::io::Result<()> {
+    let inside = |host: &TopologyHost| netns(host).expect("hosts with addresses are namespaces").to_owned();
     let listen = || TcpListener::bind(SocketAddr::new(address, 0));
     let listener = with_namespace(&inside(to), listen).map_err(std::io::Error::other)??;
     let at = listener.local_addr()?;
@@ -66,9 +67,9 @@ fn talk(from: &Host, to: &Host, address: IpAddr) -> std::io::Result<()> {
 }
 
 /// A promise, and its check.
-type Promise = (&'static str, fn(&dyn Topology) -> Kept);
+type TopologyPromise = (&'static str, fn(&dyn Topology) -> PromiseResult);
 
-const PROMISES: [Promise; 9] = [
+const PROMISES: [TopologyPromise; 9] = [
     ("it can be shown", |topology| {
         let narrow = topology.about().drawing.lines().all(|line| line.chars().count() <= 100);
         ensure(narrow && !topology.about().drawing.is_empty(), "its drawing")?;
@@ -110,7 +111,8 @@ const PROMISES: [Promise; 9] = [
     }),
     ("pairs are two different hosts each", |topology| {
         let (hosts, _needed) = opened(topology)?;
-        let is_known = |[a, b]: &[&Host; 2]| a != b && hosts.hosts().contains(a) && hosts.hosts().contains(b);
+        let is_known =
+            |[a, b]: &[&TopologyHost; 2]| a != b && hosts.hosts().contains(a) && hosts.hosts().contains(b);
         ensure(
             !hosts.pairs().is_empty() && hosts.pairs().iter().all(is_known),
             format!("{:?}", hosts.pairs()),
@@ -183,9 +185,9 @@ fn every_topology_keeps_every_promise() {
 }
 
 /// A lab that breaks the promise of this name.
-struct Broken(&'static str);
+struct BrokenTopology(&'static str);
 
-impl Broken {
+impl BrokenTopology {
     fn is(&self, promise: usize) -> bool {
         PROMISES[promise].0 == self.0
     }
@@ -193,16 +195,16 @@ impl Broken {
 
 #[derive(Debug)]
 struct BrokenHosts {
-    hosts: Vec<Host>,
+    hosts: Vec<TopologyHost>,
     label: String,
     pairs: [usize; 2],
     /// The lab; never dropped if something is to be left.
-    lab: Option<Box<dyn Hosts>>,
+    lab: Option<Box<dyn HostSet>>,
 }
 
-impl Topology for Broken {
-    fn about(&self) -> &'static About {
-        const SOUND: About = About {
+impl Topology for BrokenTopology {
+    fn about(&self) -> &'static TopologyDescription {
+        const SOUND: TopologyDescription = TopologyDescription {
             name: "lab:back-to-back",
             syntax: "lab:back-to-back",
             examples: &["lab:back-to-back"],
@@ -210,8 +212,8 @@ impl Topology for Broken {
             drawing: "a == b",
         };
         match self {
-            _ if self.is(0) => &About { drawing: "", ..SOUND },
-            _ if self.is(1) => &About { examples: &["lab:back-to-back", "lab:wan"], ..SOUND },
+            _ if self.is(0) => &TopologyDescription { drawing: "", ..SOUND },
+            _ if self.is(1) => &TopologyDescription { examples: &["lab:back-to-back", "lab:wan"], ..SOUND },
             _ => &SOUND,
         }
     }
@@ -220,7 +222,7 @@ impl Topology for Broken {
         words.len() == 1
     }
 
-    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
         let nonsense = self.is(2);
         find(&[])?.plan(if nonsense { &[] } else { words })
     }
@@ -229,7 +231,7 @@ impl Topology for Broken {
         Ok(())
     }
 
-    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+    fn open(&self, words: &[String]) -> Result<Box<dyn HostSet>, Error> {
         let lab = find(words)?.open(words)?;
         let mut hosts = lab.hosts().to_vec();
         if self.is(4) {
@@ -252,8 +254,8 @@ impl Topology for Broken {
     }
 }
 
-impl Hosts for BrokenHosts {
-    fn hosts(&self) -> &[Host] {
+impl HostSet for BrokenHosts {
+    fn hosts(&self) -> &[TopologyHost] {
         &self.hosts
     }
 
@@ -265,7 +267,7 @@ impl Hosts for BrokenHosts {
         self.lab.as_ref().is_none_or(|lab| lab.is_lab())
     }
 
-    fn pairs(&self) -> Vec<[&Host; 2]> {
+    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
         vec![self.pairs.map(|n| &self.hosts[n])]
     }
 }
@@ -277,10 +279,13 @@ fn each_broken_promise_is_noticed() {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for (broken, _) in PROMISES {
-        let noticed = PROMISES.iter().filter(|(_, keeps)| keeps(&Broken(broken)).is_err());
+        let noticed = PROMISES.iter().filter(|(_, keeps)| keeps(&BrokenTopology(broken)).is_err());
         let noticed: Vec<_> = noticed.map(|(promise, _)| *promise).collect();
         assert!(noticed.contains(&broken), "\"{broken}\" is broken, and only {noticed:?} are noticed");
     }
-    assert!(PROMISES.iter().all(|(_, keeps)| keeps(&Broken("")).is_ok()), "a lab that breaks none keeps all");
-    lab::down(&lab::Which::Own).expect("what was left goes");
+    assert!(
+        PROMISES.iter().all(|(_, keeps)| keeps(&BrokenTopology("")).is_ok()),
+        "a lab that breaks none keeps all"
+    );
+    lab::down(&lab::LabSelection::Own).expect("what was left goes");
 }

@@ -10,24 +10,25 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use landspeed_daemon::Process;
-use landspeed_topology::lab::{self, LabId, LabInfo, RUN_DIR_VARIABLE, Which};
+use landspeed_topology::lab::{self, LabId, LabInfo, LabSelection, RUN_DIR_VARIABLE};
 use landspeed_topology::{Lab, enter, exists};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A child that is killed when the test ends, even by a panic.
-struct Kept(Child);
+struct ChildGuard(Child);
 
-impl Kept {
+impl ChildGuard {
     /// Starts this program again in another part; returns it and the first line that it prints.
     fn start(part: &[&str]) -> (Self, String) {
-        let mut child = Kept(Command::new(program()).args(part).stdout(Stdio::piped()).spawn().unwrap());
+        let mut child =
+            ChildGuard(Command::new(program()).args(part).stdout(Stdio::piped()).spawn().unwrap());
         let mut line = String::new();
         BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         (child, line.trim().to_owned())
     }
 }
 
-impl Drop for Kept {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -35,11 +36,11 @@ impl Drop for Kept {
 }
 
 /// The lab of a killed owner, taken down when the test ends, even by a panic.
-struct Orphan(LabId);
+struct OrphanedLab(LabId);
 
-impl Drop for Orphan {
+impl Drop for OrphanedLab {
     fn drop(&mut self) {
-        let _ = lab::down(&Which::Id(self.0.clone()));
+        let _ = lab::down(&LabSelection::Id(self.0.clone()));
     }
 }
 
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
             lab::keep_with(vec![program().into(), "keeper".into()]);
             own(kind);
         }
-        ["keeper"] if lab::outlive_owner() => drop(lab::down(&Which::Stale).unwrap()),
+        ["keeper"] if lab::outlive_owner() => drop(lab::down(&LabSelection::Stale).unwrap()),
         ["keeper"] => return ExitCode::FAILURE,
         ["agent", netns] => {
             enter(netns).unwrap();
@@ -100,11 +101,11 @@ fn own(kind: &str) {
 }
 
 fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
-    let (mut owner, id) = Kept::start(&["kept-owner", kind]);
-    let orphan = Orphan(id.parse().unwrap());
+    let (mut owner, id) = ChildGuard::start(&["kept-owner", kind]);
+    let orphan = OrphanedLab(id.parse().unwrap());
     let find = || lab::list().unwrap().into_iter().find(|info| info.id == orphan.0);
     let info = find().expect("the child's lab is listed");
-    let (mut agent, _) = Kept::start(&["agent", host_of(&info)]);
+    let (mut agent, _) = ChildGuard::start(&["agent", host_of(&info)]);
     let keeper = keeper_of(&owner);
     // Signals that end sessions and terminals do not end the keeper.
     for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::QUIT] {
@@ -126,7 +127,7 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
 
 /// Finds the keeper of an owner. It has a session of its own, so it is identified by its command and by its pidfd of
 /// the owner.
-fn keeper_of(owner: &Kept) -> Pid {
+fn keeper_of(owner: &ChildGuard) -> Pid {
     let held = format!("Pid:\t{}\n", owner.0.id());
     let is_keeper = |pid: &i32| {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -151,24 +152,24 @@ fn a_keeper_that_nobody_started_ends() {
 }
 
 fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
-    let (mut owner, id) = Kept::start(&["owner", kind]);
-    let orphan = Orphan(id.parse().unwrap());
+    let (mut owner, id) = ChildGuard::start(&["owner", kind]);
+    let orphan = OrphanedLab(id.parse().unwrap());
     let find = || lab::list().unwrap().into_iter().find(|info| info.id == orphan.0);
     let info = find().expect("the child's lab is listed");
     assert!(info.alive && info.owner_pid == owner.0.id());
 
-    let (mut agent, seen) = Kept::start(&["agent", host_of(&info)]);
+    let (mut agent, seen) = ChildGuard::start(&["agent", host_of(&info)]);
     assert!(seen.contains("\"ls-a\"") && seen.contains("\"lo\""), "/sys/class/net shows {seen}");
-    let mut stranger = Kept(in_namespace(host_of(&info), "sleep", "60"));
+    let mut stranger = ChildGuard(in_namespace(host_of(&info), "sleep", "60"));
 
     // While the owner lives, its lab is left alone.
-    lab::down(&Which::Stale).unwrap();
+    lab::down(&LabSelection::Stale).unwrap();
     assert!(exists(host_of(&info)));
 
     owner.0.kill().unwrap();
     owner.0.wait().unwrap();
     assert!(!find().unwrap().alive);
-    let removed = lab::down(&Which::Stale).unwrap();
+    let removed = lab::down(&LabSelection::Stale).unwrap();
     let removed = removed.iter().find(|removed| removed.id == orphan.0).expect("the orphan is taken down");
     assert_eq!(removed.ended, [agent.0.id()]);
     assert_eq!(removed.left, [stranger.0.id()]);

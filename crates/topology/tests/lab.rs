@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Ethtool, LinkChange, Rtnl};
-use landspeed_topology::lab::{self, Which};
+use landspeed_topology::lab::{self, LabSelection};
 use landspeed_topology::{Error, Lab, LabHost, Namespace, enter, exists, with_namespace};
 
 #[test]
@@ -63,11 +63,11 @@ fn a_lab_that_its_user_forces_down_is_gone() {
         return;
     }
     let lab = Lab::open("lab:back-to-back").unwrap();
-    let removed = lab::down(&Which::Id(lab.id().clone())).unwrap();
+    let removed = lab::down(&LabSelection::Id(lab.id().clone())).unwrap();
     assert_eq!(removed.len(), 1);
     assert!(removed[0].ended.is_empty());
     assert!(!lab.hosts().iter().any(|host| exists(&host.netns)));
-    assert!(matches!(lab::down(&Which::Id(lab.id().clone())), Err(Error::NoLab(_))));
+    assert!(matches!(lab::down(&LabSelection::Id(lab.id().clone())), Err(Error::NoLab(_))));
     drop(lab);
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use landspeed_netlink::{LinkChange, Rtnl};
 use landspeed_record::DirectionStats;
-use landspeed_topology::{Hosts, Lab, LabHost, with_namespace};
+use landspeed_topology::{HostSet, Lab, LabHost, with_namespace};
 use landspeed_units::Nanos;
 
 /// The parameters of a link, and the least share of its rate that is expected as payload, without headers and

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use landspeed_units::cpu_list;
 
-use crate::Files;
+use crate::SystemFiles;
 use crate::cores::node_of;
 use crate::files::word;
 
@@ -32,7 +32,7 @@ fn signalled(device: &Path) -> Vec<u32> {
 
 /// Returns the NUMA nodes of the processors that handle these interrupts, sorted, each once: by the effective
 /// affinity if the kernel reports it, otherwise by the allowed affinity.
-pub(super) fn nodes(files: &Files, irqs: &[u32]) -> Vec<u32> {
+pub(super) fn nodes(files: &SystemFiles, irqs: &[u32]) -> Vec<u32> {
     let cpus = irqs.iter().filter_map(|irq| {
         let list = |name: &str| files.word(format!("proc/irq/{irq}/{name}"));
         cpu_list(&list("effective_affinity_list").or_else(|| list("smp_affinity_list"))?)
@@ -46,11 +46,11 @@ pub(super) fn nodes(files: &Files, irqs: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::{NIC, Tree};
+    use crate::link::fixture::{NIC, SysfsTree};
 
     #[test]
     fn where_interrupts_go_counts_before_where_they_may_go() {
-        let tree = Tree::with_nic();
+        let tree = SysfsTree::with_nic();
         let irqs = of(&tree.path(NIC));
         assert_eq!(irqs, [120, 121]);
         assert_eq!(nodes(&tree.files(), &irqs), [0, 1]);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_device_without_messages_has_its_line() {
-        let tree = Tree::with_nic();
+        let tree = SysfsTree::with_nic();
         tree.write("sys/devices/platform/eth/irq", "17\n");
         assert_eq!(of(&tree.path("sys/devices/platform/eth")), [17]);
         tree.write("sys/devices/platform/eth/irq", "0\n");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use landspeed_record::PcieLink;
 use landspeed_units::BitRate;
 
-use crate::Files;
+use crate::SystemFiles;
 use crate::files::word;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct LinkLimits {
     pub notes: Vec<String>,
 }
 
-pub(crate) fn limits(link: &str, files: &Files) -> LinkLimits {
+pub(crate) fn limits(link: &str, files: &SystemFiles) -> LinkLimits {
     let mut found = LinkLimits::default();
     let folder = Path::new("sys/class/net").join(link);
     // A link's name is a single component of a path.
@@ -49,15 +49,15 @@ pub(crate) fn limits(link: &str, files: &Files) -> LinkLimits {
         }
     }
     found.node = node(&device);
-    place(link, &device, files, &mut found);
+    read_bus(link, &device, files, &mut found);
     found
 }
 
-fn place(link: &str, device: &Path, files: &Files, found: &mut LinkLimits) {
+fn read_bus(link: &str, device: &Path, files: &SystemFiles, found: &mut LinkLimits) {
     match pcie::read(device) {
-        Some(place) => {
-            found.notes.extend(place.note.map(|note| format!("{link}: {note}")));
-            found.pcie = Some(place.link);
+        Some(reading) => {
+            found.notes.extend(reading.note.map(|note| format!("{link}: {note}")));
+            found.pcie = Some(reading.link);
         }
         None => found
             .notes
@@ -76,18 +76,18 @@ fn node(device: &Path) -> Option<u32> {
     own(device).or_else(|| own(device.parent()?))
 }
 
-fn device(files: &Files, folder: &Path) -> Option<PathBuf> {
+fn device(files: &SystemFiles, folder: &Path) -> Option<PathBuf> {
     files.path(folder.join("device")).canonicalize().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::{NIC, Tree};
+    use crate::link::fixture::{NIC, SysfsTree};
 
     #[test]
     fn a_25_gigabit_port_in_a_slot_of_half_the_lanes() {
-        let tree = Tree::with_nic();
+        let tree = SysfsTree::with_nic();
         let found = limits("ens1", &tree.files());
         assert_eq!(found.rate_bps, Some(BitRate(25e9)));
         assert_eq!(found.node, Some(1));
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_device_without_a_node_has_that_of_the_one_it_sits_on() {
-        let tree = Tree::with_nic();
+        let tree = SysfsTree::with_nic();
         tree.write(&format!("{NIC}/virtio3/vendor"), "0x1af4\n");
         assert_eq!(node(&tree.path(&format!("{NIC}/virtio3"))), Some(1));
         tree.write(&format!("{NIC}/numa_node"), "-1\n");
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_virtual_link_and_an_absent_one_say_what_they_are() {
-        let tree = Tree::with_nic();
+        let tree = SysfsTree::with_nic();
         tree.write("sys/class/net/veth0/speed", "10000\n");
         let found = limits("veth0", &tree.files());
         assert_eq!((found.rate_bps, found.pcie), (None, None));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_links_of_this_host_have_figures_or_notes() {
-        let files = Files::default();
+        let files = SystemFiles::default();
         for link in files.names("sys/class/net") {
             let found = limits(&link, &files);
             assert!(found.rate_bps.is_some() || !found.notes.is_empty(), "{link}");
@@ -137,15 +137,15 @@ mod fixture {
 
     use super::*;
 
-    pub(super) struct Tree(tempfile::TempDir);
+    pub(super) struct SysfsTree(tempfile::TempDir);
 
     /// The PCIe port; `NIC` is the device below it.
     const PORT: &str = "sys/devices/pci0000:3a/0000:3a:00.0";
     pub(super) const NIC: &str = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
 
-    impl Tree {
-        pub(super) fn files(&self) -> Files {
-            Files::below(self.0.path())
+    impl SysfsTree {
+        pub(super) fn files(&self) -> SystemFiles {
+            SystemFiles::below(self.0.path())
         }
 
         pub(super) fn path(&self, path: &str) -> PathBuf {
@@ -160,7 +160,7 @@ mod fixture {
 
         /// Builds two nodes of two processors, and a 25 Gb/s NIC of eight lanes in a slot wired for four.
         pub(super) fn with_nic() -> Self {
-            let tree = Tree(tempfile::tempdir().unwrap());
+            let tree = SysfsTree(tempfile::tempdir().unwrap());
             let files = [
                 ("current_link_speed", "8.0 GT/s PCIe\n"),
                 ("max_link_speed", "8.0 GT/s PCIe\n"),

@@ -8,14 +8,14 @@ use landspeed_units::{BitRate, Bytes};
 use crate::files::word;
 
 /// A device's link on the bus, and a note on what could not be read of it.
-pub(super) struct Place {
+pub(super) struct PcieReading {
     pub(super) link: PcieLink,
     pub(super) note: Option<String>,
 }
 
 /// Reads the link of the device in this folder, or of the nearest device above it that has one: virtio and auxiliary
 /// devices use the link of the device above them, and a virtual function that of its physical function.
-pub(super) fn read(device: &Path) -> Option<Place> {
+pub(super) fn read(device: &Path) -> Option<PcieReading> {
     let function = device.join("physfn").canonicalize().ok();
     let start = function.as_deref().unwrap_or(device);
     let (folder, mut link) = start.ancestors().find_map(|folder| Some((folder, link_in(folder)?)))?;
@@ -23,7 +23,7 @@ pub(super) fn read(device: &Path) -> Option<Place> {
         link.slot_speed_transfers = word(&port.join("max_link_speed")).as_deref().and_then(transfers);
         link.slot_width = width(port, "max_link_width");
     }
-    let note = match std::fs::read(folder.join("config")).as_deref().map(Control::in_config) {
+    let note = match std::fs::read(folder.join("config")).as_deref().map(DeviceControl::in_config) {
         Ok(Ok(control)) => {
             link.read_request_bytes = Some(control.read_request);
             link.payload_bytes = Some(control.payload);
@@ -32,7 +32,7 @@ pub(super) fn read(device: &Path) -> Option<Place> {
         Ok(Err(why)) => Some(why.to_owned()),
         Err(error) => Some(format!("cannot read the PCI configuration space: {error}")),
     };
-    Some(Place { link, note })
+    Some(PcieReading { link, note })
 }
 
 fn link_in(folder: &Path) -> Option<PcieLink> {
@@ -73,7 +73,7 @@ fn encoding(transfers: f64) -> f64 {
 
 /// The Device Control register of the PCI Express capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Control {
+struct DeviceControl {
     read_request: Bytes,
     payload: Bytes,
 }
@@ -89,7 +89,7 @@ mod reg {
     pub(super) const HEADER: usize = 64;
 }
 
-impl Control {
+impl DeviceControl {
     /// Parses the first bytes of a configuration space.
     fn in_config(config: &[u8]) -> Result<Self, &'static str> {
         if config.len() <= reg::HEADER {
@@ -100,7 +100,7 @@ impl Control {
             .ok_or("the PCI Express capability ends before its control register")?;
         // Both are powers of two from 128: bits 7:5 and 14:12; 6 and 7 are reserved.
         let bytes = |shift: u32| Bytes(128 << ((control >> shift) & 7));
-        Ok(Control { payload: bytes(5), read_request: bytes(12) })
+        Ok(DeviceControl { payload: bytes(5), read_request: bytes(12) })
     }
 }
 
@@ -141,23 +141,23 @@ pub(super) fn config_of_a_nic() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::{NIC, Tree};
+    use crate::link::fixture::{NIC, SysfsTree};
 
     #[test]
     fn the_slot_is_what_holds_this_link() {
-        let tree = Tree::with_nic();
-        let place = read(&tree.path(NIC)).unwrap();
-        let link = place.link;
+        let tree = SysfsTree::with_nic();
+        let reading = read(&tree.path(NIC)).unwrap();
+        let link = reading.link;
         assert_eq!((link.speed_transfers, link.most_speed_transfers), (8e9, 8e9));
         assert_eq!((link.slot_width, link.slot_speed_transfers), (Some(4), Some(8e9)));
         assert_eq!((link.read_request_bytes, link.payload_bytes), (Some(Bytes(512)), Some(Bytes(256))));
         assert!((link.rate_bps.0 - 31.5e9).abs() < 0.01e9, "{}", link.rate_bps);
-        assert_eq!(place.note, None);
+        assert_eq!(reading.note, None);
     }
 
     #[test]
     fn what_sits_on_another_devices_link_finds_it() {
-        let tree = Tree::with_nic();
+        let tree = SysfsTree::with_nic();
         tree.write(&format!("{NIC}/virtio3/vendor"), "0x1af4\n");
         assert_eq!(read(&tree.path(&format!("{NIC}/virtio3"))).unwrap().link.width, 4);
 
@@ -190,15 +190,15 @@ mod tests {
     #[test]
     fn a_configuration_space_that_is_short_or_circular_is_words() {
         let whole = config_of_a_nic();
-        assert!(Control::in_config(&whole).is_ok());
-        assert!(Control::in_config(&whole[..64]).unwrap_err().contains("root"));
+        assert!(DeviceControl::in_config(&whole).is_ok());
+        assert!(DeviceControl::in_config(&whole[..64]).unwrap_err().contains("root"));
         for end in 65..whole.len() {
-            let _ = Control::in_config(&whole[..end]);
+            let _ = DeviceControl::in_config(&whole[..end]);
         }
         let mut circle = whole.clone();
         circle[0x99] = 0x40;
-        assert!(Control::in_config(&circle).is_err());
+        assert!(DeviceControl::in_config(&circle).is_err());
         circle[0x06] = 0;
-        assert!(Control::in_config(&circle).is_err());
+        assert!(DeviceControl::in_config(&circle).is_err());
     }
 }

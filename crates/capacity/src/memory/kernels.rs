@@ -7,13 +7,13 @@
 const SCALAR: f64 = 3.0;
 
 /// One thread's share of the three arrays.
-pub(super) struct Share<'a> {
+pub(super) struct ArrayShare<'a> {
     pub(super) a: &'a mut [f64],
     pub(super) b: &'a mut [f64],
     pub(super) c: &'a mut [f64],
 }
 
-impl Share<'_> {
+impl ArrayShare<'_> {
     /// Touches the pages first in the thread that will use them, so that they are on its node; then doubles `a`, as
     /// STREAM does when it tests its clock, since the results depend on it.
     pub(super) fn fill(&mut self) {
@@ -84,7 +84,7 @@ mod tests {
 
     fn after(repetitions: u32, spoil: bool) -> [f64; 3] {
         let (mut a, mut b, mut c) = (vec![0.0; 100], vec![0.0; 100], vec![0.0; 100]);
-        let mut share = Share { a: &mut a, b: &mut b, c: &mut c };
+        let mut share = ArrayShare { a: &mut a, b: &mut b, c: &mut c };
         share.fill();
         for _ in 0..repetitions {
             (0..4).for_each(|kernel| share.run(kernel));

@@ -17,10 +17,10 @@ use landspeed_record::{MemoryKernel, StreamRate};
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
-use crate::{Budget, Error, Files};
-use size::Size;
+use crate::{Error, MeasurementBudget, SystemFiles};
+use size::ArraySize;
 
-/// The kernels, in the order of STREAM and of [`run::Times`].
+/// The kernels, in the order of STREAM and of [`run::KernelTimes`].
 const KERNELS: [MemoryKernel; 4] =
     [MemoryKernel::Copy, MemoryKernel::Scale, MemoryKernel::Add, MemoryKernel::Triad];
 
@@ -31,10 +31,10 @@ const REPETITIONS: u32 = 11;
 const LEAST: u32 = 3;
 
 /// The reciprocal of the share of the time that is spent touching memory, to learn how much of it the time allows.
-const TOUCHING: u32 = 8;
+const TOUCHING_ONE_IN: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Stream {
+pub(crate) struct StreamResult {
     pub rates: Vec<StreamRate>,
     /// Notes on the rules that could not be kept.
     pub notes: Vec<String>,
@@ -45,15 +45,19 @@ pub(crate) struct Stream {
 /// # Errors
 /// Returns an error if a thread cannot be pinned, if the time is too short for three counted repetitions, or if the
 /// arrays hold wrong values at the end.
-pub(crate) fn stream(cores: &[u32], files: &Files, budget: &Budget<'_>) -> Result<Stream, Error> {
+pub(crate) fn stream(
+    cores: &[u32],
+    files: &SystemFiles,
+    budget: &MeasurementBudget<'_>,
+) -> Result<StreamResult, Error> {
     // The arrays are touched twice, once to learn how fast that is; most of the time is left for the kernels.
-    let size = Size::of_host(files, cores).within(budget.left() / TOUCHING);
+    let size = ArraySize::of_host(files, cores).within(budget.left() / TOUCHING_ONE_IN);
     let mut stream = within(cores, size.array, budget)?;
     stream.notes.extend(size.note);
     Ok(stream)
 }
 
-fn within(cores: &[u32], array: Bytes, budget: &Budget<'_>) -> Result<Stream, Error> {
+fn within(cores: &[u32], array: Bytes, budget: &MeasurementBudget<'_>) -> Result<StreamResult, Error> {
     if budget.over() {
         return Err(Error::Late("run STREAM"));
     }
@@ -73,7 +77,7 @@ fn within(cores: &[u32], array: Bytes, budget: &Budget<'_>) -> Result<Stream, Er
             REPETITIONS - 1,
         )
     };
-    Ok(Stream { rates, notes: (done < REPETITIONS).then(note).into_iter().collect() })
+    Ok(StreamResult { rates, notes: (done < REPETITIONS).then(note).into_iter().collect() })
 }
 
 /// Runs the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, while `go_on` returns
@@ -114,15 +118,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::Cores;
+    use crate::AllowedCores;
 
-    fn small(cores: &[u32], time: Duration) -> Result<Stream, Error> {
-        within(cores, Bytes::mib(1), &Budget::new(time, &|| false))
+    fn small(cores: &[u32], time: Duration) -> Result<StreamResult, Error> {
+        within(cores, Bytes::mib(1), &MeasurementBudget::new(time, &|| false))
     }
 
     #[test]
     fn four_kernels_on_one_core_and_on_all() {
-        let cores = Cores::allowed(&Files::default(), None).unwrap();
+        let cores = AllowedCores::allowed(&SystemFiles::default(), None).unwrap();
         for set in [&[cores.one][..], &cores.all] {
             let stream = small(set, Duration::from_secs(60)).unwrap();
             assert_eq!(stream.notes, Vec::<String>::new());
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn without_time_there_is_no_figure() {
-        let core = Cores::allowed(&Files::default(), None).unwrap().one;
+        let core = AllowedCores::allowed(&SystemFiles::default(), None).unwrap().one;
         let late = small(&[core], Duration::ZERO).unwrap_err();
         assert!(matches!(late, Error::Late(_)), "{late}");
         let nowhere = small(&[u32::MAX], Duration::from_secs(5)).unwrap_err();

@@ -4,15 +4,15 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::kernels::{Share, expected};
+use super::kernels::{ArrayShare, expected};
 use crate::Error;
 use crate::cores::pin;
 
 /// Seconds of each of the four kernels in one repetition.
-pub(super) type Times = [f64; 4];
+pub(super) type KernelTimes = [f64; 4];
 
 /// When one thread began and ended each kernel of one repetition.
-type Spans = [(Instant, Instant); 4];
+type KernelSpans = [(Instant, Instant); 4];
 
 /// The largest relative error of the arrays' means that STREAM allows for doubles.
 const TOLERANCE: f64 = 1e-13;
@@ -20,22 +20,26 @@ const TOLERANCE: f64 = 1e-13;
 /// Bytes that the arrays' starts are aligned to: page boundaries, as STREAM's static arrays are.
 const PAGE: usize = 4096;
 
-struct Left {
-    spans: Vec<Spans>,
+struct ThreadOutcome {
+    spans: Vec<KernelSpans>,
     errors: [f64; 3],
 }
 
 /// A callback that returns true if one more repetition is to run. One thread calls it before each repetition, with
 /// the number of those that ran.
-pub(super) type GoOn<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
+pub(super) type RepeatCallback<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
 
-struct Team {
+struct ThreadTeam {
     barrier: Barrier,
     go_on: AtomicBool,
 }
 
 /// Runs repetitions while `go_on` returns true, and checks the results.
-pub(super) fn run(cores: &[u32], elements: usize, go_on: GoOn<'_>) -> Result<Vec<Times>, Error> {
+pub(super) fn run(
+    cores: &[u32],
+    elements: usize,
+    go_on: RepeatCallback<'_>,
+) -> Result<Vec<KernelTimes>, Error> {
     if cores.is_empty() {
         return Err(Error::Unable("STREAM needs a core".into()));
     }
@@ -46,9 +50,9 @@ pub(super) fn run(cores: &[u32], elements: usize, go_on: GoOn<'_>) -> Result<Vec
         .chunks_mut(share)
         .zip(aligned(b, elements).chunks_mut(share))
         .zip(aligned(c, elements).chunks_mut(share));
-    let shares: Vec<Share<'_>> = chunks.map(|((a, b), c)| Share { a, b, c }).collect();
-    let team = Team { barrier: Barrier::new(shares.len()), go_on: AtomicBool::new(true) };
-    let left = std::thread::scope(|scope| {
+    let shares: Vec<ArrayShare<'_>> = chunks.map(|((a, b), c)| ArrayShare { a, b, c }).collect();
+    let team = ThreadTeam { barrier: Barrier::new(shares.len()), go_on: AtomicBool::new(true) };
+    let outcomes = std::thread::scope(|scope| {
         let team = &team;
         let mut leader = Some(go_on);
         let threads: Vec<_> = shares
@@ -64,7 +68,7 @@ pub(super) fn run(cores: &[u32], elements: usize, go_on: GoOn<'_>) -> Result<Vec
             .map(|t| t.join().expect("STREAM's threads do not panic"))
             .collect::<Result<_, _>>()
     })?;
-    conclude(left, elements)
+    conclude(outcomes, elements)
 }
 
 fn aligned(array: &mut [f64], elements: usize) -> &mut [f64] {
@@ -74,7 +78,12 @@ fn aligned(array: &mut [f64], elements: usize) -> &mut [f64] {
     &mut array[skip..skip + elements]
 }
 
-fn work(team: &Team, mut leads: Option<GoOn<'_>>, core: u32, mut share: Share<'_>) -> Result<Left, Error> {
+fn work(
+    team: &ThreadTeam,
+    mut leads: Option<RepeatCallback<'_>>,
+    core: u32,
+    mut share: ArrayShare<'_>,
+) -> Result<ThreadOutcome, Error> {
     // A thread that cannot be pinned still keeps step, because the others wait for it at each kernel.
     let pinned = pin(core);
     if pinned.is_err() {
@@ -96,10 +105,10 @@ fn work(team: &Team, mut leads: Option<GoOn<'_>>, core: u32, mut share: Share<'_
         // The leader asks `go_on` again when the last thread is done, not when the leader itself is.
         team.barrier.wait();
     }
-    pinned.map(|()| Left { errors: share.errors(expected(spans.len() as u32)), spans })
+    pinned.map(|()| ThreadOutcome { errors: share.errors(expected(spans.len() as u32)), spans })
 }
 
-fn repetition(team: &Team, share: &mut Share<'_>) -> Spans {
+fn repetition(team: &ThreadTeam, share: &mut ArrayShare<'_>) -> KernelSpans {
     std::array::from_fn(|kernel| {
         if kernel > 0 {
             team.barrier.wait();
@@ -110,22 +119,23 @@ fn repetition(team: &Team, share: &mut Share<'_>) -> Spans {
     })
 }
 
-fn conclude(left: Vec<Left>, elements: usize) -> Result<Vec<Times>, Error> {
-    let repetitions = left.iter().map(|one| one.spans.len()).min().unwrap_or(0);
-    let errors: [f64; 3] =
-        std::array::from_fn(|array| left.iter().map(|one| one.errors[array]).sum::<f64>() / elements as f64);
+fn conclude(outcomes: Vec<ThreadOutcome>, elements: usize) -> Result<Vec<KernelTimes>, Error> {
+    let repetitions = outcomes.iter().map(|one| one.spans.len()).min().unwrap_or(0);
+    let errors: [f64; 3] = std::array::from_fn(|array| {
+        outcomes.iter().map(|one| one.errors[array]).sum::<f64>() / elements as f64
+    });
     // A NaN fails the comparison, and so counts as wrong. After no repetition c is zero and the ratio means nothing.
     let right = repetitions == 0 || errors.iter().all(|&error| error <= TOLERANCE);
     if !right {
         let error = errors.into_iter().fold(0.0, f64::max);
         return Err(Error::Wrong { repetitions: repetitions as u32, error });
     }
-    Ok((0..repetitions).map(|repetition| std::array::from_fn(|k| wall(&left, repetition, k))).collect())
+    Ok((0..repetitions).map(|repetition| std::array::from_fn(|k| wall(&outcomes, repetition, k))).collect())
 }
 
 /// Returns the seconds from the first thread's start to the last one's end.
-fn wall(left: &[Left], repetition: usize, kernel: usize) -> f64 {
-    let spans = left.iter().map(|one| one.spans[repetition][kernel]);
+fn wall(outcomes: &[ThreadOutcome], repetition: usize, kernel: usize) -> f64 {
+    let spans = outcomes.iter().map(|one| one.spans[repetition][kernel]);
     let start = spans.clone().map(|(start, _)| start).min();
     let end = spans.map(|(_, end)| end).max();
     start.zip(end).map(|(start, end)| end.saturating_duration_since(start).as_secs_f64()).unwrap_or(0.0)
@@ -137,24 +147,24 @@ mod tests {
 
     use super::*;
 
-    fn left(starts: [u64; 2], error: f64) -> Vec<Left> {
+    fn outcomes(starts: [u64; 2], error: f64) -> Vec<ThreadOutcome> {
         let zero = Instant::now();
         let at = |us: u64| zero + Duration::from_micros(us);
         let spans = |from: u64| vec![[(at(from), at(from + 10)); 4]];
-        starts.iter().map(|&from| Left { spans: spans(from), errors: [error, 0.0, 0.0] }).collect()
+        starts.iter().map(|&from| ThreadOutcome { spans: spans(from), errors: [error, 0.0, 0.0] }).collect()
     }
 
     #[test]
     fn a_kernel_lasts_from_the_first_start_to_the_last_end() {
-        let times = conclude(left([0, 5], 0.0), 8).unwrap();
+        let times = conclude(outcomes([0, 5], 0.0), 8).unwrap();
         assert_eq!(times.len(), 1);
         assert!((times[0][0] - 15e-6).abs() < 1e-9, "{times:?}");
     }
 
     #[test]
     fn wrong_sums_void_the_rates() {
-        assert!(matches!(conclude(left([0, 0], 1e-3), 8), Err(Error::Wrong { repetitions: 1, .. })));
-        assert!(conclude(left([0, 0], f64::NAN), 8).is_err());
+        assert!(matches!(conclude(outcomes([0, 0], 1e-3), 8), Err(Error::Wrong { repetitions: 1, .. })));
+        assert!(conclude(outcomes([0, 0], f64::NAN), 8).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_units::Bytes;
 
-use crate::Files;
+use crate::SystemFiles;
 use crate::cores::last_level_bytes;
 use crate::files::word;
 
@@ -18,7 +18,7 @@ const LEAST: Bytes = Bytes(8_000_000);
 const UNKNOWN: Bytes = Bytes::mib(256);
 
 /// The reciprocal of the share of the free memory that the three arrays may take together.
-const PART: u64 = 4;
+const MEMORY_ONE_IN: u64 = 4;
 
 /// Bytes of memory that are touched between two readings of the clock.
 const STRIDE: usize = 1 << 20;
@@ -27,17 +27,17 @@ const PAGE: usize = 4096;
 
 /// The size of STREAM's arrays.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct ArraySize {
     /// Bytes of each of the three arrays.
     pub array: Bytes,
     /// A note if the size is not the one that the rules require.
     pub note: Option<String>,
 }
 
-impl Size {
+impl ArraySize {
     /// Chooses the size for the caches that `cores` use and the memory that is free.
-    pub(super) fn of_host(files: &Files, cores: &[u32]) -> Self {
-        Size::for_caches(last_level_bytes(files, cores), available(files))
+    pub(super) fn of_host(files: &SystemFiles, cores: &[u32]) -> Self {
+        ArraySize::for_caches(last_level_bytes(files, cores), available(files))
     }
 
     /// Chooses the size for last-level caches of `cache` bytes in total and `available` bytes of free memory.
@@ -46,7 +46,7 @@ impl Size {
             Some(cache) => Bytes(cache.saturating_mul(TIMES_CACHE)).max(LEAST),
             None => UNKNOWN,
         };
-        let most = available.map(|free| Bytes(free.0 / PART / 3)).unwrap_or(asked);
+        let most = available.map(|free| Bytes(free.0 / MEMORY_ONE_IN / 3)).unwrap_or(asked);
         let note = if asked > most {
             Some(format!(
                 "STREAM's arrays have {most} each where its rules ask for {asked} (4 x the last-level caches), \
@@ -57,7 +57,7 @@ impl Size {
         } else {
             None
         };
-        Size { array: asked.min(most), note }
+        ArraySize { array: asked.min(most), note }
     }
 
     /// Lowers the size to what can be touched for the first time within `time`. Where the hypervisor has yet to back
@@ -73,7 +73,7 @@ impl Size {
         let note = format!(
             "STREAM's arrays have {array} each, not {asked}, for want of time to touch more: its rates may be a cache's"
         );
-        Size { array, note: Some(note) }
+        ArraySize { array, note: Some(note) }
     }
 }
 
@@ -95,18 +95,18 @@ fn touch(bytes: usize, time: Duration) -> usize {
 }
 
 /// Returns the memory that can be used without harm: MemAvailable, or less if a control group allows less.
-fn available(files: &Files) -> Option<Bytes> {
+fn available(files: &SystemFiles) -> Option<Bytes> {
     [mem_available(files), group_v2(files), group_v1(files)].into_iter().flatten().min()
 }
 
-fn mem_available(files: &Files) -> Option<Bytes> {
+fn mem_available(files: &SystemFiles) -> Option<Bytes> {
     let text = files.word("proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(Bytes::kib(line.trim().strip_suffix("kB")?.trim().parse().ok()?))
 }
 
 /// Returns the least that this process's groups leave, from its own group up to the root (cgroup v2).
-fn group_v2(files: &Files) -> Option<Bytes> {
+fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let root = files.path("sys/fs/cgroup");
@@ -120,7 +120,7 @@ fn group_v2(files: &Files) -> Option<Bytes> {
 }
 
 /// Returns what this process's own group leaves if the memory controller is on a v1 hierarchy.
-fn group_v1(files: &Files) -> Option<Bytes> {
+fn group_v1(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn four_times_the_cache_where_memory_allows() {
-        let size = |cache, free| Size::for_caches(cache, Some(free));
+        let size = |cache, free| ArraySize::for_caches(cache, Some(free));
         let plenty = Bytes::mib(64 << 10);
-        assert_eq!(size(Some(32 << 20), plenty), Size { array: Bytes::mib(128), note: None });
+        assert_eq!(size(Some(32 << 20), plenty), ArraySize { array: Bytes::mib(128), note: None });
         assert_eq!(size(Some(1 << 20), plenty).array, Bytes(8_000_000));
         let short = size(Some(32 << 20), Bytes::mib(600));
         assert_eq!(short.array, Bytes::mib(50));
@@ -151,19 +151,19 @@ mod tests {
 
     #[test]
     fn arrays_are_no_larger_than_there_is_time_to_touch() {
-        let asked = Size { array: Bytes::mib(64), note: None };
+        let asked = ArraySize { array: Bytes::mib(64), note: None };
         assert_eq!(asked.clone().within(Duration::from_secs(60)), asked);
         let late = asked.clone().within(Duration::ZERO);
         assert_eq!(late.array, LEAST);
         assert!(late.note.unwrap().contains("not 64 MiB, for want of time"));
-        let small = Size { array: Bytes::mib(1), note: None };
+        let small = ArraySize { array: Bytes::mib(1), note: None };
         assert_eq!(small.within(Duration::ZERO).array, Bytes::mib(1), "never more than asked");
     }
 
     #[test]
     fn a_control_group_lowers_what_is_free() {
         let tree = tempfile::tempdir().unwrap();
-        let files = Files::below(tree.path());
+        let files = SystemFiles::below(tree.path());
         assert_eq!(available(&files), None);
         write(tree.path(), "proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
         assert_eq!(available(&files), Some(Bytes::kib(8000)));

@@ -11,8 +11,8 @@
 
 mod rate;
 mod ring;
-mod room;
 mod udp;
+mod veth_pair;
 
 use std::io;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use landspeed_record::PacketRate;
 use landspeed_units::Bytes;
 
 use crate::cores::on_core;
-use crate::{Budget, Error};
-use rate::Figures;
-use ring::Ring;
-use room::{NEAR, Room};
-use udp::Udp;
+use crate::{Error, MeasurementBudget};
+use rate::SourceRates;
+use ring::RingSource;
+use udp::UdpSource;
+use veth_pair::{NEAR, VethPair};
 
 /// The smallest Ethernet packet without its checksum, the usual full-size one, and the size that SC'03 used.
 pub(crate) const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct PacketRatePlan<'a> {
     pub core: u32,
     /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
     pub sizes: &'a [Bytes],
@@ -43,7 +43,7 @@ pub(crate) struct Plan<'a> {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Handed {
+struct BurstCounts {
     /// Packets on the link, as a device that segments would make them.
     packets: u64,
     /// Buffers that the device layer was given: fewer than packets if each holds several.
@@ -51,15 +51,18 @@ struct Handed {
 }
 
 /// A sender of packets of one size.
-trait Source {
+trait PacketSource {
     /// Sends some packets, for at most a few milliseconds.
-    fn burst(&mut self) -> io::Result<Handed>;
+    fn burst(&mut self) -> io::Result<BurstCounts>;
 }
 
 /// Measures packet rates; also returns notes on what could not be measured. Without permission to make a network
 /// namespace (CAP_SYS_ADMIN), it measures UDP over loopback instead.
-pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
-    let inside = in_throwaway(|| on_core(plan.core, || Ok(in_room(&Room::make()?, plan, budget))));
+pub(crate) fn packets(
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> (Vec<PacketRate>, Vec<String>) {
+    let inside = in_throwaway(|| on_core(plan.core, || Ok(in_namespace(&VethPair::make()?, plan, budget))));
     match inside.map_err(|error| Error::io("make", "a network namespace", error)).flatten() {
         Ok(done) => done,
         Err(error) => {
@@ -74,28 +77,35 @@ pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>,
     }
 }
 
-fn in_room(room: &Room, plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
-    let mut found = Found::default();
+fn in_namespace(
+    pair: &VethPair,
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> (Vec<PacketRate>, Vec<String>) {
+    let mut found = PacketRates::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
             break;
         }
-        let ring = Ring::open(room, size).and_then(|mut ring| checked(&mut ring, plan, budget));
+        let ring = RingSource::open(pair, size).and_then(|mut ring| checked(&mut ring, plan, budget));
         found.add(size, ring.map(|figures| ("AF_PACKET ring", figures)));
-        let udp = Udp::into_room(size).and_then(|mut udp| checked(&mut udp, plan, budget));
+        let udp = UdpSource::into_veth(size).and_then(|mut udp| checked(&mut udp, plan, budget));
         found.add(size, udp.map(|figures| ("sendmmsg with GSO", figures)));
     }
     (found.rates, found.notes)
 }
 
-fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
-    let mut found = Found::default();
+fn over_loopback(
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> (Vec<PacketRate>, Vec<String>) {
+    let mut found = PacketRates::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
             break;
         }
         let sent = on_core(plan.core, || {
-            Udp::over_loopback(size).and_then(|mut udp| rate::figures(&mut udp, plan, budget))
+            UdpSource::over_loopback(size).and_then(|mut udp| rate::figures(&mut udp, plan, budget))
         });
         found.add(size, sent.map(|(figures, _)| ("sendmmsg with GSO over loopback", figures)));
     }
@@ -104,30 +114,34 @@ fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<
 
 /// Measures a source, and fails if the device's counter does not show its packets: a queue that drops silently would
 /// make the figures worthless.
-fn checked(source: &mut dyn Source, plan: &Plan<'_>, budget: &Budget<'_>) -> Result<Figures, Error> {
+fn checked(
+    source: &mut dyn PacketSource,
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> Result<SourceRates, Error> {
     let rtnl = Rtnl::open()?;
     let sent = || rtnl.link(NEAR).map(|link| link.tx_packets);
     let before = sent()?;
-    let (figures, handed) = rate::figures(source, plan, budget)?;
+    let (figures, total) = rate::figures(source, plan, budget)?;
     let seen = sent()? - before;
-    if (seen as f64) < 0.99 * handed.buffers as f64 {
+    if (seen as f64) < 0.99 * total.buffers as f64 {
         return Err(Error::Unable(format!(
             "{NEAR} sent {seen} of the {} buffers it was given",
-            handed.buffers
+            total.buffers
         )));
     }
     Ok(figures)
 }
 
 #[derive(Default)]
-struct Found {
+struct PacketRates {
     rates: Vec<PacketRate>,
     notes: Vec<String>,
 }
 
-impl Found {
+impl PacketRates {
     /// Returns true if the time is over, and adds a note about it.
-    fn late(&mut self, size: Bytes, budget: &Budget<'_>) -> bool {
+    fn late(&mut self, size: Bytes, budget: &MeasurementBudget<'_>) -> bool {
         let late = budget.over();
         if late {
             self.notes.push(format!("no time was left to send raw packets of {} B and more", size.0));
@@ -135,7 +149,7 @@ impl Found {
         late
     }
 
-    fn add(&mut self, size: Bytes, figures: Result<(&'static str, Figures), Error>) {
+    fn add(&mut self, size: Bytes, figures: Result<(&'static str, SourceRates), Error>) {
         match figures {
             Ok((method, figures)) => self.rates.push(PacketRate {
                 method: method.into(),
@@ -152,20 +166,20 @@ impl Found {
 mod tests {
     use super::*;
 
-    fn plan(loaded: bool) -> Plan<'static> {
-        let core = crate::Cores::allowed(&crate::Files::default(), None).unwrap().one;
-        Plan { core, sizes: &SIZES, time: Duration::from_millis(20), loaded }
+    fn plan(loaded: bool) -> PacketRatePlan<'static> {
+        let core = crate::AllowedCores::allowed(&crate::SystemFiles::default(), None).unwrap().one;
+        PacketRatePlan { core, sizes: &SIZES, time: Duration::from_millis(20), loaded }
     }
 
     #[test]
     fn every_size_gets_its_rates_or_words() {
         let plan = plan(true);
-        let (rates, notes) = packets(&plan, &Budget::new(Duration::from_secs(60), &|| false));
+        let (rates, notes) = packets(&plan, &MeasurementBudget::new(Duration::from_secs(60), &|| false));
         assert!(!rates.is_empty() || !notes.is_empty());
         for rate in &rates {
             assert!(rate.alone_pps > 0.0 && rate.loaded_pps.is_some_and(|pps| pps > 0.0), "{rate:?}");
         }
-        if matches!(in_throwaway(|| Room::make().is_ok()), Ok(true)) {
+        if matches!(in_throwaway(|| VethPair::make().is_ok()), Ok(true)) {
             assert_eq!(rates.len(), 2 * SIZES.len(), "{notes:?}");
         } else {
             println!("SKIP: no leave to make a network namespace: {notes:?}");
@@ -174,7 +188,8 @@ mod tests {
 
     #[test]
     fn loopback_stands_in() {
-        let (rates, notes) = over_loopback(&plan(false), &Budget::new(Duration::from_secs(60), &|| false));
+        let (rates, notes) =
+            over_loopback(&plan(false), &MeasurementBudget::new(Duration::from_secs(60), &|| false));
         if rates.is_empty() {
             println!("SKIP: {notes:?}");
         }
@@ -185,7 +200,7 @@ mod tests {
 
     #[test]
     fn without_time_there_are_words_only() {
-        let (rates, notes) = packets(&plan(false), &Budget::new(Duration::ZERO, &|| false));
+        let (rates, notes) = packets(&plan(false), &MeasurementBudget::new(Duration::ZERO, &|| false));
         assert!(rates.is_empty() && !notes.is_empty(), "{rates:?} {notes:?}");
     }
 }

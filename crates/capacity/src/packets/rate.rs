@@ -4,9 +4,9 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Handed, Plan, Source};
+use super::{BurstCounts, PacketRatePlan, PacketSource};
 use crate::cores::pin;
-use crate::{Budget, Error};
+use crate::{Error, MeasurementBudget};
 
 /// The time that a source runs before it is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
@@ -16,18 +16,18 @@ const LEAST_LOADED: Duration = Duration::from_millis(100);
 
 /// Rates in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct SourceRates {
     pub(super) alone: f64,
     pub(super) loaded: Option<f64>,
 }
 
 /// Measures the source on the core that this thread is pinned to; also returns the total that it handed over.
 pub(super) fn figures(
-    source: &mut dyn Source,
-    plan: &Plan<'_>,
-    budget: &Budget<'_>,
-) -> Result<(Figures, Handed), Error> {
-    let mut total = Handed::default();
+    source: &mut dyn PacketSource,
+    plan: &PacketRatePlan<'_>,
+    budget: &MeasurementBudget<'_>,
+) -> Result<(SourceRates, BurstCounts), Error> {
+    let mut total = BurstCounts::default();
     drive(source, WARM_UP, budget, &mut total)?;
     let alone = drive(source, plan.time, budget, &mut total)?;
     let loaded = match plan.loaded {
@@ -36,14 +36,14 @@ pub(super) fn figures(
             Some(beside_load(plan.core, || drive(source, plan.time.max(LEAST_LOADED), budget, &mut total))?)
         }
     };
-    Ok((Figures { alone, loaded }, total))
+    Ok((SourceRates { alone, loaded }, total))
 }
 
 fn drive(
-    source: &mut dyn Source,
+    source: &mut dyn PacketSource,
     time: Duration,
-    budget: &Budget<'_>,
-    total: &mut Handed,
+    budget: &MeasurementBudget<'_>,
+    total: &mut BurstCounts,
 ) -> Result<f64, Error> {
     if budget.left() < time {
         return Err(Error::Late("send raw packets"));
@@ -51,10 +51,10 @@ fn drive(
     let start = Instant::now();
     let mut packets = 0;
     loop {
-        let handed = source.burst().map_err(|error| Error::io("send", "raw packets", error))?;
-        packets += handed.packets;
-        total.packets += handed.packets;
-        total.buffers += handed.buffers;
+        let burst = source.burst().map_err(|error| Error::io("send", "raw packets", error))?;
+        packets += burst.packets;
+        total.packets += burst.packets;
+        total.buffers += burst.buffers;
         let passed = start.elapsed();
         if passed >= time {
             return Ok(packets as f64 / passed.as_secs_f64());
@@ -80,22 +80,22 @@ fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<
         while !busy.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        let worked = StopLoad(&done).during(work);
+        let worked = LoadGuard(&done).during(work);
         let loaded = load.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         loaded.and(worked)
     })
 }
 
 /// Ends the load on every path out, including a panic.
-struct StopLoad<'a>(&'a AtomicBool);
+struct LoadGuard<'a>(&'a AtomicBool);
 
-impl StopLoad<'_> {
+impl LoadGuard<'_> {
     fn during<T>(self, work: impl FnOnce() -> T) -> T {
         work()
     }
 }
 
-impl Drop for StopLoad<'_> {
+impl Drop for LoadGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -107,36 +107,36 @@ mod tests {
 
     use super::*;
 
-    struct Pretend(u64);
+    struct FakeSource(u64);
 
-    impl Source for Pretend {
-        fn burst(&mut self) -> io::Result<Handed> {
+    impl PacketSource for FakeSource {
+        fn burst(&mut self) -> io::Result<BurstCounts> {
             self.0 += 1;
             std::thread::sleep(Duration::from_micros(100));
             match self.0 {
                 1_000_000 => Err(io::ErrorKind::Other.into()),
-                _ => Ok(Handed { packets: 64, buffers: 1 }),
+                _ => Ok(BurstCounts { packets: 64, buffers: 1 }),
             }
         }
     }
 
-    fn plan(loaded: bool) -> Plan<'static> {
-        let core = crate::Cores::allowed(&crate::Files::default(), None).unwrap().one;
-        Plan { core, sizes: &[], time: Duration::from_millis(10), loaded }
+    fn plan(loaded: bool) -> PacketRatePlan<'static> {
+        let core = crate::AllowedCores::allowed(&crate::SystemFiles::default(), None).unwrap().one;
+        PacketRatePlan { core, sizes: &[], time: Duration::from_millis(10), loaded }
     }
 
     #[test]
     fn counts_packets_not_buffers() {
-        let budget = Budget::new(Duration::from_secs(10), &|| false);
-        let (figures, handed) = figures(&mut Pretend(0), &plan(false), &budget).unwrap();
-        assert_eq!(handed.packets, 64 * handed.buffers);
+        let budget = MeasurementBudget::new(Duration::from_secs(10), &|| false);
+        let (figures, burst) = figures(&mut FakeSource(0), &plan(false), &budget).unwrap();
+        assert_eq!(burst.packets, 64 * burst.buffers);
         assert!(figures.alone > 0.0 && figures.loaded.is_none());
     }
 
     #[test]
     fn an_error_or_an_end_stops_the_load_too() {
-        let budget = Budget::new(Duration::from_secs(10), &|| false);
-        assert!(figures(&mut Pretend(999_999), &plan(true), &budget).is_err());
+        let budget = MeasurementBudget::new(Duration::from_secs(10), &|| false);
+        assert!(figures(&mut FakeSource(999_999), &plan(true), &budget).is_err());
         let core = plan(true).core;
         let refused = beside_load(core, || Err::<(), _>(Error::Late("test")));
         assert!(matches!(refused, Err(Error::Late("test"))));

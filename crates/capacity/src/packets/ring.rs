@@ -10,8 +10,8 @@ use landspeed_units::Bytes;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
-use super::room::Room;
-use super::{Handed, Source};
+use super::veth_pair::VethPair;
+use super::{BurstCounts, PacketSource};
 use crate::Error;
 
 /// The EtherType for local experiments (IEEE 802). No stack accepts it, so the far end discards the packet
@@ -28,22 +28,22 @@ const FRAMES: usize = 64;
 /// The smallest frame in bytes: 64 of them fill whole blocks, and whole pages of every size that Linux has.
 const LEAST_FRAME: usize = 2048;
 
-pub(super) struct Ring {
+pub(super) struct RingSource {
     socket: OwnedFd,
     memory: NonNull<u8>,
     frame: usize,
     packet: u32,
 }
 
-impl Ring {
-    pub(super) fn open(room: &Room, size: Bytes) -> Result<Self, Error> {
+impl RingSource {
+    pub(super) fn open(pair: &VethPair, size: Bytes) -> Result<Self, Error> {
         let refused = |error| Error::io("set up", "a packet ring", error);
-        let opened = Ring::set_up(room, size.0 as usize).map_err(refused)?;
-        opened.write(room);
+        let opened = RingSource::set_up(pair, size.0 as usize).map_err(refused)?;
+        opened.write(pair);
         Ok(opened)
     }
 
-    fn set_up(room: &Room, packet: usize) -> io::Result<Self> {
+    fn set_up(pair: &VethPair, packet: usize) -> io::Result<Self> {
         // Protocol 0: the kernel never hands this socket a packet.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let frame = frame_for(packet);
@@ -51,7 +51,7 @@ impl Ring {
         set_packet_option(&socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
         set_packet_option(&socket, libc::PACKET_QDISC_BYPASS, 1)?;
         set_packet_option(&socket, libc::PACKET_TX_RING, ring)?;
-        bind(&socket, room.index)?;
+        bind(&socket, pair.index)?;
         // SAFETY: a fresh mapping of the ring; the kernel chooses where, so nothing else is touched.
         let memory = unsafe {
             mmap(
@@ -64,12 +64,12 @@ impl Ring {
             )
         }?;
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Ring { socket, memory, frame, packet: packet as u32 })
+        Ok(RingSource { socket, memory, frame, packet: packet as u32 })
     }
 
     /// Writes the packet into every frame, once: the kernel only reads them.
-    fn write(&self, room: &Room) {
-        let header = [&room.far.0[..], &room.near.0[..], &ETHER_TYPE].concat();
+    fn write(&self, pair: &VethPair) {
+        let header = [&pair.far.0[..], &pair.near.0[..], &ETHER_TYPE].concat();
         for index in 0..FRAMES {
             let frame = self.frame_at(index);
             // SAFETY: the frame lies within the mapping, is aligned to its size, and holds header and packet; the
@@ -97,8 +97,8 @@ impl Ring {
     }
 }
 
-impl Source for Ring {
-    fn burst(&mut self) -> io::Result<Handed> {
+impl PacketSource for RingSource {
+    fn burst(&mut self) -> io::Result<BurstCounts> {
         let mut given = 0;
         for index in 0..FRAMES {
             match self.status(index).load(Ordering::Acquire) {
@@ -117,14 +117,14 @@ impl Source for Ring {
         match send(&self.socket, &[], SendFlags::empty()) {
             // If the transmit queue is full for the moment, the rest is sent with the next burst.
             Ok(_) | Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                Ok(Handed { packets: given, buffers: given })
+                Ok(BurstCounts { packets: given, buffers: given })
             }
             Err(error) => Err(error.into()),
         }
     }
 }
 
-impl Drop for Ring {
+impl Drop for RingSource {
     fn drop(&mut self) {
         // SAFETY: the mapping that set_up made, of that length, which nothing uses any more.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.frame * FRAMES) };

@@ -8,8 +8,8 @@ use landspeed_units::Bytes;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Socket, Type};
 
-use super::room::NEAR_ADDRESS;
-use super::{Handed, Source};
+use super::veth_pair::NEAR_ADDRESS;
+use super::{BurstCounts, PacketSource};
 use crate::Error;
 
 /// The most packets of one message that every kernel with the option allows (linux/udp.h).
@@ -32,7 +32,7 @@ const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 76, 83), 9
 const UDP_GRO: libc::c_int = 104;
 
 /// A sender of messages that make packets of one size.
-pub(super) struct Udp {
+pub(super) struct UdpSource {
     socket: Socket,
     data: Vec<u8>,
     segments: u64,
@@ -40,15 +40,15 @@ pub(super) struct Udp {
     _sink: Option<UdpSocket>,
 }
 
-impl Udp {
-    /// Opens a sender from the near end of the [`Room`](super::room::Room) in this thread's namespace.
-    pub(super) fn into_room(size: Bytes) -> Result<Self, Error> {
+impl UdpSource {
+    /// Opens a sender from the near end of the [`VethPair`](super::veth_pair::VethPair) in this thread's namespace.
+    pub(super) fn into_veth(size: Bytes) -> Result<Self, Error> {
         let open = || {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
             socket.set_multicast_if_v4(&NEAR_ADDRESS)?;
             socket.set_multicast_loop_v4(false)?;
             socket.connect(&GROUP.into())?;
-            Udp::cutting(socket, size, None)
+            UdpSource::cutting(socket, size, None)
         };
         open().map_err(|error| Error::io("set up", "UDP with segmentation offload", error))
     }
@@ -60,7 +60,7 @@ impl Udp {
             set_option(sink.as_fd(), libc::SOL_UDP, UDP_GRO, &1)?;
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
             socket.connect(&sink.local_addr()?.into())?;
-            Udp::cutting(socket, size, Some(sink))
+            UdpSource::cutting(socket, size, Some(sink))
         };
         open().map_err(|error| Error::io("set up", "UDP over loopback", error))
     }
@@ -71,12 +71,12 @@ impl Udp {
         set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &(payload as libc::c_int))?;
         // The socket's buffer must hold all messages, so that they do not wait for room in it.
         socket.set_send_buffer_size(2 * MESSAGES * MOST_PAYLOAD)?;
-        Ok(Udp { socket, data: vec![0; payload * segments], segments: segments as u64, _sink: sink })
+        Ok(UdpSource { socket, data: vec![0; payload * segments], segments: segments as u64, _sink: sink })
     }
 }
 
-impl Source for Udp {
-    fn burst(&mut self) -> io::Result<Handed> {
+impl PacketSource for UdpSource {
+    fn burst(&mut self) -> io::Result<BurstCounts> {
         let data = [IoSlice::new(&self.data)];
         let mut controls: [SendAncillaryBuffer<'_, '_, '_>; MESSAGES] = Default::default();
         let mut messages = controls.each_mut().map(|control| MMsgHdr::new(&data, control));
@@ -85,7 +85,7 @@ impl Source for Udp {
             Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => 0,
             Err(error) => return Err(error.into()),
         };
-        Ok(Handed { packets: sent * self.segments, buffers: sent })
+        Ok(BurstCounts { packets: sent * self.segments, buffers: sent })
     }
 }
 

@@ -18,7 +18,7 @@ use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
 use crate::cores::{caches, last_level_bytes, on_core};
-use crate::{Budget, Error, Files};
+use crate::{Error, MeasurementBudget, SystemFiles};
 pub(crate) use checksum::checksum;
 
 /// Bytes of a large write or of an aggregate of segments: the size at which the curves of Jin & Yoo end.
@@ -34,18 +34,18 @@ const TIME: Duration = Duration::from_millis(40);
 
 /// An operation on each piece. Rates are those of single operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum PassOperation {
     Copying,
     Summing,
 }
 
-use Operation::{Copying, Summing};
+use PassOperation::{Copying, Summing};
 
 /// Runs all passes on one core; also returns notes on passes that do not measure what their names say.
 pub(crate) fn passes(
     core: u32,
-    files: &Files,
-    budget: &Budget<'_>,
+    files: &SystemFiles,
+    budget: &MeasurementBudget<'_>,
 ) -> Result<(Vec<Pass>, Vec<String>), Error> {
     let last = last_level_bytes(files, &[core]);
     let asked = last.unwrap_or(64 << 20).saturating_mul(4);
@@ -60,24 +60,24 @@ pub(crate) fn passes(
         notes.push(format!("hot passes of {} do not fit the second cache of this core", Bytes(PIECE as u64)));
     }
     let budget = *budget;
-    on_core(core, move || Bench::new(region as usize).all(&budget)).map(|passes| (passes, notes))
+    on_core(core, move || PassBench::new(region as usize).all(&budget)).map(|passes| (passes, notes))
 }
 
-struct Bench {
+struct PassBench {
     region: Vec<u8>,
     target: Vec<u8>,
     /// Seconds that one reading of the clock takes.
     clock: f64,
 }
 
-impl Bench {
+impl PassBench {
     fn new(region: usize) -> Self {
         // Filled with data, because untouched pages are all the same page of zeros.
         let region = (0..region).map(|n| (n % 251) as u8).collect();
-        Bench { region, target: vec![1; PIECE], clock: clock_seconds() }
+        PassBench { region, target: vec![1; PIECE], clock: clock_seconds() }
     }
 
-    fn all(&mut self, budget: &Budget<'_>) -> Result<Vec<Pass>, Error> {
+    fn all(&mut self, budget: &MeasurementBudget<'_>) -> Result<Vec<Pass>, Error> {
         let mut passes = Vec::new();
         for size in [SMALL_PIECE, PIECE] {
             for (what, operation) in [("copy", Copying), ("checksum", Summing)] {
@@ -105,7 +105,7 @@ impl Bench {
     fn repeat<const N: usize>(
         &mut self,
         size: usize,
-        budget: &Budget<'_>,
+        budget: &MeasurementBudget<'_>,
         mut walk: impl FnMut(&mut Self, &mut [Vec<f64>; N]),
     ) -> Result<[f64; N], Error> {
         let until = Instant::now() + TIME;
@@ -122,7 +122,7 @@ impl Bench {
     }
 
     /// Times one operation on the same piece again and again, several to a reading of the clock.
-    fn hot(&mut self, operation: Operation, size: usize, seconds: &mut [Vec<f64>; 1]) {
+    fn hot(&mut self, operation: PassOperation, size: usize, seconds: &mut [Vec<f64>; 1]) {
         const TIMES: u32 = 16;
         let source = &self.region[..size];
         for _ in 0..TIMES {
@@ -135,7 +135,7 @@ impl Bench {
     }
 
     /// Times the operations on each piece of the region once, each separately.
-    fn cold<const N: usize>(&mut self, operations: [Operation; N], seconds: &mut [Vec<f64>; N]) {
+    fn cold<const N: usize>(&mut self, operations: [PassOperation; N], seconds: &mut [Vec<f64>; N]) {
         let pieces = self.region.len() / PIECE;
         for step in 0..pieces {
             let piece = scattered(step, pieces) * PIECE;
@@ -149,7 +149,7 @@ impl Bench {
     }
 }
 
-impl Operation {
+impl PassOperation {
     fn run(self, source: &[u8], target: &mut [u8]) {
         match self {
             Copying => black_box(target).copy_from_slice(black_box(source)),
@@ -184,7 +184,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::Cores;
+    use crate::AllowedCores;
 
     #[test]
     fn each_piece_is_visited_once() {
@@ -194,9 +194,9 @@ mod tests {
 
     #[test]
     fn jin_and_yoos_question_gets_its_figures() {
-        let files = Files::default();
-        let core = Cores::allowed(&files, None).unwrap().one;
-        let budget = Budget::new(Duration::from_secs(60), &|| false);
+        let files = SystemFiles::default();
+        let core = AllowedCores::allowed(&files, None).unwrap().one;
+        let budget = MeasurementBudget::new(Duration::from_secs(60), &|| false);
         let (passes, _) = passes(core, &files, &budget).unwrap();
         let asked = [
             ("copy", true),
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn a_wish_to_stop_is_heard() {
-        let files = Files::default();
-        let core = Cores::allowed(&files, None).unwrap().one;
-        let budget = Budget::new(Duration::from_secs(60), &|| true);
+        let files = SystemFiles::default();
+        let core = AllowedCores::allowed(&files, None).unwrap().one;
+        let budget = MeasurementBudget::new(Duration::from_secs(60), &|| true);
         assert!(matches!(passes(core, &files, &budget), Err(Error::Late(_))));
     }
 }

@@ -50,8 +50,8 @@ fn row(lab: &LabEntry) -> Vec<String> {
 
 fn down(id: Option<&str>) -> Result<ExitCode> {
     let which = match id {
-        Some(id) => lab::Which::Id(id.parse()?),
-        None => lab::Which::Stale,
+        Some(id) => lab::LabSelection::Id(id.parse()?),
+        None => lab::LabSelection::Stale,
     };
     let gone = labs::down(&which)?;
     if gone.is_empty() {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
 use landspeed_knob::journal::{Undo, UndoReport};
-use landspeed_topology::lab::Which;
+use landspeed_topology::lab::LabSelection;
 
 use crate::args::UndoArgs;
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ use crate::output::agree;
 use crate::output::out;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
-    let labs = if args.here { Ok(Vec::new()) } else { labs::down(&Which::Stale) };
+    let labs = if args.here { Ok(Vec::new()) } else { labs::down(&LabSelection::Stale) };
     // Settings are restored even if removing labs failed.
     let undo = Undo { all: !args.here, unsure: args.unsure, ..Undo::default() };
     let report = if args.forget { forget(&undo, args.yes)? } else { undo.run()? };

@@ -9,7 +9,7 @@ use landspeed_record::{
     RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
 use landspeed_session::{Reply, Request};
-use landspeed_topology::{Hosts, PathLink};
+use landspeed_topology::{HostSet, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, FlowSample, StaggeredFlow};
@@ -27,7 +27,7 @@ const LEAST_ROOM: Bytes = Bytes::mib(6);
 /// are restored.
 pub(super) struct KernelRuns<'a> {
     pair: &'a mut Pair,
-    hosts: &'a dyn Hosts,
+    hosts: &'a dyn HostSet,
     study: &'a Study,
     /// Names in the kernel by names in landspeed.
     kernel_names: BTreeMap<String, String>,
@@ -35,7 +35,11 @@ pub(super) struct KernelRuns<'a> {
 
 impl<'a> KernelRuns<'a> {
     /// Makes the sender's agent load the controls of the study's contests.
-    pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
+    pub(super) fn prepare(
+        pair: &'a mut Pair,
+        hosts: &'a dyn HostSet,
+        study: &'a Study,
+    ) -> Result<Self, Error> {
         let kernel_names = load(pair, study.contests.iter().flat_map(|contest| &contest.contestants))?;
         Ok(KernelRuns { pair, hosts, study, kernel_names })
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use landspeed_record::{Contest, Engine, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyRun};
 use landspeed_stats::Random;
-use landspeed_topology::Hosts;
+use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
 
 use crate::{Error, Pair, Sink};
@@ -131,7 +131,7 @@ pub fn compare(
 /// restores everything at the end, even after an error. `study` comes with the runs that are done.
 pub fn compare_on(
     pair: &mut Pair,
-    hosts: &dyn Hosts,
+    hosts: &dyn HostSet,
     (study, done): (&Study, &HashSet<(String, u32)>),
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {

@@ -8,7 +8,7 @@ mod material;
 mod own;
 mod sizes;
 
-use landspeed_observer::{OBSERVERS, PATH, Runs};
+use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
 use landspeed_record::{Settings, WatchTarget, Workload};
 use landspeed_units::Nanos;
 
@@ -48,6 +48,6 @@ pub type Progress<'a> = &'a mut dyn FnMut(&str);
 /// Returns the names of the observers to run in addition to the usual ones. The tracer is attached only in short
 /// windows, for a part of the time.
 fn observers(trace: bool) -> Vec<String> {
-    let explaining = OBSERVERS.iter().filter(|row| row.runs == Runs::Explaining).map(|row| row.name);
+    let explaining = OBSERVERS.iter().filter(|row| row.runs == RunPolicy::Explaining).map(|row| row.name);
     explaining.chain(trace.then_some(PATH.name)).map(str::to_owned).collect()
 }

@@ -8,7 +8,7 @@ use landspeed_experiment::{
 };
 use landspeed_record::{Contest, ExplainReport, Line, Study, WatchTarget, WriteError, Writer};
 use landspeed_session::Session;
-use landspeed_topology::Hosts;
+use landspeed_topology::HostSet;
 use landspeed_transport::find;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, stream};
@@ -130,8 +130,8 @@ fn sized(pair: &mut Pair, lines: &Lines) -> Result<Vec<String>, Error> {
 #[derive(Debug)]
 struct NoPlaces;
 
-impl Hosts for NoPlaces {
-    fn hosts(&self) -> &[landspeed_topology::Host] {
+impl HostSet for NoPlaces {
+    fn hosts(&self) -> &[landspeed_topology::TopologyHost] {
         &[]
     }
 

@@ -4,12 +4,12 @@ use std::io;
 
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::{event::Event, kallsyms};
+use super::{event::SampleEvent, kallsyms};
 use crate::procfile;
 
 /// The conditions that explain a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Standing {
+struct SamplingRights {
     /// kernel.perf_event_paranoid.
     paranoid: Option<i32>,
     /// True with CAP_PERFMON or CAP_SYS_ADMIN.
@@ -18,11 +18,11 @@ struct Standing {
     filtered: bool,
 }
 
-impl Standing {
+impl SamplingRights {
     fn own() -> Self {
         let held = capabilities(None).map(|sets| sets.effective).unwrap_or(CapabilitySet::empty());
         let status = procfile::read("/proc/thread-self/status").unwrap_or_default();
-        Standing {
+        SamplingRights {
             paranoid: procfile::word("/proc/sys/kernel/perf_event_paranoid").and_then(|w| w.parse().ok()),
             capable: held.intersects(CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN),
             filtered: status.lines().any(|line| line.split_once(":\t") == Some(("Seccomp", "2"))),
@@ -34,21 +34,21 @@ impl Standing {
 /// not.
 pub(super) fn can_sample() -> Result<(), String> {
     let here = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
-    Event::CpuClock.open(here).map_err(|error| refused(&error, &Standing::own()))?;
+    SampleEvent::CpuClock.open(here).map_err(|error| refused(&error, &SamplingRights::own()))?;
     kallsyms::shown()
 }
 
-fn refused(error: &io::Error, standing: &Standing) -> String {
+fn refused(error: &io::Error, rights: &SamplingRights) -> String {
     let why = match error.raw_os_error() {
         Some(libc::ENOSYS) => NONE.into(),
-        Some(libc::EACCES | libc::EPERM) if !standing.capable && standing.paranoid.is_none_or(|p| p > 0) => {
-            let paranoid = standing.paranoid.map_or("unknown".into(), |value| value.to_string());
+        Some(libc::EACCES | libc::EPERM) if !rights.capable && rights.paranoid.is_none_or(|p| p > 0) => {
+            let paranoid = rights.paranoid.map_or("unknown".into(), |value| value.to_string());
             format!(
                 "kernel.perf_event_paranoid is {paranoid} and this process has neither CAP_PERFMON nor CAP_SYS_ADMIN; \
                  run it as root, give it CAP_PERFMON and CAP_SYSLOG, or set kernel.perf_event_paranoid to 0"
             )
         }
-        Some(libc::EACCES | libc::EPERM) if standing.filtered => FILTERED.into(),
+        Some(libc::EACCES | libc::EPERM) if rights.filtered => FILTERED.into(),
         Some(libc::EACCES | libc::EPERM) => GUARDED.into(),
         _ => "see perf_event_open(2)".into(),
     };
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn told(errno: i32, paranoid: Option<i32>, capable: bool, filtered: bool) -> String {
-        refused(&io::Error::from_raw_os_error(errno), &Standing { paranoid, capable, filtered })
+        refused(&io::Error::from_raw_os_error(errno), &SamplingRights { paranoid, capable, filtered })
     }
 
     #[test]

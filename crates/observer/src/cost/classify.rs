@@ -2,12 +2,12 @@
 
 use landspeed_record::CostClass;
 
-use super::kallsyms::Function;
-use super::rules::{Rule, Rules};
+use super::kallsyms::KernelFunction;
+use super::rules::{SymbolRule, SymbolRules};
 
 /// The result of classifying a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judgement<'a> {
+pub(super) enum SampleClassification<'a> {
     /// The processor was busy, in this class.
     Class {
         class: CostClass,
@@ -25,27 +25,30 @@ pub(super) enum Judgement<'a> {
 /// The innermost function decides. If it is a helper (memset, an unlock that turns interrupts on), the next function
 /// outwards decides, up to the first that is not a helper. A function that no rule matches ends the search: unknown
 /// functions are reported, not guessed from their callers.
-pub(super) fn judge<'a>(rules: &Rules, kernel: &[Option<Function<'a>>]) -> Judgement<'a> {
+pub(super) fn judge<'a>(
+    rules: &SymbolRules,
+    kernel: &[Option<KernelFunction<'a>>],
+) -> SampleClassification<'a> {
     let mut moved = false;
     let mut fallback = None;
     let innermost = kernel.first().copied().flatten();
-    let mut helper: Option<Function<'_>> = None;
+    let mut helper: Option<KernelFunction<'_>> = None;
     for function in kernel {
-        let Some(function) = function else { return Judgement::Unknown(NOWHERE) };
+        let Some(function) = function else { return SampleClassification::Unknown(NOWHERE) };
         let both = helper.replace(*function).and_then(|helper| rules.of_pair(helper, *function));
         match both.or_else(|| rules.of(*function)) {
-            None => return Judgement::Unknown(function.name),
-            Some(Rule::Idle) => return Judgement::Idle,
-            Some(Rule::Class(class)) => return Judgement::Class { class, moved },
-            Some(Rule::Caller { otherwise, interrupts }) => {
+            None => return SampleClassification::Unknown(function.name),
+            Some(SymbolRule::Idle) => return SampleClassification::Idle,
+            Some(SymbolRule::Class(class)) => return SampleClassification::Class { class, moved },
+            Some(SymbolRule::Caller { otherwise, interrupts }) => {
                 moved |= interrupts;
                 fallback = fallback.or(otherwise);
             }
         }
     }
     match (fallback, innermost) {
-        (Some(class), _) => Judgement::Class { class, moved: false },
-        (None, function) => Judgement::Unknown(function.map_or(NOWHERE, |function| function.name)),
+        (Some(class), _) => SampleClassification::Class { class, moved: false },
+        (None, function) => SampleClassification::Unknown(function.map_or(NOWHERE, |function| function.name)),
     }
 }
 
@@ -58,9 +61,11 @@ mod tests {
     use super::*;
 
     /// Classifies a stack that is written as "innermost < its caller < ...".
-    fn judged(stack: &'static str) -> Judgement<'static> {
-        let frames: Vec<_> =
-            stack.split(" < ").map(|name| (name != "?").then_some(Function { name, module: "" })).collect();
+    fn judged(stack: &'static str) -> SampleClassification<'static> {
+        let frames: Vec<_> = stack
+            .split(" < ")
+            .map(|name| (name != "?").then_some(KernelFunction { name, module: "" }))
+            .collect();
         judge(&RULES, &frames)
     }
 
@@ -125,7 +130,7 @@ mod tests {
         for line in STACKS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (name, stack) = line.split_once(": ").unwrap();
             let class = CostClass::ALL.into_iter().find(|class| class.name() == name).expect(name);
-            assert_eq!(judged(stack), Judgement::Class { class, moved: false }, "{stack}");
+            assert_eq!(judged(stack), SampleClassification::Class { class, moved: false }, "{stack}");
         }
     }
 
@@ -143,9 +148,9 @@ mod tests {
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < handle_softirqs < __irq_exit_rcu"),
             (CostClass::Memory, "pv_native_irq_enable < ___slab_alloc < kmem_cache_alloc"),
         ] {
-            assert_eq!(judged(stack), Judgement::Class { class, moved: true }, "{stack}");
+            assert_eq!(judged(stack), SampleClassification::Class { class, moved: true }, "{stack}");
         }
-        let alone = Judgement::Class { class: CostClass::Lock, moved: false };
+        let alone = SampleClassification::Class { class: CostClass::Lock, moved: false };
         assert_eq!(judged("_raw_spin_unlock_irqrestore"), alone, "nobody to give it to");
     }
 
@@ -153,22 +158,28 @@ mod tests {
     fn a_processor_at_rest_is_idle_and_what_interrupts_it_is_not() {
         assert_eq!(
             judged("pv_native_safe_halt < default_idle < default_idle_call < do_idle"),
-            Judgement::Idle
+            SampleClassification::Idle
         );
         assert_eq!(
             judged("cpuidle_enter_state < cpuidle_enter < do_idle < cpu_startup_entry"),
-            Judgement::Idle
+            SampleClassification::Idle
         );
         let softirq = judged("net_rx_action < handle_softirqs < irq_exit_rcu < default_idle < do_idle");
-        assert_eq!(softirq, Judgement::Class { class: CostClass::Softirq, moved: false });
+        assert_eq!(softirq, SampleClassification::Class { class: CostClass::Softirq, moved: false });
     }
 
     #[test]
     fn what_no_rule_knows_is_shown_not_guessed() {
-        assert_eq!(judged("no_such_function < tcp_sendmsg"), Judgement::Unknown("no_such_function"));
-        assert_eq!(judged("memset < no_such_function < tcp_sendmsg"), Judgement::Unknown("no_such_function"));
-        assert_eq!(judged("memset"), Judgement::Unknown("memset"), "a helper without a caller");
-        assert_eq!(judged("? < tcp_sendmsg"), Judgement::Unknown(NOWHERE));
-        assert_eq!(judge(&RULES, &[]), Judgement::Unknown(NOWHERE));
+        assert_eq!(
+            judged("no_such_function < tcp_sendmsg"),
+            SampleClassification::Unknown("no_such_function")
+        );
+        assert_eq!(
+            judged("memset < no_such_function < tcp_sendmsg"),
+            SampleClassification::Unknown("no_such_function")
+        );
+        assert_eq!(judged("memset"), SampleClassification::Unknown("memset"), "a helper without a caller");
+        assert_eq!(judged("? < tcp_sendmsg"), SampleClassification::Unknown(NOWHERE));
+        assert_eq!(judge(&RULES, &[]), SampleClassification::Unknown(NOWHERE));
     }
 }

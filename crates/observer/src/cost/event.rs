@@ -17,7 +17,7 @@ pub(super) const RING_BYTES: usize = 512 << 10;
 
 /// The event that triggers a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum SampleEvent {
     /// A timer on each processor (PERF_COUNT_SW_CPU_CLOCK). Every host has it, but it is blind while interrupts are
     /// off.
     CpuClock,
@@ -28,30 +28,30 @@ pub(super) enum Event {
     },
 }
 
-impl Event {
+impl SampleEvent {
     /// Returns the best event that this machine has: cycles if they can be sampled, otherwise the clock.
     pub(super) fn probe(cpu: u32) -> Self {
-        let sampled = Event::Cycles { per_second: 1_000_000_000 }.open(cpu);
+        let sampled = SampleEvent::Cycles { per_second: 1_000_000_000 }.open(cpu);
         match sampled.and_then(|_| rate(Builder::new(Hardware::CPU_CYCLES))) {
             // A counter below 100 MHz does not count cycles.
-            Ok(per_second) if per_second > 100_000_000 => Event::Cycles { per_second },
-            _ => Event::CpuClock,
+            Ok(per_second) if per_second > 100_000_000 => SampleEvent::Cycles { per_second },
+            _ => SampleEvent::CpuClock,
         }
     }
 
     /// Returns the name that records use.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Event::CpuClock => "cpu-clock",
-            Event::Cycles { .. } => "cycles",
+            SampleEvent::CpuClock => "cpu-clock",
+            SampleEvent::Cycles { .. } => "cycles",
         }
     }
 
     /// Returns the counts from one sample to the next.
     fn period(self) -> u64 {
         match self {
-            Event::CpuClock => PERIOD.0,
-            Event::Cycles { per_second } => {
+            SampleEvent::CpuClock => PERIOD.0,
+            SampleEvent::Cycles { per_second } => {
                 let period = u128::from(per_second) * u128::from(PERIOD.0) / 1_000_000_000;
                 u64::try_from(period).unwrap_or(u64::MAX)
             }
@@ -61,8 +61,8 @@ impl Event {
     /// Opens a stopped event over everything that runs on processor `cpu`.
     pub(super) fn open(self, cpu: u32) -> io::Result<Counter> {
         let mut event = match self {
-            Event::CpuClock => Builder::new(Software::CPU_CLOCK),
-            Event::Cycles { .. } => Builder::new(Hardware::CPU_CYCLES),
+            SampleEvent::CpuClock => Builder::new(Software::CPU_CLOCK),
+            SampleEvent::Cycles { .. } => Builder::new(Hardware::CPU_CYCLES),
         };
         event.any_pid().one_cpu(cpu as usize).include_kernel().include_hv();
         // Time that this host's virtual machines run on its processors is sampled as the host's KVM code.
@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn a_sample_of_cycles_stands_for_the_same_time_as_one_of_the_clock() {
-        assert_eq!(Event::CpuClock.period(), 1_001_001);
-        assert_eq!(Event::Cycles { per_second: 3_000_000_000 }.period(), 3_003_003);
+        assert_eq!(SampleEvent::CpuClock.period(), 1_001_001);
+        assert_eq!(SampleEvent::Cycles { per_second: 3_000_000_000 }.period(), 3_003_003);
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_processor_that_is_not_there_is_refused() {
-        assert!(Event::CpuClock.open(1 << 20).is_err());
-        assert!(Event::CpuClock.open(u32::MAX).is_err());
+        assert!(SampleEvent::CpuClock.open(1 << 20).is_err());
+        assert!(SampleEvent::CpuClock.open(u32::MAX).is_err());
     }
 }

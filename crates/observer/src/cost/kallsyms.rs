@@ -6,18 +6,18 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use super::tally::Loaded;
+use super::tally::LoadedCode;
 use crate::Error;
 
 pub(super) const PATH: &str = "/proc/kallsyms";
 
 /// The symbols of the running kernel, ascending by address.
 #[derive(Debug, Default)]
-pub(super) struct Kallsyms(Vec<Symbol>);
+pub(super) struct Kallsyms(Vec<KernelSymbol>);
 
 /// Code from `start` to the next symbol, or to `end` if that is known.
 #[derive(Debug)]
-struct Symbol {
+struct KernelSymbol {
     start: u64,
     end: u64,
     name: Box<str>,
@@ -26,7 +26,7 @@ struct Symbol {
 
 /// A kernel function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Function<'a> {
+pub(super) struct KernelFunction<'a> {
     /// Its name as in the source, without the suffixes that compilers add (".isra.0", ".cold").
     pub(super) name: &'a str,
     /// Its module; empty for the kernel itself.
@@ -35,10 +35,10 @@ pub(super) struct Function<'a> {
 
 impl Kallsyms {
     /// Reads the symbols of the running kernel, and adds the code that was loaded within the window.
-    pub(super) fn read(loaded: &[Loaded]) -> Result<Self, Error> {
+    pub(super) fn read(loaded: &[LoadedCode]) -> Result<Self, Error> {
         let file = File::open(PATH).map_err(|source| Error::io("open", PATH, source))?;
         let Kallsyms(mut symbols) = Self::parse(BufReader::with_capacity(1 << 16, file))?;
-        symbols.extend(loaded.iter().map(|code| Symbol {
+        symbols.extend(loaded.iter().map(|code| KernelSymbol {
             start: code.start,
             end: code.start.saturating_add(code.length.into()),
             name: base(&code.name).into(),
@@ -61,26 +61,26 @@ impl Kallsyms {
 
     /// Returns the function at `address`; `None` below the first symbol and above the end of a symbol whose end is
     /// known.
-    pub(super) fn function(&self, address: u64) -> Option<Function<'_>> {
+    pub(super) fn function(&self, address: u64) -> Option<KernelFunction<'_>> {
         let Kallsyms(symbols) = self;
         let after = symbols.partition_point(|symbol| symbol.start <= address);
         let last = symbols[..after].last()?;
         // Of several names for the same address, the first one in kallsyms.
         let first = symbols[..after].partition_point(|symbol| symbol.start < last.start);
-        let Symbol { end, name, module, .. } = &symbols[first];
-        (address < *end).then_some(Function { name, module })
+        let KernelSymbol { end, name, module, .. } = &symbols[first];
+        (address < *end).then_some(KernelFunction { name, module })
     }
 }
 
 /// Parses a line; `None` if it is not code or not a valid line.
-fn symbol(line: &str) -> Option<Symbol> {
+fn symbol(line: &str) -> Option<KernelSymbol> {
     let mut columns = line.split_ascii_whitespace();
     let (address, kind, name) = (columns.next()?, columns.next()?, columns.next()?);
     let start = u64::from_str_radix(address, 16).ok()?;
     // "__pfx_" is the padding before a function (CONFIG_FUNCTION_PADDING_BYTES), which never runs.
     let runs = start > 0 && matches!(kind, "t" | "T" | "w" | "W") && !name.starts_with("__pfx_");
     let module = columns.next().map_or("", |module| module.trim_matches(['[', ']']));
-    runs.then(|| Symbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
+    runs.then(|| KernelSymbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
 }
 
 /// Checks that the running kernel shows addresses to this process; returns the reason and the remedy if not.
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_program_that_came_and_went_has_a_name_and_an_end() {
-        let code = Loaded { start: 0xffff_ffff_c100_0000, length: 64, name: "bpf_prog_1_hop".into() };
+        let code = LoadedCode { start: 0xffff_ffff_c100_0000, length: 64, name: "bpf_prog_1_hop".into() };
         let Ok(symbols) = Kallsyms::read(&[code]) else {
             eprintln!("SKIP: {PATH} cannot be read here");
             return;

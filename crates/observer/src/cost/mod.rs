@@ -37,15 +37,15 @@ use std::time::Instant;
 
 use landspeed_record::{CostProfile, CpuUsage, Observations, WatchTarget};
 
-use crate::cpu::stat::{self, Cores};
+use crate::cpu::stat::{self, CoreTicks};
 use crate::figures::headlines;
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, Scene, host};
-use event::Event;
+use crate::{Error, Observer, RunPolicy, WatchSubject, host};
+use event::SampleEvent;
 use kallsyms::Kallsyms;
-use profile::Window;
-use sampler::Sampler;
-use tally::Scope;
+use profile::ProfileWindow;
+use sampler::CostSampler;
+use tally::SampleScope;
 
 fn largest(cost: &CostProfile) -> String {
     let largest = cost.classes.iter().max_by_key(|class| class.samples);
@@ -66,7 +66,7 @@ pub static COST: Observer = Observer {
          thousand times a second and host",
         "time that the hypervisor gave to other guests: steal_share, from /proc/stat, says how much",
     ],
-    runs: Runs::Explaining,
+    runs: RunPolicy::Explaining,
     own_sockets_only: false,
     headlines: headlines! {
         cost: Option<CostProfile> => {
@@ -77,36 +77,36 @@ pub static COST: Observer = Observer {
     },
     can_run: ability::can_sample,
     watch: |link| {
-        let event = Event::probe(0);
+        let event = SampleEvent::probe(0);
         // Other hosts of the experiment may run on this machine.
         let shares_machine = link == "lo" || !host::probe().initial_netns;
-        windows(move |scene| {
+        windows(move |subject| {
             let cores = stat::read()?;
-            let sampler = Sampler::start(event, scope(scene, shares_machine))?;
-            Ok(Open { event, cores, sampler, opened: Instant::now() })
+            let sampler = CostSampler::start(event, scope(subject, shares_machine))?;
+            Ok(CostWindow { event, cores, sampler, opened: Instant::now() })
         })
     },
 };
 
-struct Open {
-    event: Event,
+struct CostWindow {
+    event: SampleEvent,
     /// Read for the stolen time.
-    cores: Cores,
-    sampler: Sampler,
+    cores: CoreTicks,
+    sampler: CostSampler,
     opened: Instant,
 }
 
-fn scope(scene: &Scene<'_>, shares_machine: bool) -> Scope {
-    match scene.target {
+fn scope(subject: &WatchSubject<'_>, shares_machine: bool) -> SampleScope {
+    match subject.target {
         WatchTarget::Workload if shares_machine => {
-            Scope::Tasks(BTreeSet::from_iter(scene.threads.iter().copied()))
+            SampleScope::Tasks(BTreeSet::from_iter(subject.threads.iter().copied()))
         }
-        WatchTarget::Pid { pid } => Scope::Process(pid.cast_signed()),
-        _ => Scope::Machine,
+        WatchTarget::Pid { pid } => SampleScope::Process(pid.cast_signed()),
+        _ => SampleScope::Machine,
     }
 }
 
-impl OpenWindow for Open {
+impl OpenWindow for CostWindow {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         self.sampler.pause()?;
         let length = self.opened.elapsed().into();
@@ -115,7 +115,7 @@ impl OpenWindow for Open {
         let steal_share = CpuUsage { cores, ..CpuUsage::default() }.steal_share();
         let tally = self.sampler.finish()?;
         let kernel = Kallsyms::read(&tally.loaded)?;
-        let window = Window { event: self.event, length, steal_share };
+        let window = ProfileWindow { event: self.event, length, steal_share };
         seen.put(Some(profile::profile(&tally, window, &kernel)));
         Ok(())
     }

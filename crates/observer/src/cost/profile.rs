@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use landspeed_record::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
 use landspeed_units::Nanos;
 
-use super::classify::{Judgement, NOWHERE, judge};
-use super::event::{Event, PERIOD};
-use super::kallsyms::{Function, Kallsyms};
+use super::classify::{NOWHERE, SampleClassification, judge};
+use super::event::{PERIOD, SampleEvent};
+use super::kallsyms::{Kallsyms, KernelFunction};
 use super::rules::RULES;
-use super::tally::{Stack, Tally, Whose};
-use super::usersyms::Programs;
+use super::tally::{CallStack, SampleOwner, StackCounts};
+use super::usersyms::UserSymbols;
 
 /// The most stacks that a profile keeps: over ten seconds at 1 kHz they hold at least nine of ten samples.
 const MOST_STACKS: usize = 400;
@@ -22,9 +22,9 @@ const OWN_COST: &str = "sampling costs something itself, in no class: bytes per 
 
 /// Facts about the window besides its samples.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Window {
+pub(super) struct ProfileWindow {
     /// The event that triggered the samples.
-    pub(super) event: Event,
+    pub(super) event: SampleEvent,
     /// How long the window was open.
     pub(super) length: Nanos,
     /// Stolen time as a share of the window, over all processors.
@@ -32,14 +32,14 @@ pub(super) struct Window {
 }
 
 /// Returns the profile of one window.
-pub(super) fn profile(tally: &Tally, window: Window, kernel: &Kallsyms) -> CostProfile {
-    let mut sums = Sums::default();
-    let programs = Programs::of(tally.stacks.keys());
+pub(super) fn profile(tally: &StackCounts, window: ProfileWindow, kernel: &Kallsyms) -> CostProfile {
+    let mut sums = ProfileSums::default();
+    let user_symbols = UserSymbols::of(tally.stacks.keys());
     for (stack, samples) in &tally.stacks {
-        sums.add(stack, *samples, kernel, &programs);
+        sums.add(stack, *samples, kernel, &user_symbols);
     }
     let mut notes = notes(tally, window.event, &sums);
-    notes.extend(programs.notes());
+    notes.extend(user_symbols.notes());
     let (stacks, left_out) = most(sums.stacks.into_iter(), MOST_STACKS);
     if left_out > 0 {
         notes.push(format!("stacks: the rarest are left out, {left_out} of {} samples", sums.samples));
@@ -72,7 +72,7 @@ pub(super) fn profile(tally: &Tally, window: Window, kernel: &Kallsyms) -> CostP
 }
 
 #[derive(Debug, Default)]
-struct Sums {
+struct ProfileSums {
     samples: u64,
     kernel: u64,
     classes: BTreeMap<CostClass, u64>,
@@ -85,22 +85,22 @@ struct Sums {
     elsewhere: u64,
 }
 
-impl Sums {
-    fn add(&mut self, stack: &Stack, samples: u64, kernel: &Kallsyms, programs: &Programs) {
+impl ProfileSums {
+    fn add(&mut self, stack: &CallStack, samples: u64, kernel: &Kallsyms, user_symbols: &UserSymbols) {
         let frames = frames(&stack.kernel, kernel);
-        if stack.whose == Whose::Others {
+        if stack.owner == SampleOwner::Others {
             return self.others(&frames, samples);
         }
-        let class = match (stack.whose, frames.is_empty()) {
-            (Whose::Own, _) => CostClass::Observer,
+        let class = match (stack.owner, frames.is_empty()) {
+            (SampleOwner::Own, _) => CostClass::Observer,
             (_, true) => CostClass::Application,
             _ => match judge(&RULES, &frames) {
-                Judgement::Idle => return,
-                Judgement::Class { class, moved } => {
+                SampleClassification::Idle => return,
+                SampleClassification::Class { class, moved } => {
                     self.moved += if moved { samples } else { 0 };
                     class
                 }
-                Judgement::Unknown(symbol) => {
+                SampleClassification::Unknown(symbol) => {
                     *self.unknown.entry(symbol.to_owned()).or_default() += samples;
                     CostClass::Other
                 }
@@ -109,11 +109,11 @@ impl Sums {
         self.samples += samples;
         self.kernel += if frames.is_empty() { 0 } else { samples };
         *self.classes.entry(class).or_default() += samples;
-        let folded = folded(&frames, programs.names(stack));
+        let folded = folded(&frames, user_symbols.names(stack));
         *self.stacks.entry((folded, class)).or_default() += samples;
     }
 
-    fn others(&mut self, frames: &[Option<Function<'_>>], samples: u64) {
+    fn others(&mut self, frames: &[Option<KernelFunction<'_>>], samples: u64) {
         let inside = |name: &str| frames.iter().flatten().any(|function| function.name == name);
         if inside("run_ksoftirqd") {
             self.ksoftirqd += samples;
@@ -125,13 +125,13 @@ impl Sums {
 
 /// Returns the functions at kernel addresses. All but the innermost are return addresses, which may lie one byte past
 /// the calling function.
-fn frames<'a>(addresses: &[u64], kernel: &'a Kallsyms) -> Vec<Option<Function<'a>>> {
+fn frames<'a>(addresses: &[u64], kernel: &'a Kallsyms) -> Vec<Option<KernelFunction<'a>>> {
     let at = |(depth, address): (usize, &u64)| kernel.function(address.saturating_sub(u64::from(depth > 0)));
     addresses.iter().enumerate().map(at).collect()
 }
 
 /// Returns a stack in the folded form of flame graphs: outermost first, joined by ";", kernel frames marked.
-fn folded<'a>(kernel: &[Option<Function<'_>>], user: impl Iterator<Item = &'a str>) -> String {
+fn folded<'a>(kernel: &[Option<KernelFunction<'_>>], user: impl Iterator<Item = &'a str>) -> String {
     let kernel =
         kernel.iter().map(|frame| format!("{}_[k]", frame.map_or(NOWHERE, |function| function.name)));
     let mut frames: Vec<_> = kernel.chain(user.map(str::to_owned)).collect();
@@ -149,9 +149,9 @@ fn most<K: Ord>(rows: impl Iterator<Item = (K, u64)>, most: usize) -> (Vec<(K, u
     (rows, rest)
 }
 
-fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
+fn notes(tally: &StackCounts, event: SampleEvent, sums: &ProfileSums) -> Vec<String> {
     let mut notes = Vec::new();
-    if event == Event::CpuClock {
+    if event == SampleEvent::CpuClock {
         notes.push(format!(
             "cpu-clock: a timer samples, which waits while interrupts are off; what ran then is sampled where they are \
              turned on again and counted for the caller, who had them off: {} of {} samples",
@@ -177,23 +177,24 @@ fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tally::{KERNEL, Sample, Scope, USER};
+    use super::super::tally::{KERNEL, ProcessorSample, SampleScope, USER};
     use super::*;
 
     const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
         ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
         ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
     /// Builds samples of threads; each is a thread id and a chain of addresses.
-    fn tally(scope: Scope, samples: &[(i32, &[u64])]) -> Tally {
-        let mut tally = Tally::new(scope, 99);
+    fn tally(scope: SampleScope, samples: &[(i32, &[u64])]) -> StackCounts {
+        let mut tally = StackCounts::new(scope, 99);
         for (tid, chain) in samples {
-            tally.sample(&Sample { pid: 0, tid: *tid, chain });
+            tally.sample(&ProcessorSample { pid: 0, tid: *tid, chain });
         }
         tally
     }
 
-    fn seen(scope: Scope, samples: &[(i32, &[u64])]) -> CostProfile {
-        let window = Window { event: Event::CpuClock, length: Nanos::secs(1), steal_share: 0.25 };
+    fn seen(scope: SampleScope, samples: &[(i32, &[u64])]) -> CostProfile {
+        let window =
+            ProfileWindow { event: SampleEvent::CpuClock, length: Nanos::secs(1), steal_share: 0.25 };
         profile(&tally(scope, samples), window, &Kallsyms::parse(SYMBOLS.as_bytes()).unwrap())
     }
 
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn every_busy_sample_has_one_class_and_the_idle_loop_none() {
         let seen = seen(
-            Scope::Machine,
+            SampleScope::Machine,
             &[
                 (7, &[KERNEL, 0xffff_0010, USER, 0x10]),
                 (7, &[KERNEL, 0xffff_1010, 0xffff_6020, USER, 0x10]),
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn stacks_are_folded_from_the_outermost() {
-        let seen = seen(Scope::Machine, &[(7, &[KERNEL, 0xffff_6010, 0xffff_1000, USER, 0x10])]);
+        let seen = seen(SampleScope::Machine, &[(7, &[KERNEL, 0xffff_6010, 0xffff_1000, USER, 0x10])]);
         // A return address at a function's first byte belongs to the preceding function, whose last instruction is a
         // call.
         let stack = "[unknown];tcp_sendmsg_[k];tcp_ack_[k]".to_owned();
@@ -236,7 +237,7 @@ mod tests {
     fn softirqs_outside_of_the_workload_are_told_not_counted() {
         let other: &[u64] = &[KERNEL, 0xffff_6010, 0xffff_5010];
         let carried: &[u64] = &[KERNEL, 0xffff_5010, 0xffff_4010];
-        let scope = Scope::Tasks(std::collections::BTreeSet::from([7]));
+        let scope = SampleScope::Tasks(std::collections::BTreeSet::from([7]));
         let seen = seen(scope, &[(7, &[KERNEL, 0xffff_0010]), (8, other), (8, other), (15, carried)]);
         assert_eq!((seen.samples, seen.scope.as_str()), (1, "tasks"));
         let told = seen.notes.iter().find(|note| note.starts_with("scope")).unwrap();

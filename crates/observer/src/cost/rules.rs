@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 
 use landspeed_record::CostClass;
 
-use super::kallsyms::Function;
+use super::kallsyms::KernelFunction;
 
 const TEXT: &str = include_str!("classes.txt");
 
-pub(super) static RULES: LazyLock<Rules> =
-    LazyLock::new(|| Rules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
+pub(super) static RULES: LazyLock<SymbolRules> =
+    LazyLock::new(|| SymbolRules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
 
 /// The meaning of a symbol for the sample that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Rule {
+pub(super) enum SymbolRule {
     /// The sample belongs to this class.
     Class(CostClass),
     /// The processor was idle: the sample does not count.
@@ -29,19 +29,19 @@ pub(super) enum Rule {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Rules {
-    exact: HashMap<&'static str, Rule>,
+pub(super) struct SymbolRules {
+    exact: HashMap<&'static str, SymbolRule>,
     /// Rules for a helper and its caller; there are few.
-    pairs: Vec<((&'static str, &'static str), Rule)>,
+    pairs: Vec<((&'static str, &'static str), SymbolRule)>,
     /// Patterns with "*", those with the most letters first.
-    patterns: Vec<(&'static str, Rule)>,
+    patterns: Vec<(&'static str, SymbolRule)>,
     /// Patterns of modules, those with the most letters first.
-    modules: Vec<(&'static str, Rule)>,
+    modules: Vec<(&'static str, SymbolRule)>,
 }
 
-impl Rules {
+impl SymbolRules {
     fn parse(text: &'static str) -> Result<Self, String> {
-        let mut rules = Rules::default();
+        let mut rules = SymbolRules::default();
         let mut section = None;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -60,7 +60,7 @@ impl Rules {
         Ok(rules)
     }
 
-    fn add(&mut self, word: &'static str, rule: Rule) -> Result<(), &'static str> {
+    fn add(&mut self, word: &'static str, rule: SymbolRule) -> Result<(), &'static str> {
         if let Some((helper, caller)) = word.split_once('<') {
             if !is_symbol(helper) || !is_symbol(caller) || helper.contains('*') || caller.contains('*') {
                 return Err("is no pair of symbols");
@@ -92,8 +92,8 @@ impl Rules {
     }
 
     /// Returns the rule for a function; `None` if none matches.
-    pub(super) fn of(&self, function: Function<'_>) -> Option<Rule> {
-        let find = |list: &[(&'static str, Rule)], name| {
+    pub(super) fn of(&self, function: KernelFunction<'_>) -> Option<SymbolRule> {
+        let find = |list: &[(&'static str, SymbolRule)], name| {
             list.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, rule)| *rule)
         };
         let by_name = self.exact.get(function.name).copied().or_else(|| find(&self.patterns, function.name));
@@ -101,24 +101,28 @@ impl Rules {
     }
 
     /// Returns the rule for a helper that `caller` called, if the pair has one of its own.
-    pub(super) fn of_pair(&self, helper: Function<'_>, caller: Function<'_>) -> Option<Rule> {
+    pub(super) fn of_pair(
+        &self,
+        helper: KernelFunction<'_>,
+        caller: KernelFunction<'_>,
+    ) -> Option<SymbolRule> {
         self.pairs.iter().find(|(pair, _)| *pair == (helper.name, caller.name)).map(|(_, rule)| *rule)
     }
 }
 
 /// Parses a section's header: "tcp", "idle", "caller", "caller, else copy", "interrupts-on, else lock".
-fn header(text: &str) -> Option<Rule> {
+fn header(text: &str) -> Option<SymbolRule> {
     let class = |name: &str| CostClass::ALL.into_iter().find(|class| class.name() == name);
     let (kind, otherwise) = match text.split_once(", else ") {
         Some((kind, name)) => (kind, Some(class(name)?)),
         None => (text, None),
     };
     match kind {
-        "caller" => Some(Rule::Caller { otherwise, interrupts: false }),
-        "interrupts-on" => Some(Rule::Caller { otherwise, interrupts: true }),
+        "caller" => Some(SymbolRule::Caller { otherwise, interrupts: false }),
+        "interrupts-on" => Some(SymbolRule::Caller { otherwise, interrupts: true }),
         _ if otherwise.is_some() => None,
-        "idle" => Some(Rule::Idle),
-        name => class(name).map(Rule::Class),
+        "idle" => Some(SymbolRule::Idle),
+        name => class(name).map(SymbolRule::Class),
     }
 }
 
@@ -150,8 +154,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(name: &str, module: &str) -> Option<Rule> {
-        RULES.of(Function { name, module })
+    fn of(name: &str, module: &str) -> Option<SymbolRule> {
+        RULES.of(KernelFunction { name, module })
     }
 
     /// Returns a name that `pattern` matches and that no function has.
@@ -181,7 +185,7 @@ mod tests {
             assert_ne!(by_pattern.map(|(_, other)| other), Some(rule), "{name} is needless");
         }
         for ((helper, caller), rule) in &table.pairs {
-            assert!(matches!(of(helper, ""), Some(Rule::Caller { .. })), "{helper} is no helper");
+            assert!(matches!(of(helper, ""), Some(SymbolRule::Caller { .. })), "{helper} is no helper");
             assert_ne!(of(caller, ""), Some(*rule), "{helper}<{caller} is needless");
         }
         for list in [&table.patterns, &table.modules] {
@@ -218,15 +222,15 @@ mod tests {
         let table = &*RULES;
         for class in CostClass::ALL.into_iter().filter(|class| *class != CostClass::Application) {
             let rules = table.exact.values().chain(table.patterns.iter().map(|(_, rule)| rule));
-            assert!(rules.copied().any(|rule| rule == Rule::Class(class)), "{class:?}");
+            assert!(rules.copied().any(|rule| rule == SymbolRule::Class(class)), "{class:?}");
         }
         assert_eq!(of("no_such_function", ""), None);
     }
 
     #[test]
     fn a_symbol_is_judged_before_its_module() {
-        assert_eq!(of("anything", "mlx5_core"), Some(Rule::Class(CostClass::Driver)));
-        assert_eq!(of("tcp_ack", "mlx5_core"), Some(Rule::Class(CostClass::Tcp)));
+        assert_eq!(of("anything", "mlx5_core"), Some(SymbolRule::Class(CostClass::Driver)));
+        assert_eq!(of("tcp_ack", "mlx5_core"), Some(SymbolRule::Class(CostClass::Tcp)));
         assert_eq!(of("anything", "no_such_module"), None);
     }
 
@@ -244,7 +248,7 @@ mod tests {
             ("[tcp, else ip]\n", "no class"),
             ("[caller, else nothing]\n", "no class"),
         ] {
-            let told = Rules::parse(bad).map(|_| ()).unwrap_err();
+            let told = SymbolRules::parse(bad).map(|_| ()).unwrap_err();
             assert!(told.contains(why), "{bad:?}: {told}");
         }
     }

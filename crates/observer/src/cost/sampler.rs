@@ -9,24 +9,24 @@ use landspeed_units::cpu_list;
 use perf_event::Sampler as Ring;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
-use super::event::{self, Event, RING_BYTES};
-use super::tally::{Scope, Tally};
+use super::event::{self, RING_BYTES, SampleEvent};
+use super::tally::{SampleScope, StackCounts};
 use crate::{Error, procfile};
 
 /// Events on every processor, and the thread that reads their rings. The thread sleeps until a ring is half full,
 /// about once a second, so that it does not disturb what it watches.
 #[derive(Debug)]
-pub(super) struct Sampler {
+pub(super) struct CostSampler {
     events: Arc<Vec<OwnedFd>>,
     stop: Arc<OwnedFd>,
-    reader: Option<Reader>,
+    reader: Option<ReaderThread>,
 }
 
-type Reader = JoinHandle<io::Result<Tally>>;
+type ReaderThread = JoinHandle<io::Result<StackCounts>>;
 
-impl Sampler {
+impl CostSampler {
     /// Starts sampling `event` on all processors for `scope`.
-    pub(super) fn start(event: Event, scope: Scope) -> Result<Self, Error> {
+    pub(super) fn start(event: SampleEvent, scope: SampleScope) -> Result<Self, Error> {
         let (mut events, mut rings) = (Vec::new(), Vec::new());
         for cpu in online()? {
             let object = || format!("of processor {cpu}");
@@ -46,18 +46,18 @@ impl Sampler {
             .map_err(|e| Error::io("make", "an event descriptor", e.into()))?;
         let (events, stop) = (Arc::new(events), Arc::new(stop));
         let reader = read_in_background(&events, &stop, rings, scope)?;
-        let sampler = Sampler { events, stop, reader: Some(reader) };
+        let sampler = CostSampler { events, stop, reader: Some(reader) };
         sampler.each(event::enable).map_err(|e| Error::io("start", "the sampling events", e))?;
         Ok(sampler)
     }
 
-    /// Stops sampling immediately, so that [`Sampler::finish`] may take time.
+    /// Stops sampling immediately, so that [`CostSampler::finish`] may take time.
     pub(super) fn pause(&self) -> Result<(), Error> {
         self.each(event::disable).map_err(|e| Error::io("stop", "the sampling events", e))
     }
 
     /// Returns everything that was sampled.
-    pub(super) fn finish(mut self) -> Result<Tally, Error> {
+    pub(super) fn finish(mut self) -> Result<StackCounts, Error> {
         self.join()
             .unwrap_or_else(|| Err(io::Error::other("it was joined before")))
             .map_err(|source| Error::io("end", "the thread that reads the samples", source))
@@ -67,7 +67,7 @@ impl Sampler {
         self.events.iter().try_for_each(|event| act(event.as_fd()))
     }
 
-    fn join(&mut self) -> Option<io::Result<Tally>> {
+    fn join(&mut self) -> Option<io::Result<StackCounts>> {
         let reader = self.reader.take()?;
         let told = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         Some(told.map_err(io::Error::from).and_then(|_| {
@@ -78,7 +78,7 @@ impl Sampler {
     }
 }
 
-impl Drop for Sampler {
+impl Drop for CostSampler {
     /// Ends the thread of a window that is discarded.
     fn drop(&mut self) {
         self.join();
@@ -95,8 +95,8 @@ fn read_in_background(
     events: &Arc<Vec<OwnedFd>>,
     stop: &Arc<OwnedFd>,
     rings: Vec<Ring>,
-    scope: Scope,
-) -> Result<Reader, Error> {
+    scope: SampleScope,
+) -> Result<ReaderThread, Error> {
     let (events, stop) = (Arc::clone(events), Arc::clone(stop));
     let opened_by = rustix::thread::gettid().as_raw_nonzero();
     std::thread::Builder::new()
@@ -106,8 +106,13 @@ fn read_in_background(
 }
 
 /// Reads until `stop` is signalled, and then what is left.
-fn read(events: &[OwnedFd], stop: &OwnedFd, mut rings: Vec<Ring>, scope: Scope) -> io::Result<Tally> {
-    let mut tally = Tally::new(scope, rustix::thread::gettid().as_raw_nonzero().get());
+fn read(
+    events: &[OwnedFd],
+    stop: &OwnedFd,
+    mut rings: Vec<Ring>,
+    scope: SampleScope,
+) -> io::Result<StackCounts> {
+    let mut tally = StackCounts::new(scope, rustix::thread::gettid().as_raw_nonzero().get());
     let mut waits: Vec<_> = std::iter::once(stop)
         .chain(events)
         .map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN))

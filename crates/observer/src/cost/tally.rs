@@ -14,7 +14,7 @@ pub(super) const KERNEL: u64 = -128_i64 as u64;
 pub(super) const USER: u64 = -512_i64 as u64;
 
 /// What a processor was doing.
-pub(super) struct Sample<'a> {
+pub(super) struct ProcessorSample<'a> {
     /// The process, in this process's PID namespace; 0 for the idle task and for processes outside.
     pub(super) pid: i32,
     pub(super) tid: i32,
@@ -22,7 +22,7 @@ pub(super) struct Sample<'a> {
     pub(super) chain: &'a [u64],
 }
 
-impl<'a> Sample<'a> {
+impl<'a> ProcessorSample<'a> {
     /// Returns the addresses behind a marker, innermost first. [`KERNEL`] has none if user code ran, [`USER`] has
     /// none for kernel threads.
     fn part(&self, marker: u64) -> &'a [u64] {
@@ -35,7 +35,7 @@ impl<'a> Sample<'a> {
 
 /// Whose processor time a sample is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Whose {
+pub(super) enum SampleOwner {
     /// The scope's: it counts.
     Watched,
     /// That of the thread that reads the samples, if all samples of the machine count.
@@ -46,8 +46,8 @@ pub(super) enum Whose {
 
 /// The addresses of one stack, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Stack {
-    pub(super) whose: Whose,
+pub(super) struct CallStack {
+    pub(super) owner: SampleOwner,
     /// The process that the user addresses belong to.
     pub(super) pid: i32,
     pub(super) kernel: Box<[u64]>,
@@ -56,7 +56,7 @@ pub(super) struct Stack {
 
 /// Code that was loaded or unloaded within the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Loaded {
+pub(super) struct LoadedCode {
     /// The address of its first byte.
     pub(super) start: u64,
     pub(super) length: u32,
@@ -65,7 +65,7 @@ pub(super) struct Loaded {
 
 /// The threads whose samples count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum SampleScope {
     /// These threads.
     Tasks(BTreeSet<i32>),
     /// All threads of this process, including those that it starts within the window.
@@ -73,38 +73,38 @@ pub(super) enum Scope {
     Machine,
 }
 
-impl Scope {
+impl SampleScope {
     /// Returns the name that records use.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Scope::Tasks(_) => "tasks",
-            Scope::Process(_) => "process",
-            Scope::Machine => "machine",
+            SampleScope::Tasks(_) => "tasks",
+            SampleScope::Process(_) => "process",
+            SampleScope::Machine => "machine",
         }
     }
 }
 
 /// Everything that was sampled.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct StackCounts {
     /// The threads whose samples count.
-    pub(super) scope: Scope,
+    pub(super) scope: SampleScope,
     /// The number of samples by stack.
-    pub(super) stacks: HashMap<Stack, u64>,
+    pub(super) stacks: HashMap<CallStack, u64>,
     /// Samples that were lost.
     pub(super) lost: u64,
     /// How often the kernel throttled sampling.
     pub(super) throttled: u64,
     /// Code that was loaded or unloaded.
-    pub(super) loaded: Vec<Loaded>,
+    pub(super) loaded: Vec<LoadedCode>,
     reader: i32,
     addresses: usize,
 }
 
-impl Tally {
+impl StackCounts {
     /// Makes an empty tally; `reader` is the thread that will fill it.
-    pub(super) fn new(scope: Scope, reader: i32) -> Self {
-        Tally {
+    pub(super) fn new(scope: SampleScope, reader: i32) -> Self {
+        StackCounts {
             scope,
             stacks: HashMap::new(),
             lost: 0,
@@ -117,7 +117,7 @@ impl Tally {
 
     pub(super) fn add(&mut self, record: Record<'_>) {
         match record {
-            Record::Sample(sample) => self.sample(&Sample {
+            Record::Sample(sample) => self.sample(&ProcessorSample {
                 pid: sample.pid().unwrap_or(0).cast_signed(),
                 tid: sample.tid().unwrap_or(0).cast_signed(),
                 chain: sample.callchain().unwrap_or_default(),
@@ -129,23 +129,24 @@ impl Tally {
             Record::KSymbol(code) => {
                 let name = code.name.split(|byte| *byte == 0).next().unwrap_or_default();
                 let name = String::from_utf8_lossy(name).into_owned();
-                self.loaded.push(Loaded { start: code.addr, length: code.len, name });
+                self.loaded.push(LoadedCode { start: code.addr, length: code.len, name });
             }
             _ => {}
         }
     }
 
-    pub(super) fn sample(&mut self, sample: &Sample<'_>) {
-        let whose = match &self.scope {
-            Scope::Tasks(tids) if tids.contains(&sample.tid) => Whose::Watched,
-            Scope::Process(pid) if *pid == sample.pid => Whose::Watched,
-            Scope::Tasks(_) | Scope::Process(_) => Whose::Others,
-            Scope::Machine if sample.tid == self.reader => Whose::Own,
-            Scope::Machine => Whose::Watched,
+    pub(super) fn sample(&mut self, sample: &ProcessorSample<'_>) {
+        let owner = match &self.scope {
+            SampleScope::Tasks(tids) if tids.contains(&sample.tid) => SampleOwner::Watched,
+            SampleScope::Process(pid) if *pid == sample.pid => SampleOwner::Watched,
+            SampleScope::Tasks(_) | SampleScope::Process(_) => SampleOwner::Others,
+            SampleScope::Machine if sample.tid == self.reader => SampleOwner::Own,
+            SampleScope::Machine => SampleOwner::Watched,
         };
         // Outside the scope only the kernel's work matters.
-        let (user, pid) = if whose == Whose::Others { (&[][..], 0) } else { (sample.part(USER), sample.pid) };
-        if whose == Whose::Others && sample.part(KERNEL).is_empty() {
+        let (user, pid) =
+            if owner == SampleOwner::Others { (&[][..], 0) } else { (sample.part(USER), sample.pid) };
+        if owner == SampleOwner::Others && sample.part(KERNEL).is_empty() {
             return;
         }
         let length = sample.part(KERNEL).len() + user.len();
@@ -153,7 +154,7 @@ impl Tally {
             self.lost += 1;
             return;
         }
-        let stack = Stack { whose, pid, kernel: sample.part(KERNEL).into(), user: user.into() };
+        let stack = CallStack { owner, pid, kernel: sample.part(KERNEL).into(), user: user.into() };
         let samples = self.stacks.entry(stack).or_insert_with(|| {
             self.addresses += length;
             0
@@ -167,8 +168,8 @@ mod tests {
     use super::*;
 
     /// Makes a sample of thread `tid` of process 1.
-    fn sample_of(tid: i32, chain: &[u64]) -> Sample<'_> {
-        Sample { pid: 1, tid, chain }
+    fn sample_of(tid: i32, chain: &[u64]) -> ProcessorSample<'_> {
+        ProcessorSample { pid: 1, tid, chain }
     }
 
     #[test]
@@ -181,46 +182,47 @@ mod tests {
 
     #[test]
     fn only_the_scopes_threads_count_and_equal_stacks_are_one() {
-        let mut tally = Tally::new(Scope::Tasks(BTreeSet::from([7])), 8);
+        let mut tally = StackCounts::new(SampleScope::Tasks(BTreeSet::from([7])), 8);
         let chain = [KERNEL, 1, 2, USER, 3];
         for tid in [7, 7, 8, 9] {
             tally.sample(&sample_of(tid, &chain));
         }
         tally.sample(&sample_of(9, &[USER, 3]));
         let count =
-            |whose| -> Vec<_> { tally.stacks.iter().filter(|(stack, _)| stack.whose == whose).collect() };
-        let watched = Stack { whose: Whose::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
-        assert_eq!(count(Whose::Watched), [(&watched, &2)]);
-        let others = Stack { whose: Whose::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
-        assert_eq!(count(Whose::Others), [(&others, &2)], "their user code is nobody's business");
+            |owner| -> Vec<_> { tally.stacks.iter().filter(|(stack, _)| stack.owner == owner).collect() };
+        let watched =
+            CallStack { owner: SampleOwner::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
+        assert_eq!(count(SampleOwner::Watched), [(&watched, &2)]);
+        let others = CallStack { owner: SampleOwner::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
+        assert_eq!(count(SampleOwner::Others), [(&others, &2)], "their user code is nobody's business");
     }
 
     #[test]
     fn all_threads_of_a_process_count_and_no_other() {
-        let mut tally = Tally::new(Scope::Process(1), 8);
+        let mut tally = StackCounts::new(SampleScope::Process(1), 8);
         for tid in [7, 9] {
             tally.sample(&sample_of(tid, &[KERNEL, 1]));
         }
-        assert!(tally.stacks.keys().all(|stack| stack.whose == Whose::Watched));
-        let mut other = Tally::new(Scope::Process(2), 8);
+        assert!(tally.stacks.keys().all(|stack| stack.owner == SampleOwner::Watched));
+        let mut other = StackCounts::new(SampleScope::Process(2), 8);
         other.sample(&sample_of(7, &[KERNEL, 1]));
-        assert!(other.stacks.keys().all(|stack| stack.whose == Whose::Others));
+        assert!(other.stacks.keys().all(|stack| stack.owner == SampleOwner::Others));
     }
 
     #[test]
     fn the_whole_machine_counts_and_the_readers_own_time_is_known_for_what_it_is() {
-        let mut tally = Tally::new(Scope::Machine, 8);
+        let mut tally = StackCounts::new(SampleScope::Machine, 8);
         for tid in [7, 8] {
             tally.sample(&sample_of(tid, &[USER, 3]));
         }
-        let mut whose: Vec<_> = tally.stacks.keys().map(|stack| stack.whose == Whose::Own).collect();
-        whose.sort_unstable();
-        assert_eq!(whose, [false, true]);
+        let mut owner: Vec<_> = tally.stacks.keys().map(|stack| stack.owner == SampleOwner::Own).collect();
+        owner.sort_unstable();
+        assert_eq!(owner, [false, true]);
     }
 
     #[test]
     fn memory_is_bounded_and_what_does_not_fit_is_lost_aloud() {
-        let mut tally = Tally::new(Scope::Machine, 8);
+        let mut tally = StackCounts::new(SampleScope::Machine, 8);
         tally.addresses = MOST_ADDRESSES;
         tally.sample(&sample_of(7, &[KERNEL, 1]));
         assert_eq!((tally.lost, tally.stacks.len()), (1, 0));

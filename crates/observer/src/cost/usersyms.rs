@@ -11,7 +11,7 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::classify::NOWHERE;
-use super::tally::Stack;
+use super::tally::CallStack;
 use crate::procfile;
 
 /// The most processes whose programs are opened, those with the most addresses first. Reading the symbols of a
@@ -20,36 +20,36 @@ const MOST_PROCESSES: usize = 8;
 
 /// The names of the user functions in a window's stacks.
 #[derive(Debug, Default)]
-pub(super) struct Programs {
+pub(super) struct UserSymbols {
     names: HashMap<(i32, u64), String>,
     unnamed: Vec<String>,
 }
 
-impl Programs {
+impl UserSymbols {
     /// Looks up all user addresses of `stacks`, in processes that still exist.
-    pub(super) fn of<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Self {
+    pub(super) fn of<'a>(stacks: impl Iterator<Item = &'a CallStack>) -> Self {
         let mut addresses: BTreeMap<i32, BTreeSet<u64>> = BTreeMap::new();
         for stack in stacks.filter(|stack| !stack.user.is_empty()) {
             addresses.entry(stack.pid).or_default().extend(lookups(stack));
         }
         let mut processes: Vec<_> = addresses.into_iter().collect();
         processes.sort_by_key(|(_, addresses)| std::cmp::Reverse(addresses.len()));
-        let mut programs = Programs::default();
+        let mut user_symbols = UserSymbols::default();
         let symbolizer = Symbolizer::new();
         for (rank, (pid, addresses)) in processes.into_iter().enumerate() {
-            let modules = Modules::of(pid);
+            let modules = MappedFiles::of(pid);
             let addresses: Vec<u64> = addresses.into_iter().collect();
             let names = if rank < MOST_PROCESSES {
                 modules.names(&symbolizer, pid, &addresses)
             } else {
                 BTreeMap::new()
             };
-            programs.add(pid, &modules, &addresses, names);
+            user_symbols.add(pid, &modules, &addresses, names);
         }
-        programs
+        user_symbols
     }
 
-    fn add(&mut self, pid: i32, modules: &Modules, addresses: &[u64], mut names: BTreeMap<u64, String>) {
+    fn add(&mut self, pid: i32, modules: &MappedFiles, addresses: &[u64], mut names: BTreeMap<u64, String>) {
         if names.is_empty() {
             self.unnamed.push(procfile::word(format!("/proc/{pid}/comm")).unwrap_or_else(|| pid.to_string()));
         }
@@ -61,7 +61,7 @@ impl Programs {
     }
 
     /// Returns the names of a stack's user frames, innermost first.
-    pub(super) fn names<'a>(&'a self, stack: &'a Stack) -> impl Iterator<Item = &'a str> {
+    pub(super) fn names<'a>(&'a self, stack: &'a CallStack) -> impl Iterator<Item = &'a str> {
         lookups(stack).map(|address| self.names.get(&(stack.pid, address)).map_or(NOWHERE, String::as_str))
     }
 
@@ -84,24 +84,24 @@ impl Programs {
 }
 
 /// Returns the addresses to look up: a return address may lie one byte past the calling function.
-fn lookups(stack: &Stack) -> impl Iterator<Item = u64> {
+fn lookups(stack: &CallStack) -> impl Iterator<Item = u64> {
     stack.user.iter().enumerate().map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
 }
 
 /// The files that a process has mapped, by the start of each mapping.
 #[derive(Debug, Default)]
-struct Modules(BTreeMap<u64, Module>);
+struct MappedFiles(BTreeMap<u64, MappedFile>);
 
 /// A range of a process's memory that holds a part of a file.
 #[derive(Debug, PartialEq, Eq)]
-struct Module {
+struct MappedFile {
     end: u64,
     /// The offset in the file at which it begins.
     offset: u64,
     path: String,
 }
 
-impl Modules {
+impl MappedFiles {
     fn of(pid: i32) -> Self {
         Self::parse(&procfile::read(&format!("/proc/{pid}/maps")).unwrap_or_default())
     }
@@ -114,13 +114,13 @@ impl Modules {
             let (start, end) = columns.next()?.split_once('-')?;
             let offset = hex(columns.nth(1)?)?;
             let path = columns.nth(2)?.trim_start().to_owned();
-            (!path.is_empty()).then_some((hex(start)?, Module { end: hex(end)?, offset, path }))
+            (!path.is_empty()).then_some((hex(start)?, MappedFile { end: hex(end)?, offset, path }))
         };
-        Modules(text.lines().filter_map(module).collect())
+        MappedFiles(text.lines().filter_map(module).collect())
     }
 
     /// Returns the module that contains `address`, and its start.
-    fn at(&self, address: u64) -> Option<(u64, &Module)> {
+    fn at(&self, address: u64) -> Option<(u64, &MappedFile)> {
         let (start, module) = self.0.range(..=address).next_back()?;
         (address < module.end).then_some((*start, module))
     }
@@ -155,7 +155,7 @@ impl Modules {
     }
 }
 
-impl Module {
+impl MappedFile {
     /// Opens the file by the kernel's own link to it (root only), which also works for deleted programs and in other
     /// mount namespaces; otherwise by its path.
     fn open(&self, pid: i32, start: u64) -> Option<File> {
@@ -180,20 +180,24 @@ fn own(fd: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tally::Whose;
+    use super::super::tally::SampleOwner;
     use super::*;
 
     #[test]
     fn an_address_of_this_program_has_its_functions_name() {
         let own = i32::try_from(std::process::id()).unwrap();
         let inside = an_address_of_this_program_has_its_functions_name as fn() as usize as u64;
-        let stack =
-            Stack { whose: Whose::Watched, pid: own, kernel: [].into(), user: [inside + 1, 1].into() };
-        let programs = Programs::of([&stack].into_iter());
-        let names: Vec<_> = programs.names(&stack).collect();
+        let stack = CallStack {
+            owner: SampleOwner::Watched,
+            pid: own,
+            kernel: [].into(),
+            user: [inside + 1, 1].into(),
+        };
+        let user_symbols = UserSymbols::of([&stack].into_iter());
+        let names: Vec<_> = user_symbols.names(&stack).collect();
         assert!(names[0].contains("an_address_of_this_program"), "{names:?}");
         assert_eq!(names[1], NOWHERE);
-        assert_eq!(programs.notes().len(), 1, "{:?}", programs.notes());
+        assert_eq!(user_symbols.notes().len(), 1, "{:?}", user_symbols.notes());
     }
 
     #[test]
@@ -222,9 +226,10 @@ mod tests {
         let (done, ended) = std::sync::mpsc::channel();
         let address = code as u64 + 16;
         std::thread::spawn(move || {
-            let stack = Stack { whose: Whose::Watched, pid, kernel: [].into(), user: [address].into() };
+            let stack =
+                CallStack { owner: SampleOwner::Watched, pid, kernel: [].into(), user: [address].into() };
             let names: Vec<String> =
-                Programs::of([&stack].into_iter()).names(&stack).map(str::to_owned).collect();
+                UserSymbols::of([&stack].into_iter()).names(&stack).map(str::to_owned).collect();
             let _ = done.send(names);
         });
         let named = ended.recv_timeout(std::time::Duration::from_secs(20));
@@ -237,15 +242,15 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         child.wait().unwrap();
-        let stack = Stack { whose: Whose::Watched, pid, kernel: [].into(), user: [4096].into() };
-        let programs = Programs::of([&stack].into_iter());
-        assert_eq!(programs.names(&stack).collect::<Vec<_>>(), [NOWHERE]);
-        assert!(programs.notes()[1].contains(&pid.to_string()), "{:?}", programs.notes());
+        let stack = CallStack { owner: SampleOwner::Watched, pid, kernel: [].into(), user: [4096].into() };
+        let user_symbols = UserSymbols::of([&stack].into_iter());
+        assert_eq!(user_symbols.names(&stack).collect::<Vec<_>>(), [NOWHERE]);
+        assert!(user_symbols.notes()[1].contains(&pid.to_string()), "{:?}", user_symbols.notes());
     }
 
     #[test]
     fn code_without_symbols_is_called_by_its_file() {
-        let modules = Modules::parse(
+        let modules = MappedFiles::parse(
             "7f00-8f00 r-xp 00000000 fd:00 123 /usr/lib/libx.so.6\n9000-a000 rw-p 0 0 0\nb000-c000 r-xp 0 0 0 [vdso]\nx\n",
         );
         assert_eq!(modules.of_address(0x7f10), "[libx.so.6]");

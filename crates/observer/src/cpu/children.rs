@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use landspeed_units::CpuNanos;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::clock::Clock;
-use crate::procfile::{self, Stat};
+use super::clock::TaskClock;
+use crate::procfile::{self, TaskStat};
 
 /// The most times that the run times are read, until no child has ended between two readings.
 const LOOKS: usize = 3;
@@ -54,7 +54,9 @@ fn alive() -> CpuNanos {
     let own = std::process::id();
     let descendants = all.iter().filter(|(pid, _)| descends(&all, **pid, own));
     descendants
-        .map(|(pid, stat)| Clock::process(pid.cast_signed()).read().unwrap_or_default() + stat.children_ran)
+        .map(|(pid, stat)| {
+            TaskClock::process(pid.cast_signed()).read().unwrap_or_default() + stat.children_ran
+        })
         .sum()
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn descendants() -> Vec<u32> {
 }
 
 /// Returns true if `pid` is a descendant of `own`.
-fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, own: u32) -> bool {
+fn descends(all: &BTreeMap<u32, TaskStat>, mut pid: u32, own: u32) -> bool {
     // Process ids are reused, so that parents that are read one by one may form a circle.
     for _ in 0..all.len() {
         match all.get(&pid) {
@@ -77,7 +79,7 @@ fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, own: u32) -> bool {
     false
 }
 
-pub(super) fn all() -> BTreeMap<u32, Stat> {
+pub(super) fn all() -> BTreeMap<u32, TaskStat> {
     let pids = procfile::numbered("/proc").unwrap_or_default().into_iter();
-    pids.filter_map(|pid| Some((pid, Stat::read(&format!("/proc/{pid}/stat")).ok()?))).collect()
+    pids.filter_map(|pid| Some((pid, TaskStat::read(&format!("/proc/{pid}/stat")).ok()?))).collect()
 }

@@ -12,7 +12,7 @@ use crate::Error;
 /// low bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h).
 /// pthread_getcpuclockid(3) and clock_getcpuclockid(3) return the same ids, which are part of the ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Clock {
+pub(crate) struct TaskClock {
     id: libc::clockid_t,
     tid: i32,
 }
@@ -22,23 +22,23 @@ const SCHED: i32 = 2;
 /// CPUCLOCK_PERTHREAD_MASK.
 const PER_THREAD: i32 = 4;
 
-impl Clock {
+impl TaskClock {
     /// Returns the clock of one thread of this process. Reading it updates the thread's run time even while it runs
     /// on another core, which /proc/TID/schedstat does not do.
     pub(crate) fn thread(tid: i32) -> Self {
-        Clock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
+        TaskClock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
     }
 
     /// Returns the clock of another process, or of a kernel thread. Its time is not updated while the process runs:
     /// it is up to one tick late.
     pub(crate) fn process(pid: i32) -> Self {
-        Clock { id: (!pid << 3) | SCHED, tid: pid }
+        TaskClock { id: (!pid << 3) | SCHED, tid: pid }
     }
 
     /// Returns the clock of this whole process: all its threads, including those that have ended. The time of threads
     /// on other cores is up to a tick late, unless their own clocks were read just before.
     pub(super) fn own_process() -> Self {
-        Clock { id: libc::CLOCK_PROCESS_CPUTIME_ID, tid: std::process::id().cast_signed() }
+        TaskClock { id: libc::CLOCK_PROCESS_CPUTIME_ID, tid: std::process::id().cast_signed() }
     }
 
     /// Returns the run time so far.
@@ -75,16 +75,16 @@ mod tests {
     fn the_clock_by_thread_id_is_the_threads_own_clock() {
         let own = || gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap();
         let before = own();
-        let by_id = Clock::thread(gettid()).read().unwrap();
+        let by_id = TaskClock::thread(gettid()).read().unwrap();
         let after = own();
         assert!((before..=after).contains(&by_id.0), "{before} {by_id:?} {after}");
     }
 
     #[test]
     fn a_thread_that_ended_or_is_of_another_process_is_refused_by_name() {
-        let ended = std::thread::spawn(|| Clock::thread(gettid())).join().unwrap();
+        let ended = std::thread::spawn(|| TaskClock::thread(gettid())).join().unwrap();
         assert!(ended.read().is_err(), "refused, not zero");
-        let error = Clock::thread(1).read().unwrap_err().to_string();
+        let error = TaskClock::thread(1).read().unwrap_err().to_string();
         assert!(error.contains("thread 1"), "{error}");
     }
 }

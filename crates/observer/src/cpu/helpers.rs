@@ -9,26 +9,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_units::CpuNanos;
 
-use super::clock::Clock;
+use super::clock::TaskClock;
 use crate::{Error, procfile};
 
-static KNOWN: Mutex<Known> = Mutex::new(Known { threads: BTreeMap::new(), past: CpuNanos(0) });
+static KNOWN: Mutex<KnownThreads> = Mutex::new(KnownThreads { threads: BTreeMap::new(), past: CpuNanos(0) });
 
-struct Known {
-    threads: BTreeMap<i32, Entry>,
+struct KnownThreads {
+    threads: BTreeMap<i32, KnownThread>,
     /// The run time of threads that are no longer known, for the time while they were known.
     past: CpuNanos,
 }
 
-struct Entry {
-    clock: Clock,
+struct KnownThread {
+    clock: TaskClock,
     /// The thread's run time before it became known.
     before: CpuNanos,
     /// How many claims hold it.
     holders: u32,
 }
 
-impl Entry {
+impl KnownThread {
     /// Returns the thread's run time since it became known. A thread that has ended counts as if it had never been
     /// known.
     fn ran(&self) -> CpuNanos {
@@ -36,36 +36,36 @@ impl Entry {
     }
 }
 
-impl Known {
+impl KnownThreads {
     fn ran(&self) -> CpuNanos {
-        self.past + self.threads.values().map(Entry::ran).sum()
+        self.past + self.threads.values().map(KnownThread::ran).sum()
     }
 }
 
 /// A set of threads that are known until the claim is dropped.
-pub(super) struct Claim(Vec<i32>);
+pub(super) struct ThreadClaim(Vec<i32>);
 
-impl Claim {
+impl ThreadClaim {
     /// Makes `threads` known; ids that are not threads of this process are ignored.
     pub(super) fn of(threads: &[i32]) -> Self {
         let mut known = known();
         let mut held = Vec::new();
         for &tid in threads {
-            let clock = Clock::thread(tid);
+            let clock = TaskClock::thread(tid);
             if let Some(entry) = known.threads.get_mut(&tid) {
                 entry.holders += 1;
             } else if let Ok(before) = clock.read() {
-                known.threads.insert(tid, Entry { clock, before, holders: 1 });
+                known.threads.insert(tid, KnownThread { clock, before, holders: 1 });
             } else {
                 continue;
             }
             held.push(tid);
         }
-        Claim(held)
+        ThreadClaim(held)
     }
 }
 
-impl Drop for Claim {
+impl Drop for ThreadClaim {
     fn drop(&mut self) {
         let mut known = known();
         for tid in &self.0 {
@@ -81,7 +81,7 @@ impl Drop for Claim {
 }
 
 thread_local! {
-    static LEFT_OUT: Claim = Claim::of(&[rustix::thread::gettid().as_raw_nonzero().get()]);
+    static LEFT_OUT: ThreadClaim = ThreadClaim::of(&[rustix::thread::gettid().as_raw_nonzero().get()]);
 }
 
 /// Excludes the calling thread from every trial's cost until the thread ends. Meant for threads of an agent that
@@ -96,10 +96,10 @@ pub(super) fn ran() -> Result<CpuNanos, Error> {
     for tid in threads()?.filter(|tid| !known.threads.contains_key(tid)) {
         // Reading a thread's clock updates its share of the process's clock, which would otherwise be a tick late.
         // The share of a thread that has just ended is up to date.
-        let _ = Clock::thread(tid).read();
+        let _ = TaskClock::thread(tid).read();
     }
     let ran = known.ran();
-    Ok(Clock::own_process().read()? - ran)
+    Ok(TaskClock::own_process().read()? - ran)
 }
 
 fn threads() -> Result<impl Iterator<Item = i32>, Error> {
@@ -108,6 +108,6 @@ fn threads() -> Result<impl Iterator<Item = i32>, Error> {
     Ok(tids.into_iter().map(u32::cast_signed))
 }
 
-fn known() -> MutexGuard<'static, Known> {
+fn known() -> MutexGuard<'static, KnownThreads> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }

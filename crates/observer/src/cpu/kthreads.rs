@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::children::all;
-use super::clock::Clock;
+use super::clock::TaskClock;
 use crate::procfile;
 
 /// The process id of kthreadd, the parent of every kernel thread.
@@ -15,7 +15,7 @@ pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is v
 
 /// The way in which a kernel thread processes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Carrier {
+pub(super) enum PacketThreadKind {
     /// ksoftirqd: runs deferred softirqs.
     Softirq,
     /// napi/LINK-N: runs a device's polling in a thread (`threaded`).
@@ -25,16 +25,16 @@ pub(super) enum Carrier {
 /// The kernel threads seen so far, and how each processes packets, if it does. Each thread's name is read only once,
 /// because a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
-pub(super) struct Carriers {
-    known: BTreeMap<u32, Option<Carrier>>,
+pub(super) struct PacketThreads {
+    known: BTreeMap<u32, Option<PacketThreadKind>>,
 }
 
-impl Carriers {
+impl PacketThreads {
     /// Reads all kernel threads.
     pub(super) fn find() -> Self {
-        let mut carriers = Carriers::default();
-        carriers.refresh();
-        carriers
+        let mut packet_threads = PacketThreads::default();
+        packet_threads.refresh();
+        packet_threads
     }
 
     /// Adds the kernel threads that were started since: turning on `threaded` starts napi threads.
@@ -43,24 +43,24 @@ impl Carriers {
         self.known.retain(|pid, _| now.binary_search(pid).is_ok());
         for pid in now {
             self.known.entry(pid).or_insert_with(|| {
-                procfile::word(format!("/proc/{pid}/comm")).and_then(|name| carrier(&name))
+                procfile::word(format!("/proc/{pid}/comm")).and_then(|name| packet_thread_kind(&name))
             });
         }
     }
 
     /// Returns the clocks of the threads of this kind.
-    pub(super) fn clocks(&self, what: Carrier) -> impl Iterator<Item = Clock> {
+    pub(super) fn clocks(&self, what: PacketThreadKind) -> impl Iterator<Item = TaskClock> {
         self.known
             .iter()
             .filter(move |(_, does)| **does == Some(what))
-            .map(|(pid, _)| Clock::process(pid.cast_signed()))
+            .map(|(pid, _)| TaskClock::process(pid.cast_signed()))
     }
 }
 
-fn carrier(name: &str) -> Option<Carrier> {
+fn packet_thread_kind(name: &str) -> Option<PacketThreadKind> {
     match name.split_once('/')?.0 {
-        "ksoftirqd" => Some(Carrier::Softirq),
-        "napi" => Some(Carrier::Napi),
+        "ksoftirqd" => Some(PacketThreadKind::Softirq),
+        "napi" => Some(PacketThreadKind::Napi),
         _ => None,
     }
 }
@@ -100,9 +100,9 @@ mod tests {
             return;
         }
         let cores = super::super::stat::read().unwrap().len();
-        let carriers = Carriers::find();
-        assert!(carriers.clocks(Carrier::Softirq).count() >= cores, "{carriers:?}");
-        for clock in carriers.clocks(Carrier::Softirq) {
+        let packet_threads = PacketThreads::find();
+        assert!(packet_threads.clocks(PacketThreadKind::Softirq).count() >= cores, "{packet_threads:?}");
+        for clock in packet_threads.clocks(PacketThreadKind::Softirq) {
             clock.read().unwrap();
         }
     }
@@ -117,7 +117,7 @@ mod tests {
         let softirqs = |pids: &[u32]| -> Vec<String> {
             let mut names: Vec<_> =
                 pids.iter().filter_map(|p| procfile::word(format!("/proc/{p}/comm"))).collect();
-            names.retain(|name| carrier(name).is_some());
+            names.retain(|name| packet_thread_kind(name).is_some());
             names.sort();
             names
         };
@@ -126,8 +126,12 @@ mod tests {
 
     #[test]
     fn only_packet_carriers_count() {
-        assert_eq!(carrier("ksoftirqd/0"), Some(Carrier::Softirq));
-        assert_eq!(carrier("napi/eth0-8193"), Some(Carrier::Napi));
-        assert!(carrier("kworker/0:1").is_none() && carrier("ksoftirqd").is_none() && carrier("").is_none());
+        assert_eq!(packet_thread_kind("ksoftirqd/0"), Some(PacketThreadKind::Softirq));
+        assert_eq!(packet_thread_kind("napi/eth0-8193"), Some(PacketThreadKind::Napi));
+        assert!(
+            packet_thread_kind("kworker/0:1").is_none()
+                && packet_thread_kind("ksoftirqd").is_none()
+                && packet_thread_kind("").is_none()
+        );
     }
 }

@@ -47,11 +47,11 @@ pub use helpers::leave_out_this_thread;
 
 use crate::figures::headlines;
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, Scene, procfile};
-use clock::Clock;
-use helpers::Claim;
-use kthreads::{Carrier, Carriers};
-use stat::Cores;
+use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
+use clock::TaskClock;
+use helpers::ThreadClaim;
+use kthreads::{PacketThreadKind, PacketThreads};
+use stat::CoreTicks;
 
 pub(crate) static CPU: Observer = Observer {
     name: "cpu",
@@ -67,7 +67,7 @@ pub(crate) static CPU: Observer = Observer {
         "children that no process waits for, once they have ended, and those that another process waits for",
         "what the hypervisor and the host below it spend on this machine's packets (vhost, the virtual switch)",
     ],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: headlines! {
         cpu: CpuUsage => {
@@ -79,31 +79,31 @@ pub(crate) static CPU: Observer = Observer {
     },
     can_run: || procfile::readable(stat::PATH),
     watch: |_| {
-        let mut carriers = Carriers::find();
-        windows(move |scene| Reading::start(&mut carriers, scene))
+        let mut packet_threads = PacketThreads::find();
+        windows(move |subject| CpuWindow::start(&mut packet_threads, subject))
     },
 };
 
-struct Reading {
-    cores: Cores,
-    threads: Run,
-    own: Option<Own>,
-    softirqs: Run,
-    napi: Run,
+struct CpuWindow {
+    cores: CoreTicks,
+    threads: RunTimes,
+    own: Option<HelperTimes>,
+    softirqs: RunTimes,
+    napi: RunTimes,
     at: Nanos,
 }
 
 /// The run time of this end besides its workers, if the flows are the workload's.
-struct Own {
+struct HelperTimes {
     helpers: CpuNanos,
     children: CpuNanos,
-    _workers: Claim,
+    _workers: ThreadClaim,
 }
 
-impl Own {
+impl HelperTimes {
     fn start(workers: &[i32]) -> Result<Self, Error> {
-        let (_workers, children) = (Claim::of(workers), children::ran());
-        Ok(Own { helpers: helpers::ran()?, children, _workers })
+        let (_workers, children) = (ThreadClaim::of(workers), children::ran());
+        Ok(HelperTimes { helpers: helpers::ran()?, children, _workers })
     }
 
     /// Returns the run time of helpers and of children since `start`.
@@ -113,14 +113,14 @@ impl Own {
 }
 
 /// The run time of some threads at one moment.
-struct Run {
-    read: Vec<(Clock, CpuNanos)>,
+struct RunTimes {
+    read: Vec<(TaskClock, CpuNanos)>,
     /// The number of threads that had ended, or are not of this process.
     unread: usize,
 }
 
-impl Run {
-    fn start(clocks: impl Iterator<Item = Clock>) -> Self {
+impl RunTimes {
+    fn start(clocks: impl Iterator<Item = TaskClock>) -> Self {
         let (mut read, mut unread) = (Vec::new(), 0);
         for clock in clocks {
             match clock.read() {
@@ -128,7 +128,7 @@ impl Run {
                 Err(_) => unread += 1,
             }
         }
-        Run { read, unread }
+        RunTimes { read, unread }
     }
 
     /// Returns the run time since `start`, and the number of threads for which it is unknown.
@@ -144,25 +144,26 @@ impl Run {
     }
 }
 
-impl Reading {
-    fn start(carriers: &mut Carriers, scene: &Scene<'_>) -> Result<Self, Error> {
-        carriers.refresh();
+impl CpuWindow {
+    fn start(packet_threads: &mut PacketThreads, subject: &WatchSubject<'_>) -> Result<Self, Error> {
+        packet_threads.refresh();
         let cores = stat::read()?;
-        let softirqs = Run::start(carriers.clocks(Carrier::Softirq));
-        let napi = Run::start(carriers.clocks(Carrier::Napi));
-        let is_own = matches!(scene.target, WatchTarget::Workload | WatchTarget::Programs);
-        let own = is_own.then(|| Own::start(scene.threads)).transpose()?;
-        let threads = Run::start(scene.threads.iter().map(|tid| Clock::thread(*tid)));
-        Ok(Reading { cores, softirqs, napi, own, threads, at: clock::now() })
+        let softirqs = RunTimes::start(packet_threads.clocks(PacketThreadKind::Softirq));
+        let napi = RunTimes::start(packet_threads.clocks(PacketThreadKind::Napi));
+        let is_own = matches!(subject.target, WatchTarget::Workload | WatchTarget::Programs);
+        let own = is_own.then(|| HelperTimes::start(subject.threads)).transpose()?;
+        let threads = RunTimes::start(subject.threads.iter().map(|tid| TaskClock::thread(*tid)));
+        Ok(CpuWindow { cores, softirqs, napi, own, threads, at: clock::now() })
     }
 }
 
-impl OpenWindow for Reading {
+impl OpenWindow for CpuWindow {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         let end = clock::now();
         // The workload's threads come first, because their time is the figure that decides.
         let (workload_ns, threads_lost) = self.threads.since();
-        let (helpers_ns, children_ns) = self.own.as_ref().map(Own::since).transpose()?.unwrap_or_default();
+        let (helpers_ns, children_ns) =
+            self.own.as_ref().map(HelperTimes::since).transpose()?.unwrap_or_default();
         let (ksoftirqd_ns, softirqs_lost) = self.softirqs.since();
         let (napi_ns, napi_lost) = self.napi.since();
         let cores = stat::difference(&self.cores, &stat::read()?);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     fn run(nanos: u64) {
-        let clock = Clock::thread(own_thread());
+        let clock = TaskClock::thread(own_thread());
         let end = clock.read().unwrap() + CpuNanos(nanos);
         while clock.read().unwrap() < end {}
     }
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn a_busy_thread_is_seen_to_the_nanosecond_and_within_the_window() {
         let mut watch = CPU.watch("lo");
-        watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
+        watch.open(&WatchSubject { threads: &[own_thread()], ..WatchSubject::default() }).unwrap();
         run(20_000_000);
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
@@ -215,7 +216,7 @@ mod tests {
         assert!((20_000_000..=cpu.window_ns.0 + 1_000_000).contains(&cpu.workload_ns.0), "{cpu:?}");
         assert!(!cpu.cores.is_empty());
         // A second window starts from zero.
-        watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
+        watch.open(&WatchSubject { threads: &[own_thread()], ..WatchSubject::default() }).unwrap();
         let mut again = Observations::default();
         watch.close(&mut again).unwrap();
         assert!(again.get::<CpuUsage>().workload_ns < CpuNanos(20_000_000), "{again:?}");
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_not_there_is_told_not_ignored() {
         let mut watch = CPU.watch("lo");
-        watch.open(&Scene { threads: &[own_thread(), 1], ..Scene::default() }).unwrap();
+        watch.open(&WatchSubject { threads: &[own_thread(), 1], ..WatchSubject::default() }).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
         assert!(seen.unseen.iter().any(|line| line.contains("1 of the workload's threads")), "{seen:?}");

@@ -9,16 +9,16 @@ use crate::{Error, procfile};
 pub(crate) const PATH: &str = "/proc/stat";
 
 /// Ticks (USER_HZ) by core and class: user, nice, system, idle, iowait, irq, softirq, steal.
-pub(crate) type Cores = BTreeMap<u32, [u64; 8]>;
+pub(crate) type CoreTicks = BTreeMap<u32, [u64; 8]>;
 
-pub(crate) fn read() -> Result<Cores, Error> {
+pub(crate) fn read() -> Result<CoreTicks, Error> {
     parse(&procfile::read(PATH)?)
 }
 
 /// Parses the `cpuN` lines; the sum over all cores (`cpu`) is left to the reader. Kernels before 2.6.11 lack the
 /// later columns: absent ones are zero.
-fn parse(text: &str) -> Result<Cores, Error> {
-    let mut cores = Cores::new();
+fn parse(text: &str) -> Result<CoreTicks, Error> {
+    let mut cores = CoreTicks::new();
     for line in text.lines() {
         let Some((core, times)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(' ')) else {
             continue;
@@ -39,7 +39,7 @@ fn parse(text: &str) -> Result<Cores, Error> {
 
 /// Returns the time between two readings, for cores that are in both. A class that decreases is zero (idle does so by
 /// a tick at times, because the kernel extrapolates it).
-pub(crate) fn difference(before: &Cores, after: &Cores) -> Vec<CoreClasses> {
+pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreClasses> {
     let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreClasses> {
         let earlier = before.get(core)?;
         let ticks = |i: usize| later[i].saturating_sub(earlier[i]);

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
 use landspeed_record::ListenerWatch;
 
-use super::track::Track;
+use super::track::WatchedFlow;
 use crate::Error;
-use crate::sockets::{Wanted, canonical, covers};
+use crate::sockets::{SocketSelector, canonical, covers};
 
 #[derive(Debug)]
-struct Listener {
+struct WatchedListener {
     local: SocketAddr,
     inode: u32,
     backlog: u32,
@@ -22,24 +22,29 @@ struct Listener {
 
 /// The listeners that the watched flows come from or will come from, by cookie.
 #[derive(Debug, Default)]
-pub(super) struct Listeners {
+pub(super) struct WatchedListeners {
     own_inodes: BTreeSet<u32>,
-    seen: BTreeMap<u64, Listener>,
+    seen: BTreeMap<u64, WatchedListener>,
 }
 
-impl Listeners {
+impl WatchedListeners {
     /// Makes an empty set. Listeners whose inodes are in `own_inodes`, the sockets of the workload's process, are
     /// watched too.
     pub(super) fn new(own_inodes: BTreeSet<u32>) -> Self {
-        Listeners { own_inodes, seen: BTreeMap::new() }
+        WatchedListeners { own_inodes, seen: BTreeMap::new() }
     }
 
     /// Reads all listeners of the host, which has few, however many connections it has.
-    pub(super) fn look(&mut self, diag: &SockDiag, wanted: &Wanted, flows: &[Track]) -> Result<(), Error> {
+    pub(super) fn look(
+        &mut self,
+        diag: &SockDiag,
+        selector: &SocketSelector,
+        flows: &[WatchedFlow],
+    ) -> Result<(), Error> {
         for socket in diag.list(SocketKind::TcpListener, Ports::default())? {
             let known = self.seen.contains_key(&socket.id.cookie);
             if known
-                || wanted.is_listener(&socket, &self.own_inodes)
+                || selector.is_listener(&socket, &self.own_inodes)
                 || flows.iter().any(|f| made(&socket, f))
             {
                 self.take(&socket);
@@ -50,7 +55,7 @@ impl Listeners {
 
     fn take(&mut self, socket: &InetSocket) {
         let drops = socket.memory.map_or(0, |memory| memory.drops);
-        let listener = self.seen.entry(socket.id.cookie).or_insert_with(|| Listener {
+        let listener = self.seen.entry(socket.id.cookie).or_insert_with(|| WatchedListener {
             local: canonical(socket.id.local),
             inode: socket.inode,
             backlog: 0,
@@ -69,7 +74,7 @@ impl Listeners {
     }
 
     pub(super) fn into_watches(self, pid_of: impl Fn(u32) -> Option<u32>) -> Vec<ListenerWatch> {
-        let watch = |listener: Listener| ListenerWatch {
+        let watch = |listener: WatchedListener| ListenerWatch {
             local: listener.local,
             pid: pid_of(listener.inode),
             backlog: listener.backlog,
@@ -81,7 +86,7 @@ impl Listeners {
 }
 
 /// Returns true if this listener accepts flows like this one.
-fn made(listener: &InetSocket, flow: &Track) -> bool {
+fn made(listener: &InetSocket, flow: &WatchedFlow) -> bool {
     let local = canonical(listener.id.local);
     flow.is_tcp() && local.port() == flow.key.local.port() && covers(local.ip(), flow.key.local.ip())
 }

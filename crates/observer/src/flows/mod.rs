@@ -16,8 +16,8 @@ use landspeed_units::Bytes;
 
 use crate::figures::{headlines, mean, total};
 use crate::window::windows;
-use crate::{Observer, Runs};
-use window::Window;
+use crate::{Observer, RunPolicy};
+use window::WatchedFlows;
 
 /// Returns the growth of a counter within the window, summed over all flows.
 fn grown(flows: &[FlowWatch], counter: fn(&SocketState) -> u64) -> u64 {
@@ -46,7 +46,7 @@ pub(crate) static FLOWS: Observer = Observer {
         "whether a flow is paced: the kernel computes a pacing rate for every flow",
         "sockets of other network namespaces, MPTCP as a whole (its subflows are TCP flows), and QUIC inside UDP",
     ],
-    runs: Runs::Explaining,
+    runs: RunPolicy::Explaining,
     own_sockets_only: false,
     headlines: headlines! {
         flows: Vec<FlowWatch> => {
@@ -74,5 +74,5 @@ pub(crate) static FLOWS: Observer = Observer {
             false => error.to_string(),
         })
     },
-    watch: |_| windows(Window::open),
+    watch: |_| windows(WatchedFlows::open),
 };

@@ -5,11 +5,11 @@ use std::mem::{offset_of, size_of};
 use landspeed_record::{Protocol, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::sockets::Found;
+use crate::sockets::ListedSocket;
 use crate::tcp_info::raw::TcpInfo;
 
 /// Returns the state of a socket at `at`.
-pub(super) fn socket(found: &Found, at: Nanos) -> SocketState {
+pub(super) fn socket(found: &ListedSocket, at: Nanos) -> SocketState {
     let socket = &found.socket;
     let memory = socket.memory.unwrap_or_default();
     // TCP compares its whole send queue with the limit (`sk_stream_memory_free`). UDP has no send queue: what counts
@@ -33,7 +33,7 @@ pub(super) fn socket(found: &Found, at: Nanos) -> SocketState {
 
 /// Returns a note on the fields that this kernel's TCP_INFO lacks, given how many bytes it returned, with the release
 /// that added each; `None` if it lacks none.
-pub(super) fn untold(told: usize) -> Option<String> {
+pub(super) fn missing_fields(filled: usize) -> Option<String> {
     const SINCE: &[(usize, &str)] = &[
         (offset_of!(TcpInfo, pacing_rate), "the pacing rate (Linux 3.15)"),
         (offset_of!(TcpInfo, bytes_acked), "bytes acknowledged and received (4.1)"),
@@ -46,7 +46,7 @@ pub(super) fn untold(told: usize) -> Option<String> {
         (offset_of!(TcpInfo, rcv_ooopack), "segments out of order and the peer's window (5.4)"),
         (offset_of!(TcpInfo, rcv_wnd), "the own receive window (6.2)"),
     ];
-    let lacks: Vec<&str> = SINCE.iter().filter(|(at, _)| *at >= told).map(|(_, what)| *what).collect();
+    let lacks: Vec<&str> = SINCE.iter().filter(|(at, _)| *at >= filled).map(|(_, what)| *what).collect();
     (!lacks.is_empty()).then(|| format!("this kernel's TCP_INFO does not tell: {}", lacks.join("; ")))
 }
 
@@ -72,7 +72,7 @@ fn measured(us: u32) -> Option<Nanos> {
 
 /// Converts the bytes of TCP_INFO that the kernel returned.
 fn tcp(bytes: &[u8]) -> TcpState {
-    let (info, told) = (TcpInfo::from_bytes(bytes), bytes.len());
+    let (info, filled) = (TcpInfo::from_bytes(bytes), bytes.len());
     let scales = info.wscale;
     // u32::MAX is the kernel's value for "no round trip measured yet".
     let min_rtt = Some(info.min_rtt_us).filter(|us| *us != u32::MAX).unwrap_or(0);
@@ -106,7 +106,7 @@ fn tcp(bytes: &[u8]) -> TcpState {
         path_mtu_bytes: Bytes(info.pmtu.into()),
         receive_space_bytes: Bytes(info.rcv_space.into()),
         peer_window_bytes: Bytes(info.snd_wnd.into()),
-        receive_window_bytes: (told > offset_of!(TcpInfo, rcv_wnd)).then(|| Bytes(info.rcv_wnd.into())),
+        receive_window_bytes: (filled > offset_of!(TcpInfo, rcv_wnd)).then(|| Bytes(info.rcv_wnd.into())),
         // u64::MAX means "unlimited"; 0 means that the kernel returned none.
         pacing_rate_bps: Some(info.pacing_rate).filter(|rate| !matches!(*rate, 0 | u64::MAX)).map(bits),
         delivery_rate_bps: bits(info.delivery_rate),
@@ -169,9 +169,9 @@ mod tests {
         let bytes = numbered();
         let old = tcp(&bytes[..offset_of!(TcpInfo, snd_wnd) + 4]);
         assert_eq!((old.peer_window_bytes, old.receive_window_bytes), (Bytes(57), None));
-        let said = untold(offset_of!(TcpInfo, snd_wnd) + 4).unwrap();
+        let said = missing_fields(offset_of!(TcpInfo, snd_wnd) + 4).unwrap();
         assert!(said.ends_with("tell: the own receive window (6.2)"), "{said}");
-        assert_eq!(untold(WHOLE), None);
-        assert_eq!(untold(0).unwrap().matches(';').count(), 9);
+        assert_eq!(missing_fields(WHOLE), None);
+        assert_eq!(missing_fields(0).unwrap().matches(';').count(), 9);
     }
 }

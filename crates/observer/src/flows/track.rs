@@ -5,10 +5,10 @@ use landspeed_record::{FlowKey, FlowWatch, Protocol, SocketState};
 use landspeed_units::Nanos;
 
 use super::state;
-use crate::sockets::Found;
+use crate::sockets::ListedSocket;
 
 #[derive(Debug)]
-pub(super) struct Track {
+pub(super) struct WatchedFlow {
     pub(super) id: SocketId,
     pub(super) key: FlowKey,
     /// The inode number that leads to the process; 0 until a process accepted the connection.
@@ -19,9 +19,9 @@ pub(super) struct Track {
     samples: Vec<SocketState>,
 }
 
-impl Track {
-    pub(super) fn new(found: &Found) -> Self {
-        Track {
+impl WatchedFlow {
+    pub(super) fn new(found: &ListedSocket) -> Self {
+        WatchedFlow {
             id: found.socket.id,
             key: found.key(),
             inode: found.socket.inode,
@@ -37,7 +37,7 @@ impl Track {
 
     /// Adds the state at `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a
     /// connection accepted, or a congestion control set.
-    pub(super) fn take(&mut self, found: &Found, at: Nanos) {
+    pub(super) fn take(&mut self, found: &ListedSocket, at: Nanos) {
         self.alive = true;
         if found.socket.inode != 0 {
             self.inode = found.socket.inode;

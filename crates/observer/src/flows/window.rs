@@ -8,72 +8,72 @@ use landspeed_netlink::{Ports, SockDiag, SocketKind};
 use landspeed_record::{Observations, WatchTarget};
 use landspeed_units::Nanos;
 
-use super::listeners::Listeners;
+use super::listeners::WatchedListeners;
 use super::state;
-use super::track::Track;
-use crate::sockets::{Found, MOST_FLOWS, Owners, Wanted, inodes_of, select};
+use super::track::WatchedFlow;
+use crate::sockets::{ListedSocket, MOST_FLOWS, SocketOwners, SocketSelector, inodes_of, select};
 use crate::window::OpenWindow;
-use crate::{Error, Scene};
+use crate::{Error, WatchSubject};
 
 /// The reciprocal of the share of the time that listing all sockets may take, however expensive it is on this host.
-const LIST_SHARE: u32 = 20;
+const LISTING_ONE_IN: u32 = 20;
 
-pub(super) struct Window {
+pub(super) struct WatchedFlows {
     diag: SockDiag,
     opened: Instant,
-    wanted: Wanted,
+    selector: SocketSelector,
     /// When all sockets may be listed again.
     next_list: Instant,
-    flows: Vec<Track>,
-    listeners: Listeners,
+    flows: Vec<WatchedFlow>,
+    listeners: WatchedListeners,
     /// The processes of the sockets that existed when the window opened.
-    owners: Owners,
+    owners: SocketOwners,
     /// Duplicates of the workload's sockets, so that a flow that it closes is seen to the end of the window.
     _held: Vec<OwnedFd>,
     /// The fewest bytes of TCP_INFO that the kernel returned.
-    told: usize,
+    filled: usize,
     /// Cookies of the sockets beyond the limit.
     too_many: BTreeSet<u64>,
     notes: Vec<String>,
 }
 
-impl Window {
-    pub(super) fn open(scene: &Scene<'_>) -> Result<Self, Error> {
+impl WatchedFlows {
+    pub(super) fn open(subject: &WatchSubject<'_>) -> Result<Self, Error> {
         let diag = SockDiag::open()?;
-        let held = held(scene)?;
-        let own_inodes = match scene.target {
+        let held = held(subject)?;
+        let own_inodes = match subject.target {
             WatchTarget::Workload => inodes_of(std::process::id()).unwrap_or_default(),
             _ => BTreeSet::new(),
         };
         let before = Instant::now();
-        let selection = select(&diag, scene)?;
+        let selection = select(&diag, subject)?;
         // If the busiest are selected, this includes a wait; that set never grows, so it is not listed again.
         let opened = Instant::now();
-        let mut window = Window {
+        let mut window = WatchedFlows {
             diag,
             opened,
-            wanted: selection.wanted,
-            next_list: opened + (opened - before) * LIST_SHARE,
-            flows: selection.found.iter().map(Track::new).collect(),
-            listeners: Listeners::new(own_inodes),
-            owners: Owners::default(),
+            selector: selection.selector,
+            next_list: opened + (opened - before) * LISTING_ONE_IN,
+            flows: selection.found.iter().map(WatchedFlow::new).collect(),
+            listeners: WatchedListeners::new(own_inodes),
+            owners: SocketOwners::default(),
             _held: held,
-            told: state::WHOLE,
+            filled: state::WHOLE,
             too_many: BTreeSet::new(),
             notes: selection.notes,
         };
         window.take(&selection.found, Nanos(0));
-        window.listeners.look(&window.diag, &window.wanted, &window.flows)?;
-        window.owners = Owners::find(window.inodes());
+        window.listeners.look(&window.diag, &window.selector, &window.flows)?;
+        window.owners = SocketOwners::find(window.inodes());
         Ok(window)
     }
 
     fn look(&mut self) -> Result<(), Error> {
         let now = Instant::now();
-        let found = if self.wanted.may_grow() && now >= self.next_list {
-            self.wanted.refresh();
-            let all = self.wanted.list(&self.diag, &mut self.notes)?;
-            self.next_list = Instant::now() + now.elapsed() * LIST_SHARE;
+        let found = if self.selector.may_grow() && now >= self.next_list {
+            self.selector.refresh();
+            let all = self.selector.list(&self.diag, &mut self.notes)?;
+            self.next_list = Instant::now() + now.elapsed() * LISTING_ONE_IN;
             all
         } else {
             self.known()?
@@ -81,32 +81,32 @@ impl Window {
         let at = self.opened.elapsed().into();
         self.join(&found);
         self.take(&found, at);
-        self.listeners.look(&self.diag, &self.wanted, &self.flows)
+        self.listeners.look(&self.diag, &self.selector, &self.flows)
     }
 
     /// Returns the current state of the known sockets: connections one by one, datagram sockets by port (a look-up by
     /// address would return any one of the sockets that share it).
-    fn known(&self) -> Result<Vec<Found>, Error> {
+    fn known(&self) -> Result<Vec<ListedSocket>, Error> {
         let mut found = Vec::new();
         let mut ports = BTreeSet::new();
         for flow in self.flows.iter().filter(|flow| flow.alive) {
             if flow.is_tcp() {
                 let socket = self.diag.tcp_flow(&flow.id)?;
-                found.extend(socket.map(|socket| Found::new(SocketKind::TcpFlow, socket)));
+                found.extend(socket.map(|socket| ListedSocket::new(SocketKind::TcpFlow, socket)));
             } else {
                 ports.insert(flow.key.local.port());
             }
         }
         for local in ports {
             let sockets = self.diag.list(SocketKind::Udp, Ports { local, remote: 0 })?;
-            found.extend(sockets.into_iter().map(|socket| Found::new(SocketKind::Udp, socket)));
+            found.extend(sockets.into_iter().map(|socket| ListedSocket::new(SocketKind::Udp, socket)));
         }
         Ok(found)
     }
 
     /// Adds flows that are new.
-    fn join(&mut self, found: &[Found]) {
-        if !self.wanted.may_grow() {
+    fn join(&mut self, found: &[ListedSocket]) {
+        if !self.selector.may_grow() {
             return;
         }
         for new in found {
@@ -115,7 +115,7 @@ impl Window {
                 continue;
             }
             if self.flows.len() < MOST_FLOWS {
-                self.flows.push(Track::new(new));
+                self.flows.push(WatchedFlow::new(new));
             } else {
                 self.too_many.insert(cookie);
             }
@@ -123,14 +123,14 @@ impl Window {
     }
 
     /// Adds the state at `at` to the flows that were found, and marks the others as gone.
-    fn take(&mut self, found: &[Found], at: Nanos) {
-        let found: BTreeMap<u64, &Found> = found.iter().map(|found| (found.cookie(), found)).collect();
+    fn take(&mut self, found: &[ListedSocket], at: Nanos) {
+        let found: BTreeMap<u64, &ListedSocket> = found.iter().map(|found| (found.cookie(), found)).collect();
         for flow in &mut self.flows {
             flow.alive = false;
             if let Some(found) = found.get(&flow.id.cookie) {
                 flow.take(found, at);
                 if flow.is_tcp() {
-                    self.told = self.told.min(found.socket.tcp_info.len());
+                    self.filled = self.filled.min(found.socket.tcp_info.len());
                 }
             }
         }
@@ -143,11 +143,11 @@ impl Window {
     /// Reports what was seen. The processes of sockets that appeared within the window are looked up now.
     fn tell(self, seen: &mut Observations) {
         let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode).is_none());
-        let came = Owners::find(came);
+        let came = SocketOwners::find(came);
         let pid_of = |inode: u32| self.owners.of(inode).or_else(|| came.of(inode));
         let mut notes = self.notes;
         notes.extend(came.missing());
-        notes.extend(state::untold(self.told));
+        notes.extend(state::missing_fields(self.filled));
         if !self.too_many.is_empty() {
             notes.push(format!("{} flows that came later: {MOST_FLOWS} are watched", self.too_many.len()));
         }
@@ -157,7 +157,7 @@ impl Window {
         notes.dedup();
         seen.unseen.extend(notes.into_iter().map(|note| format!("flows: {note}")));
         seen.put(self.listeners.into_watches(pid_of));
-        let watch = |flow: Track| {
+        let watch = |flow: WatchedFlow| {
             let pid = pid_of(flow.inode);
             flow.into_watch(pid)
         };
@@ -165,7 +165,7 @@ impl Window {
     }
 }
 
-impl OpenWindow for Window {
+impl OpenWindow for WatchedFlows {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
         self.look()
     }
@@ -179,12 +179,12 @@ impl OpenWindow for Window {
 }
 
 /// Returns duplicates of the workload's sockets.
-fn held(scene: &Scene<'_>) -> Result<Vec<OwnedFd>, Error> {
+fn held(subject: &WatchSubject<'_>) -> Result<Vec<OwnedFd>, Error> {
     let own = |(flow, socket): &(u32, BorrowedFd<'_>)| {
         let own = socket.try_clone_to_owned();
         own.map_err(|error| Error::io("duplicate", format!("the socket of flow {flow}"), error))
     };
-    scene.sockets.iter().map(own).collect()
+    subject.sockets.iter().map(own).collect()
 }
 
 #[cfg(test)]
@@ -196,7 +196,7 @@ mod tests {
 
     /// Samples until `look` accepts the known flows. The time until new flows are listed depends on the cost of
     /// listing on this machine.
-    fn sample_until(window: &mut Window, look: impl Fn(&[Track]) -> bool) {
+    fn sample_until(window: &mut WatchedFlows, look: impl Fn(&[WatchedFlow]) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !look(&window.flows) {
             assert!(Instant::now() < deadline, "{:?}", window.flows);
@@ -210,7 +210,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let target = WatchTarget::Flow { at };
-        let mut window = Window::open(&Scene { target, ..Scene::default() }).unwrap();
+        let mut window = WatchedFlows::open(&WatchSubject { target, ..WatchSubject::default() }).unwrap();
         assert!(window.flows.is_empty());
         let client = TcpStream::connect(at).unwrap();
         let near = client.local_addr().unwrap();

@@ -10,18 +10,18 @@ use landspeed_netlink::{Address, Error, Ethtool, Link, Rtnl, SettingGroup};
 use landspeed_record::LinkFacts;
 use landspeed_units::cpu_list;
 
-use super::{Root, irqs::receive_cpus};
+use super::{FileRoot, irqs::receive_cpus};
 
 /// The interfaces, and notes on what could not be read about them.
-pub(super) struct Found {
+pub(super) struct HostLinks {
     pub(super) links: Vec<LinkFacts>,
     pub(super) notes: Vec<String>,
 }
 
 /// Returns all interfaces but loopback, by index.
-pub(super) fn all(root: Root<'_>) -> Result<Found, Error> {
+pub(super) fn all(root: FileRoot<'_>) -> Result<HostLinks, Error> {
     let rtnl = Rtnl::open()?;
-    let mut found = Found { links: Vec::new(), notes: Vec::new() };
+    let mut found = HostLinks { links: Vec::new(), notes: Vec::new() };
     let ethtool = Ethtool::open().map_err(|error| found.notes.push(format!("links: {error}"))).ok();
     let addresses = rtnl.all_addresses()?;
     for link in rtnl.links()? {
@@ -32,7 +32,7 @@ pub(super) fn all(root: Root<'_>) -> Result<Found, Error> {
     Ok(found)
 }
 
-fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Ethtool>) -> LinkFacts {
+fn facts(root: FileRoot<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Ethtool>) -> LinkFacts {
     // Virtual devices have a kind; some of them report a driver, a bus or a speed that means nothing.
     let driver = Ethtool::driver(&link.name).unwrap_or_default();
     let physical = link.kind.is_none();
@@ -73,7 +73,7 @@ fn pci_address(bus: &str) -> Option<&str> {
 }
 
 /// Returns the processors of the device's node.
-fn local_cpus(root: Root<'_>, device: &str) -> Option<Vec<u32>> {
+fn local_cpus(root: FileRoot<'_>, device: &str) -> Option<Vec<u32>> {
     cpu_list(&root.word(&format!("{device}/local_cpulist"))?)
 }
 
@@ -133,7 +133,7 @@ mod tests {
                 eprintln!("SKIP: no veth here: {error}");
                 return;
             }
-            let links = all(Root(std::path::Path::new("/"))).unwrap().links;
+            let links = all(FileRoot(std::path::Path::new("/"))).unwrap().links;
             let one = links.iter().find(|link| link.name == "one").expect("the pair's end");
             assert_eq!((one.driver.as_str(), one.mtu_bytes, one.up), ("veth", 1500, false));
             assert_eq!((one.speed_mbps, one.irq_cpus.len(), one.mac.len()), (None, 0, 17));

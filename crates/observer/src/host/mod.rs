@@ -18,9 +18,9 @@ use crate::cpu::{accounting, interrupt_time_is_apart};
 
 /// The root below which files are read: `/` on a host, a folder of fixtures in tests.
 #[derive(Debug, Clone, Copy)]
-struct Root<'a>(&'a Path);
+struct FileRoot<'a>(&'a Path);
 
-impl Root<'_> {
+impl FileRoot<'_> {
     /// Returns a file's contents without surrounding white space; `None` if it is absent or empty.
     fn word(&self, path: &str) -> Option<String> {
         crate::procfile::word(self.0.join(path))
@@ -37,7 +37,7 @@ impl Root<'_> {
 /// `landspeed`, `may_tune` and `may_not_tune_because` are left for the agent, which knows its own version and its
 /// permission.
 pub fn probe() -> HostFacts {
-    let root = Root(Path::new("/"));
+    let root = FileRoot(Path::new("/"));
     let mut facts = HostFacts::default();
     namespace::fill(&mut facts);
     system::fill(root, &mut facts);

@@ -1,7 +1,7 @@
 //! Detects whether the machine is a guest, and of which hypervisor, from the signs that systemd-detect-virt(1) reads,
 //! without running a program. A careful hypervisor can hide; an empty answer means "no sign of one".
 
-use super::Root;
+use super::FileRoot;
 
 /// Text of the firmware by hypervisor: (prefix, name). The order matters, because Amazon's guests also report KVM.
 const FIRMWARE: [(&str, &str); 13] = [
@@ -29,7 +29,7 @@ const CLOCKS: [(&str, &str); 4] =
 
 /// Returns "kvm", "vmware", ...; "unknown hypervisor" if the processor only reports that there is one; empty if there
 /// is no sign of one.
-pub(super) fn detect(root: Root<'_>) -> String {
+pub(super) fn detect(root: FileRoot<'_>) -> String {
     let found = root
         .word("sys/hypervisor/type")
         .or_else(|| firmware(root))
@@ -38,7 +38,7 @@ pub(super) fn detect(root: Root<'_>) -> String {
     found.unwrap_or_default()
 }
 
-fn firmware(root: Root<'_>) -> Option<String> {
+fn firmware(root: FileRoot<'_>) -> Option<String> {
     let words: Vec<String> =
         FIELDS.iter().filter_map(|field| root.word(&format!("sys/class/dmi/id/{field}"))).collect();
     let says = |prefix: &str| words.iter().any(|word| word.starts_with(prefix));
@@ -47,13 +47,13 @@ fn firmware(root: Root<'_>) -> Option<String> {
     known.or_else(|| (says("Microsoft Corporation") && says("Virtual Machine")).then(|| "hyperv".to_owned()))
 }
 
-fn clock(root: Root<'_>) -> Option<String> {
+fn clock(root: FileRoot<'_>) -> Option<String> {
     let clocks = root.word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
     let has = |name: &str| clocks.split_whitespace().any(|clock| clock == name);
     CLOCKS.iter().find(|(clock, _)| has(clock)).map(|(_, name)| (*name).to_owned())
 }
 
-fn processor_flag(root: Root<'_>) -> bool {
+fn processor_flag(root: FileRoot<'_>) -> bool {
     let text = root.word("proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     flags.split_whitespace().any(|flag| flag == "hypervisor")
@@ -91,7 +91,7 @@ mod tests {
             (vec![], ""),
         ] {
             let folder = files_below(&files);
-            assert_eq!(detect(Root(folder.path())), name, "{files:?}");
+            assert_eq!(detect(FileRoot(folder.path())), name, "{files:?}");
         }
     }
 }

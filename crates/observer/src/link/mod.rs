@@ -14,7 +14,7 @@ use landspeed_units::{Bytes, Nanos};
 use crate::cpu::clock;
 use crate::figures::headlines;
 use crate::window::difference;
-use crate::{Error, Observer, Runs, procfile};
+use crate::{Error, Observer, RunPolicy, procfile};
 
 const PATH: &str = "/proc/thread-self/net/dev";
 
@@ -27,7 +27,7 @@ pub(crate) static LINK: Observer = Observer {
          on others; veth counts what is handed over, up to 64 KiB (or gso_max_size) a packet",
         "what a NIC drops without telling the kernel: such drops are in ethtool's statistics only",
     ],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: headlines! {
         links: Vec<LinkCounters> => {
@@ -54,7 +54,7 @@ pub(crate) static LINK: Observer = Observer {
 };
 
 /// The 16 columns of a link, and when they were read.
-struct Reading {
+struct LinkReading {
     link: String,
     columns: [u64; 16],
     /// Bytes received and sent by every link.
@@ -63,15 +63,15 @@ struct Reading {
 }
 
 /// The most links that a host reports, those with the most traffic first: enough for a path with all links below it.
-const TOLD: usize = 16;
+const MOST_LINKS: usize = 16;
 
-fn read(link: &str) -> Result<Reading, Error> {
+fn read(link: &str) -> Result<LinkReading, Error> {
     let (text, at) = (procfile::read(PATH)?, clock::now());
     let columns = parse(&text, link)?.ok_or_else(|| Error::Gone {
         object: format!("link '{}'", link.escape_default()),
         why: format!("{PATH} does not list it; the watcher runs in the namespace of its thread"),
     })?;
-    Ok(Reading { link: link.to_owned(), columns, bytes: bytes(&text), at })
+    Ok(LinkReading { link: link.to_owned(), columns, bytes: bytes(&text), at })
 }
 
 /// Returns the columns of one link. A name holds neither ':' nor white space (`dev_valid_name`).
@@ -94,7 +94,7 @@ fn bytes(text: &str) -> BTreeMap<String, [u64; 2]> {
 }
 
 /// Returns the links with traffic, those with the most first.
-fn traffic(before: &Reading, after: &Reading) -> Vec<LinkTraffic> {
+fn traffic(before: &LinkReading, after: &LinkReading) -> Vec<LinkTraffic> {
     let moved = |(link, now): (&String, &[u64; 2])| {
         let was = before.bytes.get(link)?;
         let [rx_bytes, tx_bytes] = [0, 1].map(|way| Bytes(now[way].saturating_sub(was[way])));
@@ -103,13 +103,13 @@ fn traffic(before: &Reading, after: &Reading) -> Vec<LinkTraffic> {
     let mut all: Vec<LinkTraffic> = after.bytes.iter().filter_map(moved).collect();
     all.retain(|link| link.rx_bytes.0 > 0 || link.tx_bytes.0 > 0);
     all.sort_by_key(|link| std::cmp::Reverse(link.rx_bytes.max(link.tx_bytes)));
-    all.truncate(TOLD);
+    all.truncate(MOST_LINKS);
     all
 }
 
 /// Returns the counters' growth. A counter that decreased (the link was created again, or its driver was reset)
 /// counts as zero.
-fn moved(before: &Reading, after: &Reading) -> LinkCounters {
+fn moved(before: &LinkReading, after: &LinkReading) -> LinkCounters {
     let moved = |column: usize| after.columns[column].saturating_sub(before.columns[column]);
     LinkCounters {
         link: after.link.clone(),
@@ -137,7 +137,7 @@ mod tests {
             "{HEAD}    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nveth@x:18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
         );
         let lo = parse(&text, "lo").unwrap().unwrap();
-        let [none, lo] = [[0; 16], lo].map(|columns| Reading {
+        let [none, lo] = [[0; 16], lo].map(|columns| LinkReading {
             link: "lo".into(),
             columns,
             bytes: BTreeMap::new(),
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_link_that_moved_is_told() {
-        let reading = |text: &str| Reading {
+        let reading = |text: &str| LinkReading {
             link: "a".into(),
             columns: [0; 16],
             bytes: bytes(&format!("{HEAD}{text}")),

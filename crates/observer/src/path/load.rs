@@ -6,7 +6,7 @@ use std::io;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{Object, ObjectBuilder};
 
-use super::points::{self, Event, POINTS, Point, Program};
+use super::points::{self, BpfProgram, KernelEvent, POINTS, PathPoint};
 use super::programs::failed;
 use crate::Error;
 
@@ -16,16 +16,16 @@ pub(super) const PROGRAMS: &str = "the path tracer's programs";
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
 
 /// A point that this kernel has a program for.
-pub(super) struct Traced {
-    pub(super) point: &'static Point,
-    pub(super) program: &'static Program,
+pub(super) struct TracedPoint {
+    pub(super) point: &'static PathPoint,
+    pub(super) program: &'static BpfProgram,
     /// True if the kernel loaded the program but would not attach it; it is not attached again.
     pub(super) refused: bool,
 }
 
-impl Traced {
-    pub(super) fn by(point: &'static Point, program: &'static Program) -> Option<Self> {
-        point.programs.contains(program).then_some(Traced { point, program, refused: false })
+impl TracedPoint {
+    pub(super) fn by(point: &'static PathPoint, program: &'static BpfProgram) -> Option<Self> {
+        point.programs.contains(program).then_some(TracedPoint { point, program, refused: false })
     }
 
     /// Returns a note on what a reader misses, and why.
@@ -34,19 +34,19 @@ impl Traced {
     }
 
     fn is_of_function(&self) -> bool {
-        matches!(self.program.event, Event::Function(_))
+        matches!(self.program.event, KernelEvent::Function(_))
     }
 }
 
 /// Programs in the kernel, attached to nothing.
-pub(super) struct Loaded {
+pub(super) struct LoadedObject {
     pub(super) object: Object,
-    pub(super) traced: Vec<Traced>,
+    pub(super) traced: Vec<TracedPoint>,
     /// One line for each point that is not traced.
     pub(super) notes: Vec<String>,
 }
 
-impl Loaded {
+impl LoadedObject {
     /// Loads all programs that a kernel with these types accepts.
     pub(super) fn new(btf: &Btf<'_>) -> Result<Self, Error> {
         let (traced, notes) = traceable(btf);
@@ -54,20 +54,20 @@ impl Loaded {
     }
 
     /// Loads all of `traced`; if the kernel refuses programs for functions, only the rest.
-    pub(super) fn most(mut traced: Vec<Traced>, mut notes: Vec<String>) -> Result<Self, Error> {
+    pub(super) fn most(mut traced: Vec<TracedPoint>, mut notes: Vec<String>) -> Result<Self, Error> {
         let object = match load(&traced) {
-            Err(error) if traced.iter().any(Traced::is_of_function) => {
+            Err(error) if traced.iter().any(TracedPoint::is_of_function) => {
                 let refused = traced.extract_if(.., |traced| traced.is_of_function());
                 notes.extend(refused.map(|traced| traced.not_seen(&error)));
                 load(&traced)?
             }
             loaded => loaded?,
         };
-        Ok(Loaded { object, traced, notes })
+        Ok(LoadedObject { object, traced, notes })
     }
 }
 
-fn load(traced: &[Traced]) -> Result<Object, Error> {
+fn load(traced: &[TracedPoint]) -> Result<Object, Error> {
     landspeed_bpf::listen();
     // A copy on the heap: libelf needs an aligned image, which bytes in the binary are not.
     let image = CODE.to_vec();
@@ -85,10 +85,10 @@ fn load(traced: &[Traced]) -> Result<Object, Error> {
 }
 
 /// Returns the programs that this kernel has events for, and one line for each point without one.
-fn traceable(btf: &Btf<'_>) -> (Vec<Traced>, Vec<String>) {
+fn traceable(btf: &Btf<'_>) -> (Vec<TracedPoint>, Vec<String>) {
     let (mut traced, mut notes) = (Vec::new(), Vec::new());
     for point in POINTS {
-        match points::choose(point, btf).and_then(|program| Traced::by(point, program)) {
+        match points::choose(point, btf).and_then(|program| TracedPoint::by(point, program)) {
             Some(found) => traced.push(found),
             None => notes.push(format!("not seen: {}: this kernel has no tracepoint for it", point.without)),
         }

@@ -6,10 +6,10 @@
 //! 2 % of the time, because even an empty program costs some percent of a packet's processing time while it is
 //! attached.
 
-mod aim;
 mod load;
 mod points;
 mod programs;
+mod selection;
 mod session;
 mod tally;
 mod tracer;
@@ -19,9 +19,9 @@ use landspeed_record::{Observations, PathTrace};
 use rustix::thread::CapabilitySet;
 
 use crate::figures::{headlines, total};
-use crate::{Error, Observer, Runs, Scene, Watch};
-use aim::{Aim, Place};
-use tracer::Tracer;
+use crate::{Error, Observer, RunPolicy, Watch, WatchSubject};
+use selection::{PacketSelection, TracedLink};
+use tracer::PathTracer;
 
 /// Returns the number of packets with this outcome, for all reasons together.
 fn counted(path: &PathTrace, what: &str) -> u64 {
@@ -41,7 +41,7 @@ pub static PATH: Observer = Observer {
         "the network outside: hops end at the device, where a NIC's own queues begin",
         "packets that a NIC or an XDP program drops before the kernel sees them",
     ],
-    runs: Runs::OnRequest,
+    runs: RunPolicy::OnRequest,
     own_sockets_only: false,
     headlines: headlines! {
         path: Option<PathTrace> => {
@@ -54,9 +54,9 @@ pub static PATH: Observer = Observer {
     },
     can_run,
     watch: |link| {
-        let place = Place::of(link).ok();
-        let tracer = place.clone().and_then(|place| Tracer::start(place).ok());
-        Box::new(PathWatch { link: link.to_owned(), place, tracer })
+        let traced_link = TracedLink::of(link).ok();
+        let tracer = traced_link.clone().and_then(|traced_link| PathTracer::start(traced_link).ok());
+        Box::new(PathWatch { link: link.to_owned(), traced_link, tracer })
     },
 };
 
@@ -83,18 +83,18 @@ struct PathWatch {
     link: String,
     /// `None` if the link was not found. What failed is tried again when a window opens, and then its failure is
     /// reported.
-    place: Option<Place>,
-    tracer: Option<Tracer>,
+    traced_link: Option<TracedLink>,
+    tracer: Option<PathTracer>,
 }
 
 impl Watch for PathWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        let tracer = match (self.tracer.take(), self.place.clone()) {
+    fn open(&mut self, subject: &WatchSubject<'_>) -> Result<(), Error> {
+        let tracer = match (self.tracer.take(), self.traced_link.clone()) {
             (Some(tracer), _) => tracer,
-            (None, Some(place)) => Tracer::start(place)?,
-            (None, None) => Tracer::start(Place::of(&self.link)?)?,
+            (None, Some(traced_link)) => PathTracer::start(traced_link)?,
+            (None, None) => PathTracer::start(TracedLink::of(&self.link)?)?,
         };
-        self.tracer.insert(tracer).open(Aim::at(scene))
+        self.tracer.insert(tracer).open(PacketSelection::at(subject))
     }
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {

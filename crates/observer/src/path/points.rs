@@ -3,7 +3,7 @@
 use libbpf_rs::btf::{Btf, types};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum KernelEvent {
     /// A tracepoint; if a number is given, only one with exactly that many parameters.
     Tracepoint(&'static str, Option<usize>),
     /// The entry of a function (fentry). It costs no more than a tracepoint, but some hosts refuse it and a kernel
@@ -12,14 +12,14 @@ pub(super) enum Event {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct BpfProgram {
     pub(super) name: &'static str,
-    pub(super) event: Event,
+    pub(super) event: KernelEvent,
 }
 
 /// When a point is worth its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum PointCondition {
     Always,
     /// If there may be datagrams among the packets.
     Datagrams,
@@ -30,33 +30,33 @@ pub(super) enum When {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
+pub(super) struct PathPoint {
     /// The programs that trace it, best first; the first that a kernel has is used.
-    pub(super) programs: &'static [Program],
-    pub(super) when: When,
+    pub(super) programs: &'static [BpfProgram],
+    pub(super) when: PointCondition,
     /// What is not seen if the kernel has none of them.
     pub(super) without: &'static str,
 }
 
-const fn tracepoint(name: &'static str, tracepoint: &'static str) -> Program {
-    Program { name, event: Event::Tracepoint(tracepoint, None) }
+const fn tracepoint(name: &'static str, tracepoint: &'static str) -> BpfProgram {
+    BpfProgram { name, event: KernelEvent::Tracepoint(tracepoint, None) }
 }
 
-const fn with_parameters(name: &'static str, tracepoint: &'static str, parameters: usize) -> Program {
-    Program { name, event: Event::Tracepoint(tracepoint, Some(parameters)) }
+const fn with_parameters(name: &'static str, tracepoint: &'static str, parameters: usize) -> BpfProgram {
+    BpfProgram { name, event: KernelEvent::Tracepoint(tracepoint, Some(parameters)) }
 }
 
-const fn function(name: &'static str, function: &'static str) -> Program {
-    Program { name, event: Event::Function(function) }
+const fn function(name: &'static str, function: &'static str) -> BpfProgram {
+    BpfProgram { name, event: KernelEvent::Function(function) }
 }
 
-const fn always(programs: &'static [Program], without: &'static str) -> Point {
-    Point { programs, when: When::Always, without }
+const fn always(programs: &'static [BpfProgram], without: &'static str) -> PathPoint {
+    PathPoint { programs, when: PointCondition::Always, without }
 }
 
 /// All points, in the order of a packet's way. Numbers in comments are the first Linux release that has the
 /// tracepoint.
-pub(super) static POINTS: &[Point] = &[
+pub(super) static POINTS: &[PathPoint] = &[
     // 6.15
     always(
         &[tracepoint("path_sent", "tcp_sendmsg_locked"), function("path_sent_call", "tcp_sendmsg_locked")],
@@ -64,9 +64,9 @@ pub(super) static POINTS: &[Point] = &[
     ),
     always(&[tracepoint("path_queued", "net_dev_queue")], "the way down to the driver"),
     always(&[tracepoint("path_driver", "net_dev_start_xmit")], "packets sent, and time in queues and driver"),
-    Point {
+    PathPoint {
         programs: &[tracepoint("path_handed", "net_dev_xmit")],
-        when: When::Immediate,
+        when: PointCondition::Immediate,
         without: "time in the driver",
     },
     always(&[tracepoint("path_again", "tcp_retransmit_skb")], "retransmissions"),
@@ -76,9 +76,9 @@ pub(super) static POINTS: &[Point] = &[
     always(&[tracepoint("path_in_gro", "napi_gro_receive_entry")], "packets that arrive through GRO"),
     // 5.0
     always(&[tracepoint("path_gro_done", "napi_gro_receive_exit")], "packets merged by GRO"),
-    Point {
+    PathPoint {
         programs: &[tracepoint("path_up", "netif_receive_skb")],
-        when: When::Datagrams,
+        when: PointCondition::Datagrams,
         without: "when a datagram reaches its socket",
     },
     always(
@@ -92,17 +92,17 @@ pub(super) static POINTS: &[Point] = &[
     ),
     always(&[tracepoint("path_read", "tcp_rcv_space_adjust")], "when the application reads"),
     // 6.3
-    Point {
+    PathPoint {
         programs: &[
             tracepoint("path_taken", "sock_recv_length"),
             tracepoint("path_taken_old", "consume_skb"),
         ],
-        when: When::Datagrams,
+        when: PointCondition::Datagrams,
         without: "when a datagram is read",
     },
-    Point {
+    PathPoint {
         programs: &[tracepoint("path_freed", "consume_skb")],
-        when: When::Freed,
+        when: PointCondition::Freed,
         without: "when the device has sent a packet",
     },
     // 5.17, with the receiving socket from 6.11 on; the first parameter is the tracer's own.
@@ -115,12 +115,12 @@ pub(super) static POINTS: &[Point] = &[
     ),
 ];
 
-impl Event {
+impl KernelEvent {
     fn is_in(self, btf: &Btf<'_>) -> bool {
         match self {
-            Event::Tracepoint(name, None) => parameters(btf, name).is_some(),
-            Event::Tracepoint(name, wanted) => parameters(btf, name) == wanted,
-            Event::Function(name) => btf.type_by_name::<types::Func<'_>>(name).is_some(),
+            KernelEvent::Tracepoint(name, None) => parameters(btf, name).is_some(),
+            KernelEvent::Tracepoint(name, wanted) => parameters(btf, name) == wanted,
+            KernelEvent::Function(name) => btf.type_by_name::<types::Func<'_>>(name).is_some(),
         }
     }
 }
@@ -133,7 +133,7 @@ fn parameters(btf: &Btf<'_>, tracepoint: &str) -> Option<usize> {
 }
 
 /// Returns the program that traces `point` on a kernel with these types.
-pub(super) fn choose(point: &Point, btf: &Btf<'_>) -> Option<&'static Program> {
+pub(super) fn choose(point: &PathPoint, btf: &Btf<'_>) -> Option<&'static BpfProgram> {
     point.programs.iter().find(|program| program.event.is_in(btf))
 }
 
@@ -147,7 +147,7 @@ mod tests {
             println!("SKIP: this kernel has no BTF");
             return;
         };
-        static SECOND: Point = always(
+        static SECOND: PathPoint = always(
             &[
                 tracepoint("first", "no_such"),
                 with_parameters("second", "tcp_probe", 99),
@@ -155,7 +155,7 @@ mod tests {
             ],
             "nothing",
         );
-        static NONE: Point = always(&[function("first", "no_such_function")], "all");
+        static NONE: PathPoint = always(&[function("first", "no_such_function")], "all");
         assert_eq!(choose(&SECOND, &btf).map(|program| program.name), Some("third"));
         assert!(choose(&NONE, &btf).is_none());
         assert_eq!(parameters(&btf, "tcp_probe"), Some(3), "the tracer's own, the socket, the packet");

@@ -7,25 +7,25 @@ use std::os::fd::{AsFd, AsRawFd};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object};
 
-use super::aim::{Aim, Place, Ports};
-use super::load::{Loaded, PROGRAMS, Traced};
-use super::points::When;
-use super::tally::{self, Reasons, Tally};
+use super::load::{LoadedObject, PROGRAMS, TracedPoint};
+use super::points::PointCondition;
+use super::selection::{FlowPorts, PacketSelection, TracedLink};
+use super::tally::{self, DropReasons, PathCounts};
 use crate::{Error, procfile};
 
-/// The loaded programs. They are attached only while the caller keeps the links that [`Programs::attach`] returned.
-pub(super) struct Programs {
+/// The loaded programs. They are attached only while the caller keeps the links that [`PathPrograms::attach`] returned.
+pub(super) struct PathPrograms {
     object: Object,
-    maps: Maps,
-    config: Config,
-    traced: Vec<Traced>,
-    reasons: Reasons,
+    maps: PathMaps,
+    config: ProgramConfig,
+    traced: Vec<TracedPoint>,
+    reasons: DropReasons,
     /// Notes on what is not seen on this host.
     pub(super) notes: Vec<String>,
 }
 
 /// The maps of state.h.
-struct Maps {
+struct PathMaps {
     config: MapHandle,
     counts: MapHandle,
     hops: MapHandle,
@@ -37,7 +37,7 @@ struct Maps {
 /// BPF.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-struct Config {
+struct ProgramConfig {
     netns: u32,
     ifindex: u32,
     stride: u32,
@@ -56,7 +56,7 @@ struct Config {
     _end: u32,
 }
 
-impl Config {
+impl ProgramConfig {
     /// Returns the bytes that the programs read.
     fn bytes(&self) -> &[u8] {
         // SAFETY: the struct consists of integers without padding between or behind them, as the test adds up.
@@ -64,39 +64,45 @@ impl Config {
     }
 }
 
-impl Programs {
+impl PathPrograms {
     /// Adapts the programs to this kernel and loads them. This takes some hundred milliseconds, mostly for reading
     /// the kernel's types.
-    pub(super) fn load(place: &Place) -> Result<Self, Error> {
+    pub(super) fn load(traced_link: &TracedLink) -> Result<Self, Error> {
         let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
-        Self::of(Loaded::new(&btf)?, Reasons::of(&btf), place)
+        Self::of(LoadedObject::new(&btf)?, DropReasons::of(&btf), traced_link)
     }
 
-    fn of(loaded: Loaded, reasons: Reasons, place: &Place) -> Result<Self, Error> {
-        let Loaded { object, traced, notes } = loaded;
-        let (netns, ifindex, completion) = (place.netns, place.index, place.completion.into());
-        let config = Config { netns, ifindex, completion, ..Config::default() };
-        Ok(Programs { maps: Maps::of(&object)?, object, config, traced, reasons, notes })
+    fn of(loaded: LoadedObject, reasons: DropReasons, traced_link: &TracedLink) -> Result<Self, Error> {
+        let LoadedObject { object, traced, notes } = loaded;
+        let (netns, ifindex, completion) =
+            (traced_link.netns, traced_link.index, traced_link.completion.into());
+        let config = ProgramConfig { netns, ifindex, completion, ..ProgramConfig::default() };
+        Ok(PathPrograms { maps: PathMaps::of(&object)?, object, config, traced, reasons, notes })
     }
 
-    /// Prepares a window over `aim`: clears what earlier windows counted.
-    pub(super) fn prepare(&mut self, aim: &Aim, one_in: u32, stride: u32) -> Result<(), Error> {
+    /// Prepares a window over `selection`: clears what earlier windows counted.
+    pub(super) fn prepare(
+        &mut self,
+        selection: &PacketSelection,
+        one_in: u32,
+        stride: u32,
+    ) -> Result<(), Error> {
         tally::clear(&self.maps.counts, &self.maps.hops, &self.maps.drops)?;
         for key in self.maps.flows.keys().collect::<Vec<_>>() {
             self.maps.flows.delete(&key).map_err(|e| failed("clear", "the flows to watch", &e))?;
         }
-        for key in aim.flows.iter().flat_map(|flow| both_ways(*flow)) {
+        for key in selection.flows.iter().flat_map(|flow| both_ways(*flow)) {
             let added = self.maps.flows.update(&key.to_ne_bytes(), &[1], MapFlags::ANY);
             added.map_err(|e| failed("name", "the flows to watch", &e))?;
         }
         self.config.epoch = self.config.epoch.wrapping_add(1);
         self.config.one_in = one_in;
-        self.config.only_flows = (!aim.flows.is_empty()).into();
-        self.config.fragments = aim.datagrams.into();
-        self.config.flow = aim.flows.first().map_or([0; 2], |flow| both_ways(*flow));
-        let (address, port) = aim.end().unwrap_or_default();
+        self.config.only_flows = (!selection.flows.is_empty()).into();
+        self.config.fragments = selection.datagrams.into();
+        self.config.flow = selection.flows.first().map_or([0; 2], |flow| both_ways(*flow));
+        let (address, port) = selection.end().unwrap_or_default();
         (self.config.address, self.config.port) = (address, port.into());
-        self.config.only_address = aim.address.is_some().into();
+        self.config.only_address = selection.address.is_some().into();
         self.follow(stride)
     }
 
@@ -107,11 +113,11 @@ impl Programs {
         written.map_err(|e| failed("configure", PROGRAMS, &e))
     }
 
-    /// Attaches the programs that `aim` needs. They are detached when the links are dropped.
-    pub(super) fn attach(&mut self, aim: &Aim) -> Vec<Link> {
+    /// Attaches the programs that `selection` needs. They are detached when the links are dropped.
+    pub(super) fn attach(&mut self, selection: &PacketSelection) -> Vec<Link> {
         let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion != 0);
         for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
-            if !worth_it(traced.point.when, aim, completion) {
+            if !worth_it(traced.point.when, selection, completion) {
                 continue;
             }
             let mut programs = self.object.progs_mut();
@@ -129,12 +135,12 @@ impl Programs {
         links
     }
 
-    /// Returns the counts since [`Programs::prepare`].
-    pub(super) fn tally(&self) -> Result<Tally, Error> {
+    /// Returns the counts since [`PathPrograms::prepare`].
+    pub(super) fn tally(&self) -> Result<PathCounts, Error> {
         tally::read(&self.maps.counts, &self.maps.hops)
     }
 
-    /// Returns the drops since [`Programs::prepare`], by reason.
+    /// Returns the drops since [`PathPrograms::prepare`], by reason.
     pub(super) fn drops(&self) -> Result<BTreeMap<String, u64>, Error> {
         let drops = tally::drops(&self.maps.drops)?;
         Ok(drops.into_iter().map(|(reason, count)| (self.reasons.name(reason), count)).collect())
@@ -147,14 +153,14 @@ impl Programs {
     }
 }
 
-impl Maps {
+impl PathMaps {
     fn of(object: &Object) -> Result<Self, Error> {
         let map = |name: &str| {
             let found = object.maps().find(|map| *map.name() == *name);
             let found = found.ok_or_else(|| Error::shape(PROGRAMS, format!("there is no map {name}")))?;
             MapHandle::try_from(&found).map_err(|e| failed("reach", PROGRAMS, &e))
         };
-        Ok(Maps {
+        Ok(PathMaps {
             config: map("path.bss")?,
             counts: map("path_counts")?,
             hops: map("path_hops")?,
@@ -164,17 +170,17 @@ impl Maps {
     }
 }
 
-fn worth_it(when: When, aim: &Aim, completion: bool) -> bool {
+fn worth_it(when: PointCondition, selection: &PacketSelection, completion: bool) -> bool {
     match when {
-        When::Always => true,
-        When::Datagrams => aim.datagrams,
-        When::Immediate => !completion,
-        When::Freed => completion,
+        PointCondition::Always => true,
+        PointCondition::Datagrams => selection.datagrams,
+        PointCondition::Immediate => !completion,
+        PointCondition::Freed => completion,
     }
 }
 
 /// Returns the keys under which path.bpf.c's flow_key() looks up a flow's packets: as sent, and as received.
-fn both_ways(flow: Ports) -> [u64; 2] {
+fn both_ways(flow: FlowPorts) -> [u64; 2] {
     let key = |source: u16, destination: u16| {
         u64::from(flow.protocol) << 32 | u64::from(source) << 16 | u64::from(destination)
     };
@@ -201,10 +207,10 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_programs_read_them() {
-        assert_eq!((offset_of!(Config, flow), offset_of!(Config, only_address)), (32, 48));
-        assert_eq!((offset_of!(Config, address), offset_of!(Config, port)), (52, 68));
+        assert_eq!((offset_of!(ProgramConfig, flow), offset_of!(ProgramConfig, only_address)), (32, 48));
+        assert_eq!((offset_of!(ProgramConfig, address), offset_of!(ProgramConfig, port)), (52, 68));
         assert_eq!(
-            (offset_of!(Config, completion), size_of::<Config>()),
+            (offset_of!(ProgramConfig, completion), size_of::<ProgramConfig>()),
             (72, 80),
             "14 words, two keys, an address"
         );
@@ -212,18 +218,27 @@ mod tests {
 
     #[test]
     fn a_flow_is_known_in_both_directions() {
-        let keys = both_ways(Ports { protocol: 6, local: 1, remote: 2 });
+        let keys = both_ways(FlowPorts { protocol: 6, local: 1, remote: 2 });
         assert_eq!(keys, [0x6_0001_0002, 0x6_0002_0001]);
     }
 
     #[test]
     fn what_costs_and_says_nothing_is_left_out() {
-        let streams = Aim::default();
-        let datagrams = Aim { datagrams: true, ..Aim::default() };
-        assert!(worth_it(When::Always, &streams, false) && worth_it(When::Immediate, &streams, false));
-        assert!(!worth_it(When::Datagrams, &streams, false) && worth_it(When::Datagrams, &datagrams, false));
-        assert!(!worth_it(When::Freed, &datagrams, false) && worth_it(When::Freed, &streams, true));
-        assert!(!worth_it(When::Immediate, &streams, true));
+        let streams = PacketSelection::default();
+        let datagrams = PacketSelection { datagrams: true, ..PacketSelection::default() };
+        assert!(
+            worth_it(PointCondition::Always, &streams, false)
+                && worth_it(PointCondition::Immediate, &streams, false)
+        );
+        assert!(
+            !worth_it(PointCondition::Datagrams, &streams, false)
+                && worth_it(PointCondition::Datagrams, &datagrams, false)
+        );
+        assert!(
+            !worth_it(PointCondition::Freed, &datagrams, false)
+                && worth_it(PointCondition::Freed, &streams, true)
+        );
+        assert!(!worth_it(PointCondition::Immediate, &streams, true));
     }
 
     /// Replacements for other kernels pass this kernel's verifier too, or a note says why not.
@@ -234,17 +249,17 @@ mod tests {
             return;
         }
         let stand_ins: Vec<_> =
-            POINTS.iter().filter_map(|point| Traced::by(point, point.programs.get(1)?)).collect();
+            POINTS.iter().filter_map(|point| TracedPoint::by(point, point.programs.get(1)?)).collect();
         let wanted = stand_ins.len();
-        let loaded = Loaded::most(stand_ins, Vec::new()).expect("load");
+        let loaded = LoadedObject::most(stand_ins, Vec::new()).expect("load");
         assert!(
             loaded.traced.iter().any(|traced| traced.program.name == "path_dropped_old"),
             "a tracepoint's"
         );
-        let place = Place::of("lo").expect("every namespace has it");
+        let traced_link = TracedLink::of("lo").expect("every namespace has it");
         let btf = Btf::from_vmlinux().expect("the kernel's types");
-        let mut programs = Programs::of(loaded, Reasons::of(&btf), &place).expect("maps");
-        let all = Aim { datagrams: true, ..Aim::default() };
+        let mut programs = PathPrograms::of(loaded, DropReasons::of(&btf), &traced_link).expect("maps");
+        let all = PacketSelection { datagrams: true, ..PacketSelection::default() };
         let attached = programs.attach(&all).len();
         assert_eq!(attached + programs.notes.len(), wanted, "{:?}", programs.notes);
         assert!(programs.notes.iter().all(|note| note.contains("refuses")), "{:?}", programs.notes);

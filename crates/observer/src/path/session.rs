@@ -8,10 +8,10 @@ use landspeed_record::PathTrace;
 use landspeed_units::Nanos;
 use libbpf_rs::Link;
 
-use super::aim::{Aim, Place};
-use super::programs::Programs;
-use super::tracer::Ask;
-use super::turn::Turn;
+use super::programs::PathPrograms;
+use super::selection::{PacketSelection, TracedLink};
+use super::tracer::TracerRequest;
+use super::turn::AttachTurn;
 use crate::Error;
 
 /// The time for which programs are attached each time. Attaching and detaching them costs some four milliseconds of
@@ -20,9 +20,9 @@ const ATTACHED: Duration = Duration::from_millis(30);
 /// The reciprocal of the share of the time for which programs may be attached on a machine. Attached all the time,
 /// they made a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs),
 /// and attaching adds its milliseconds; with this share, about a percent remains.
-const SHARE: u32 = 50;
+const ATTACHED_ONE_IN: u32 = 50;
 /// The longest time for which a tracer that had the turn leaves it to others.
-const AFTER_YOU: Duration = Duration::from_millis(20);
+const YIELD_TIME: Duration = Duration::from_millis(20);
 /// The time after the first attachment at which the size of segments, and so which of them to follow, is known.
 const LEARN: Duration = Duration::from_millis(2);
 /// The sampling ratio: one packet of a flow in `ONE_IN` is followed.
@@ -33,41 +33,41 @@ const HEADERS: u64 = 72;
 
 /// The time at which programs may be attached again. It outlives a window, so that many short windows cost no more
 /// than a long one. The turn is kept until then, so that many tracers cost a machine no more than one.
-pub(super) struct Budget {
+pub(super) struct AttachBudget {
     free_from: Instant,
     /// The turn, kept until the pause that pays for it is over.
-    turn: Option<Turn>,
-    /// The channel on which a turn arrives that another tracer held; `asked` is true while one is expected.
-    asks: Sender<Ask>,
-    asked: bool,
+    turn: Option<AttachTurn>,
+    /// The channel on which a turn arrives that another tracer held; `requested` is true while one is expected.
+    requests: Sender<TracerRequest>,
+    requested: bool,
     /// When the last turn ended, and the length of the pause after it.
     last: Option<(Instant, Duration)>,
 }
 
-impl Budget {
-    pub(super) fn new(asks: Sender<Ask>) -> Self {
-        Budget { free_from: Instant::now(), turn: None, asks, asked: false, last: None }
+impl AttachBudget {
+    pub(super) fn new(requests: Sender<TracerRequest>) -> Self {
+        AttachBudget { free_from: Instant::now(), turn: None, requests, requested: false, last: None }
     }
 
-    /// Returns the turn if it is free; otherwise `None`, and it arrives later as [`Ask::Turn`].
-    fn ask(&mut self) -> Option<Turn> {
-        if self.asked {
+    /// Returns the turn if it is free; otherwise `None`, and it arrives later as [`TracerRequest::Turn`].
+    fn request_turn(&mut self) -> Option<AttachTurn> {
+        if self.requested {
             return None;
         }
-        let asks = self.asks.clone();
-        let turn = Turn::ask(move |turn| drop(asks.send(Ask::Turn(turn))));
-        self.asked = turn.is_none();
+        let requests = self.requests.clone();
+        let turn = AttachTurn::request(move |turn| drop(requests.send(TracerRequest::Turn(turn))));
+        self.requested = turn.is_none();
         turn
     }
 
     /// Records that the requested turn arrived.
-    pub(super) fn came(&mut self) {
-        self.asked = false;
+    pub(super) fn turn_arrived(&mut self) {
+        self.requested = false;
     }
 
     /// Records that programs were attached for `time`, until now. On a busy machine that may be longer than planned.
-    fn charge(&mut self, time: Duration, turn: Turn) {
-        let (now, pause) = (Instant::now(), time * (SHARE - 1));
+    fn charge(&mut self, time: Duration, turn: AttachTurn) {
+        let (now, pause) = (Instant::now(), time * (ATTACHED_ONE_IN - 1));
         self.free_from = now + pause;
         self.turn = Some(turn);
         self.last = Some((now, pause));
@@ -78,11 +78,11 @@ impl Budget {
     fn polite(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |(ended, pause)| {
             let waited = ended.elapsed().as_secs_f64().max(1e-3);
-            AFTER_YOU.mul_f64((pause.as_secs_f64() / waited).min(1.0))
+            YIELD_TIME.mul_f64((pause.as_secs_f64() / waited).min(1.0))
         })
     }
 
-    /// Returns the time until [`Budget::release`] is due.
+    /// Returns the time until [`AttachBudget::release`] is due.
     pub(super) fn until_free(&self) -> Duration {
         match self.turn {
             Some(_) => self.free_from.saturating_duration_since(Instant::now()),
@@ -94,32 +94,32 @@ impl Budget {
     pub(super) fn release(&mut self) {
         let now = Instant::now();
         if now >= self.free_from && self.turn.take().is_some() {
-            self.free_from = now + AFTER_YOU;
+            self.free_from = now + YIELD_TIME;
         }
     }
 }
 
-enum Phase {
+enum AttachPhase {
     Detached,
     /// Detached, and waits for the turn.
     Waiting,
     /// Attached for the first time, with a guess at the size of segments.
-    Learning(Attached),
-    Attached(Attached),
+    Learning(Attachment),
+    Attached(Attachment),
 }
 
-struct Attached {
+struct Attachment {
     /// Dropping the links detaches the programs.
     links: Vec<Link>,
     since: Instant,
-    turn: Turn,
+    turn: AttachTurn,
 }
 
 /// An open window. Dropping it detaches what is attached.
-pub(super) struct Session {
-    aim: Aim,
+pub(super) struct TraceSession {
+    selection: PacketSelection,
     virtual_link: bool,
-    phase: Phase,
+    phase: AttachPhase,
     /// True if programs were attached in this window.
     learnt: bool,
     /// When the next phase begins.
@@ -129,20 +129,20 @@ pub(super) struct Session {
     misses: u64,
 }
 
-impl Session {
+impl TraceSession {
     /// Clears the counts, and attaches if the budget allows.
     pub(super) fn begin(
-        aim: Aim,
-        programs: &mut Programs,
-        place: &Place,
-        budget: &mut Budget,
+        selection: PacketSelection,
+        programs: &mut PathPrograms,
+        traced_link: &TracedLink,
+        budget: &mut AttachBudget,
     ) -> Result<Self, Error> {
-        programs.prepare(&aim, ONE_IN, stride(place.mtu.0.saturating_sub(HEADERS)))?;
+        programs.prepare(&selection, ONE_IN, stride(traced_link.mtu.0.saturating_sub(HEADERS)))?;
         let opened = Instant::now();
-        let mut session = Session {
-            aim,
-            virtual_link: !place.completion,
-            phase: Phase::Detached,
+        let mut session = TraceSession {
+            selection,
+            virtual_link: !traced_link.completion,
+            phase: AttachPhase::Detached,
             learnt: false,
             next: budget.free_from.max(opened + budget.polite()),
             opened,
@@ -155,49 +155,49 @@ impl Session {
         Ok(session)
     }
 
-    /// Returns the time until [`Session::step`] is due.
+    /// Returns the time until [`TraceSession::step`] is due.
     pub(super) fn until_next(&self) -> Duration {
         match self.phase {
-            Phase::Waiting => Duration::MAX,
+            AttachPhase::Waiting => Duration::MAX,
             _ => self.next.saturating_duration_since(Instant::now()),
         }
     }
 
     /// Attaches if the session waits for the turn; otherwise drops the turn, which leaves it to others.
-    pub(super) fn given(&mut self, turn: Turn, programs: &mut Programs) {
-        if let Phase::Waiting = self.phase {
+    pub(super) fn turn_arrived(&mut self, turn: AttachTurn, programs: &mut PathPrograms) {
+        if let AttachPhase::Waiting = self.phase {
             self.attach(turn, programs);
         }
     }
 
-    fn attach(&mut self, turn: Turn, programs: &mut Programs) {
-        let attached = Attached::now(programs, &self.aim, turn);
+    fn attach(&mut self, turn: AttachTurn, programs: &mut PathPrograms) {
+        let attached = Attachment::now(programs, &self.selection, turn);
         let first = !std::mem::replace(&mut self.learnt, true);
         self.next = attached.since + if first { LEARN } else { ATTACHED };
-        self.phase = if first { Phase::Learning(attached) } else { Phase::Attached(attached) };
+        self.phase = if first { AttachPhase::Learning(attached) } else { AttachPhase::Attached(attached) };
     }
 
     /// Advances to the next phase.
-    pub(super) fn step(&mut self, programs: &mut Programs, budget: &mut Budget) {
-        match std::mem::replace(&mut self.phase, Phase::Detached) {
-            Phase::Detached => {
+    pub(super) fn step(&mut self, programs: &mut PathPrograms, budget: &mut AttachBudget) {
+        match std::mem::replace(&mut self.phase, AttachPhase::Detached) {
+            AttachPhase::Detached => {
                 budget.release();
                 if Instant::now() < budget.free_from {
                     self.next = budget.free_from;
                     return;
                 }
-                match budget.ask() {
+                match budget.request_turn() {
                     Some(turn) => self.attach(turn, programs),
-                    None => self.phase = Phase::Waiting,
+                    None => self.phase = AttachPhase::Waiting,
                 }
             }
-            Phase::Waiting => self.phase = Phase::Waiting,
-            Phase::Learning(attached) => {
+            AttachPhase::Waiting => self.phase = AttachPhase::Waiting,
+            AttachPhase::Learning(attached) => {
                 adapt(programs);
                 self.next = attached.since + ATTACHED;
-                self.phase = Phase::Attached(attached);
+                self.phase = AttachPhase::Attached(attached);
             }
-            Phase::Attached(attached) => {
+            AttachPhase::Attached(attached) => {
                 self.attached += attached.detach(budget);
                 self.next = budget.free_from;
                 adapt(programs);
@@ -206,15 +206,19 @@ impl Session {
     }
 
     /// Detaches what is attached.
-    pub(super) fn stop(&mut self, budget: &mut Budget) {
-        let phase = std::mem::replace(&mut self.phase, Phase::Detached);
-        if let Phase::Learning(attached) | Phase::Attached(attached) = phase {
+    pub(super) fn stop(&mut self, budget: &mut AttachBudget) {
+        let phase = std::mem::replace(&mut self.phase, AttachPhase::Detached);
+        if let AttachPhase::Learning(attached) | AttachPhase::Attached(attached) = phase {
             self.attached += attached.detach(budget);
         }
     }
 
     /// Detaches, and returns what was seen.
-    pub(super) fn end(mut self, programs: &Programs, budget: &mut Budget) -> Result<PathTrace, Error> {
+    pub(super) fn end(
+        mut self,
+        programs: &PathPrograms,
+        budget: &mut AttachBudget,
+    ) -> Result<PathTrace, Error> {
         self.stop(budget);
         let window = self.opened.elapsed();
         let tally = programs.tally()?;
@@ -232,7 +236,7 @@ impl Session {
         })
     }
 
-    fn notes(&self, programs: &Programs) -> Vec<String> {
+    fn notes(&self, programs: &PathPrograms) -> Vec<String> {
         let mut notes = vec![format!(
             "programs are attached for {} ms at a time: of hops that take nearly that long or longer only \
              some are seen, those of which both ends fall into such a time",
@@ -248,23 +252,23 @@ impl Session {
                 "the link is a virtual device: its driver's time ends when it hands the packet over".into(),
             );
         }
-        if self.aim.datagrams {
+        if self.selection.datagrams {
             notes.push("UDP: the way from the send call to the queueing discipline is not traced".into());
         }
-        notes.extend(self.aim.notes.iter().cloned());
+        notes.extend(self.selection.notes.iter().cloned());
         notes.extend(programs.notes.iter().cloned());
         notes
     }
 }
 
-impl Attached {
-    fn now(programs: &mut Programs, aim: &Aim, turn: Turn) -> Self {
+impl Attachment {
+    fn now(programs: &mut PathPrograms, selection: &PacketSelection, turn: AttachTurn) -> Self {
         let since = Instant::now();
-        Attached { links: programs.attach(aim), since, turn }
+        Attachment { links: programs.attach(selection), since, turn }
     }
 
     /// Returns how long they were attached, including attaching and detaching.
-    fn detach(self, budget: &mut Budget) -> Duration {
+    fn detach(self, budget: &mut AttachBudget) -> Duration {
         drop(self.links);
         let time = self.since.elapsed();
         budget.charge(time, self.turn);
@@ -273,7 +277,7 @@ impl Attached {
 }
 
 /// Adjusts the stride, so that one packet in [`ONE_IN`] of the size seen so far is followed.
-fn adapt(programs: &mut Programs) {
+fn adapt(programs: &mut PathPrograms) {
     if let Some(payload) = programs.tally().ok().and_then(|tally| tally.mean_payload) {
         // On an error the previous size stays in use; reading the maps at the end fails in the same way and reports
         // why.

@@ -29,7 +29,7 @@ const HOPS: [Hop; 6] = [
 
 /// The counts since the maps were cleared.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Tally {
+pub(super) struct PathCounts {
     /// Packets by what happened to them; zero counts are left out.
     pub(super) counts: Vec<(&'static str, u64)>,
     /// Hops with at least one packet.
@@ -41,14 +41,14 @@ pub(super) struct Tally {
 }
 
 /// Reads the counts and the hops' histograms.
-pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<Tally, Error> {
+pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<PathCounts, Error> {
     let counted = summed(counts, 0)?;
     let of = |index: usize| counted.get(index).copied().unwrap_or(0);
-    let mut tally = Tally {
+    let mut tally = PathCounts {
         counts: NAMES.into_iter().zip(counted.iter().copied()).filter(|(_, n)| *n > 0).collect(),
         lost: of(LOST),
         mean_payload: of(DATA_BYTES).checked_div(of(DATA_PACKETS)),
-        ..Tally::default()
+        ..PathCounts::default()
     };
     for (index, hop) in (0..).zip(HOPS) {
         let bins = bins(&summed(hops, index)?);
@@ -119,19 +119,19 @@ fn bins(slots: &[u64]) -> Vec<(u64, u64)> {
 
 /// The names in `enum skb_drop_reason` of the running kernel (include/net/dropreason-core.h). The numbers differ from
 /// release to release, so they are read from the kernel's own types.
-pub(super) struct Reasons(HashMap<u32, String>);
+pub(super) struct DropReasons(HashMap<u32, String>);
 
-impl Reasons {
+impl DropReasons {
     pub(super) fn of(btf: &Btf<'_>) -> Self {
         let Some(reasons) = btf.type_by_name::<types::Enum<'_>>("skb_drop_reason") else {
-            return Reasons(HashMap::new());
+            return DropReasons(HashMap::new());
         };
         let named = reasons.iter().filter_map(|member| {
             let name = member.name?.to_str()?;
             let short = name.strip_prefix("SKB_DROP_REASON_").or_else(|| name.strip_prefix("SKB_"))?;
             Some((u32::try_from(member.value).ok()?, short.to_owned()))
         });
-        Reasons(named.collect())
+        DropReasons(named.collect())
     }
 
     /// Returns the kernel's name without the prefix: "NO_SOCKET". Reasons of subsystems (the upper half of the
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn an_unknown_reason_keeps_its_number() {
-        let known = Reasons(HashMap::from([(3, "NO_SOCKET".to_owned())]));
+        let known = DropReasons(HashMap::from([(3, "NO_SOCKET".to_owned())]));
         assert_eq!((known.name(3).as_str(), known.name(0x20001).as_str()), ("NO_SOCKET", "reason 0x20001"));
     }
 }

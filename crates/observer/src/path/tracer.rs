@@ -5,65 +5,68 @@ use std::thread::JoinHandle;
 
 use landspeed_record::PathTrace;
 
-use super::aim::{Aim, Place};
-use super::programs::Programs;
-use super::session::{Budget, Session};
-use super::turn::Turn;
+use super::programs::PathPrograms;
+use super::selection::{PacketSelection, TracedLink};
+use super::session::{AttachBudget, TraceSession};
+use super::turn::AttachTurn;
 use crate::Error;
 
-pub(super) enum Ask {
-    Open(Aim, Sender<Result<(), Error>>),
+pub(super) enum TracerRequest {
+    Open(PacketSelection, Sender<Result<(), Error>>),
     Close(Sender<Result<PathTrace, Error>>),
     /// The turn that a window waits for.
-    Turn(Turn),
+    Turn(AttachTurn),
     End,
 }
 
 /// A handle to the thread. When it is dropped the thread ends, and everything in the kernel is released. That also
 /// happens if the thread panics or the process dies, since links and programs live only as long as their descriptors.
-pub(super) struct Tracer {
-    asks: Sender<Ask>,
+pub(super) struct PathTracer {
+    requests: Sender<TracerRequest>,
     /// `None` only while this is being dropped.
     thread: Option<JoinHandle<()>>,
 }
 
-impl Tracer {
-    /// Loads the programs for `place` without attaching them.
-    pub(super) fn start(place: Place) -> Result<Self, Error> {
-        let (asks, asked) = mpsc::channel();
+impl PathTracer {
+    /// Loads the programs for `traced_link` without attaching them.
+    pub(super) fn start(traced_link: TracedLink) -> Result<Self, Error> {
+        let (requests, received) = mpsc::channel();
         let (ready, loaded) = mpsc::channel();
-        let own = asks.clone();
+        let own = requests.clone();
         let thread = std::thread::Builder::new()
             .name("landspeed-path".into())
-            .spawn(move || serve(&place, &(own, asked), &ready))
+            .spawn(move || serve(&traced_link, &(own, received), &ready))
             .map_err(|e| Error::io("start", "the path tracer's thread", e))?;
-        let tracer = Tracer { asks, thread: Some(thread) };
+        let tracer = PathTracer { requests, thread: Some(thread) };
         loaded.recv().unwrap_or_else(|_| Err(gone()))?;
         Ok(tracer)
     }
 
     /// Begins a window; one that is open is discarded. Programs are attached when this returns, unless they were
     /// attached a moment ago or another tracer has the turn.
-    pub(super) fn open(&self, aim: Aim) -> Result<(), Error> {
-        self.ask(|reply| Ask::Open(aim, reply))
+    pub(super) fn open(&self, selection: PacketSelection) -> Result<(), Error> {
+        self.request(|reply| TracerRequest::Open(selection, reply))
     }
 
     /// Ends the window. Nothing is attached when this returns.
     pub(super) fn close(&self) -> Result<PathTrace, Error> {
-        self.ask(Ask::Close)
+        self.request(TracerRequest::Close)
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(Sender<Result<T, Error>>) -> Ask) -> Result<T, Error> {
+    fn request<T>(
+        &self,
+        request: impl FnOnce(Sender<Result<T, Error>>) -> TracerRequest,
+    ) -> Result<T, Error> {
         let (reply, answer) = mpsc::channel();
-        self.asks.send(ask(reply)).map_err(|_| gone())?;
+        self.requests.send(request(reply)).map_err(|_| gone())?;
         answer.recv().unwrap_or_else(|_| Err(gone()))
     }
 }
 
-impl Drop for Tracer {
+impl Drop for PathTracer {
     fn drop(&mut self) {
         // If the thread is gone there is nothing to end.
-        let _ = self.asks.send(Ask::End);
+        let _ = self.requests.send(TracerRequest::End);
         if let Some(thread) = self.thread.take() {
             // If it panicked, the message was printed then, and what it held is released.
             let _ = thread.join();
@@ -76,46 +79,54 @@ fn gone() -> Error {
 }
 
 /// Runs the thread: loads the programs, reports the outcome, and answers requests until it is to end.
-fn serve(place: &Place, asks: &(Sender<Ask>, Receiver<Ask>), ready: &Sender<Result<(), Error>>) {
+fn serve(
+    traced_link: &TracedLink,
+    requests: &(Sender<TracerRequest>, Receiver<TracerRequest>),
+    ready: &Sender<Result<(), Error>>,
+) {
     be_prompt();
-    match Programs::load(place) {
+    match PathPrograms::load(traced_link) {
         Ok(programs) => {
             if ready.send(Ok(())).is_ok() {
-                answer(programs, place, asks);
+                answer(programs, traced_link, requests);
             }
         }
         Err(error) => drop(ready.send(Err(error))),
     }
 }
 
-fn answer(mut programs: Programs, place: &Place, (own, asks): &(Sender<Ask>, Receiver<Ask>)) {
-    let (mut session, mut budget): (Option<Session>, _) = (None, Budget::new(own.clone()));
+fn answer(
+    mut programs: PathPrograms,
+    traced_link: &TracedLink,
+    (own, requests): &(Sender<TracerRequest>, Receiver<TracerRequest>),
+) {
+    let (mut session, mut budget): (Option<TraceSession>, _) = (None, AttachBudget::new(own.clone()));
     loop {
-        let wait = session.as_ref().map_or(budget.until_free(), Session::until_next);
-        match asks.recv_timeout(wait) {
-            Ok(Ask::Open(aim, reply)) => {
+        let wait = session.as_ref().map_or(budget.until_free(), TraceSession::until_next);
+        match requests.recv_timeout(wait) {
+            Ok(TracerRequest::Open(selection, reply)) => {
                 if let Some(mut open) = session.take() {
                     open.stop(&mut budget);
                 }
-                let opened = Session::begin(aim, &mut programs, place, &mut budget);
+                let opened = TraceSession::begin(selection, &mut programs, traced_link, &mut budget);
                 // If the requester is gone it has dropped its end, and the thread is asked to end next.
                 drop(reply.send(opened.map(|opened| session = Some(opened))));
             }
-            Ok(Ask::Close(reply)) => {
+            Ok(TracerRequest::Close(reply)) => {
                 let open = session.take().ok_or_else(not_open);
                 drop(reply.send(open.and_then(|open| open.end(&programs, &mut budget))));
             }
-            Ok(Ask::Turn(turn)) => {
-                budget.came();
+            Ok(TracerRequest::Turn(turn)) => {
+                budget.turn_arrived();
                 if let Some(open) = &mut session {
-                    open.given(turn, &mut programs);
+                    open.turn_arrived(turn, &mut programs);
                 }
             }
             Err(RecvTimeoutError::Timeout) => match &mut session {
                 Some(open) => open.step(&mut programs, &mut budget),
                 None => budget.release(),
             },
-            Ok(Ask::End) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(TracerRequest::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

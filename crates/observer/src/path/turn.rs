@@ -6,32 +6,32 @@ use std::io::ErrorKind;
 /// The exclusive right to attach programs, held until it is dropped. If one tracer detaches from a tracepoint to
 /// which another is attached, the kernel waits for a grace period of some ten milliseconds, during which both still
 /// cost time. The lock is on this program's own file, which all tracers share.
-pub(super) struct Turn {
+pub(super) struct AttachTurn {
     /// `None` if no lock can be had; then every tracer has the turn.
     _lock: Option<File>,
 }
 
-impl Turn {
-    /// Returns the turn if it is free. Otherwise a thread waits until it is released and passes it to `given`,
+impl AttachTurn {
+    /// Returns the turn if it is free. Otherwise a thread waits until it is released and passes it to `arrived`,
     /// because polling would take a processor from the workload each time.
-    pub(super) fn ask(given: impl FnOnce(Self) + Send + 'static) -> Option<Self> {
+    pub(super) fn request(arrived: impl FnOnce(Self) + Send + 'static) -> Option<Self> {
         let Ok(own) = File::open("/proc/self/exe") else { return Some(Self::EVERYBODYS) };
         match own.try_lock() {
             Err(TryLockError::WouldBlock) => {}
-            Ok(()) | Err(TryLockError::Error(_)) => return Some(Turn { _lock: Some(own) }),
+            Ok(()) | Err(TryLockError::Error(_)) => return Some(AttachTurn { _lock: Some(own) }),
         }
         let waits = std::thread::Builder::new().name("landspeed-turn".into());
-        match waits.spawn(move || given(Self::when_left(own))) {
+        match waits.spawn(move || arrived(Self::when_left(own))) {
             Ok(_) => None,
             Err(_) => Some(Self::EVERYBODYS),
         }
     }
 
-    const EVERYBODYS: Self = Turn { _lock: None };
+    const EVERYBODYS: Self = AttachTurn { _lock: None };
 
     fn when_left(own: File) -> Self {
         while own.lock().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
-        Turn { _lock: Some(own) }
+        AttachTurn { _lock: Some(own) }
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
         // All tests of this program share one file, and so one turn: the first request may have to wait.
         let take = || {
             let (give, given) = mpsc::channel();
-            let now = Turn::ask(move |turn| drop(give.send(turn)));
+            let now = AttachTurn::request(move |turn| drop(give.send(turn)));
             (now, given)
         };
         let patience = Duration::from_secs(20);

@@ -3,8 +3,8 @@
 //! A slow reader and a slow network look alike in a socket's queues at one end; the state of the process tells them
 //! apart. Each sample reads the threads' states in /proc: a statistic of moments, without tracing.
 
+mod process;
 mod thread;
-mod watched;
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use landspeed_record::{Observations, ProcessWatch, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
 use crate::figures::headlines;
-use crate::sockets::{Owners, select};
+use crate::sockets::{SocketOwners, select};
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, Scene, procfile};
-use thread::Thread;
-use watched::Process;
+use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
+use process::WatchedProcess;
+use thread::ThreadId;
 
 const MOST_PROCESSES: usize = 16;
 
@@ -32,7 +32,7 @@ pub(crate) static PROCESSES: Observer = Observer {
         "what a process waits for beyond the name of a kernel function; time spent waiting in user space for a \
          lock or a queue of its own looks like any futex",
     ],
-    runs: Runs::Explaining,
+    runs: RunPolicy::Explaining,
     own_sockets_only: false,
     headlines: headlines! {
         all: Vec<ProcessWatch> => {
@@ -43,36 +43,36 @@ pub(crate) static PROCESSES: Observer = Observer {
         }
     },
     can_run: || procfile::readable("/proc/self/stat"),
-    watch: |_| windows(Watched::open),
+    watch: |_| windows(ProcessWindow::open),
 };
 
 #[derive(Default)]
-struct Watched {
-    processes: Vec<Process>,
+struct ProcessWindow {
+    processes: Vec<WatchedProcess>,
     notes: BTreeSet<String>,
 }
 
-impl Watched {
-    fn open(scene: &Scene<'_>) -> Result<Self, Error> {
-        let mut watched = Watched::default();
-        watched.processes = watched.find(scene)?;
-        watched.sample(Nanos(0))?;
-        Ok(watched)
+impl ProcessWindow {
+    fn open(subject: &WatchSubject<'_>) -> Result<Self, Error> {
+        let mut window = ProcessWindow::default();
+        window.processes = window.find(subject)?;
+        window.sample(Nanos(0))?;
+        Ok(window)
     }
 
-    fn find(&mut self, scene: &Scene<'_>) -> Result<Vec<Process>, Error> {
-        let pids = match scene.target {
-            WatchTarget::Workload => return Ok(Process::own(scene.threads).into_iter().collect()),
+    fn find(&mut self, subject: &WatchSubject<'_>) -> Result<Vec<WatchedProcess>, Error> {
+        let pids = match subject.target {
+            WatchTarget::Workload => return Ok(WatchedProcess::own(subject.threads).into_iter().collect()),
             WatchTarget::Programs => crate::cpu::descendants().into_iter().collect(),
             WatchTarget::Pid { pid } => BTreeSet::from([pid]),
-            WatchTarget::Flow { .. } | WatchTarget::Top => self.holders(scene)?,
+            WatchTarget::Flow { .. } | WatchTarget::Top => self.holders(subject)?,
         };
         if pids.len() > MOST_PROCESSES {
             self.notes.insert(format!("{} processes; {MOST_PROCESSES} of them are watched", pids.len()));
         }
         let mut found = Vec::new();
         for pid in pids.into_iter().take(MOST_PROCESSES) {
-            match Process::other(pid) {
+            match WatchedProcess::other(pid) {
                 Ok(process) => found.push(process),
                 Err(error) => drop(self.notes.insert(error.to_string())),
             }
@@ -81,12 +81,12 @@ impl Watched {
     }
 
     /// Returns the processes that hold the flows' sockets, and those that accept new ones.
-    fn holders(&mut self, scene: &Scene<'_>) -> Result<BTreeSet<u32>, Error> {
+    fn holders(&mut self, subject: &WatchSubject<'_>) -> Result<BTreeSet<u32>, Error> {
         let diag = SockDiag::open()?;
-        let selection = select(&diag, scene)?;
-        let listeners = selection.wanted.listeners(&diag)?;
+        let selection = select(&diag, subject)?;
+        let listeners = selection.selector.listeners(&diag)?;
         let flows = selection.found.iter().map(|found| found.socket.inode);
-        let owners = Owners::find(flows.chain(listeners.iter().map(|listener| listener.inode)));
+        let owners = SocketOwners::find(flows.chain(listeners.iter().map(|listener| listener.inode)));
         self.notes.extend(owners.missing());
         if owners.pids().is_empty() {
             self.notes.insert("no process of a flow was found when the window opened".into());
@@ -95,7 +95,7 @@ impl Watched {
     }
 }
 
-impl OpenWindow for Watched {
+impl OpenWindow for ProcessWindow {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
         for process in &mut self.processes {
             process.look();
@@ -114,12 +114,12 @@ impl OpenWindow for Watched {
 
 /// Returns the threads of a process, ascending. Of this process the calling thread is left out, because it watches
 /// and would often be the busiest.
-fn threads_of(pid: u32) -> Result<Vec<Thread>, Error> {
+fn threads_of(pid: u32) -> Result<Vec<ThreadId>, Error> {
     let path = format!("/proc/{pid}/task");
     let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;
     let watching = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
     let others = tids.into_iter().filter(|tid| *tid != watching || pid != std::process::id());
-    Ok(others.map(|tid| Thread { pid, tid }).collect())
+    Ok(others.map(|tid| ThreadId { pid, tid }).collect())
 }
 
 #[cfg(test)]

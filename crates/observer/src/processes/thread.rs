@@ -3,17 +3,17 @@
 use landspeed_units::{CpuNanos, Nanos, cpu_list};
 
 use crate::Error;
-use crate::procfile::{self, Stat};
+use crate::procfile::{self, TaskStat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Thread {
+pub(super) struct ThreadId {
     pub(super) pid: u32,
     pub(super) tid: u32,
 }
 
 /// What a thread has done since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Ran {
+pub(super) struct ThreadTimes {
     /// The time on a processor, up to one tick late while it runs.
     pub(super) cpu: CpuNanos,
     /// The time ready to run and waiting for a processor.
@@ -21,7 +21,7 @@ pub(super) struct Ran {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum ThreadActivity {
     /// On a processor or ready for one.
     Running,
     /// Asleep in this function of the kernel.
@@ -32,57 +32,61 @@ pub(super) enum Doing {
     Stopped,
 }
 
-impl Thread {
+impl ThreadId {
     fn read(self, file: &str) -> Result<String, Error> {
         procfile::read(&format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
     }
 
     /// Reads the times from schedstat; on a kernel without CONFIG_SCHED_INFO from the ticks of stat, without the
     /// waiting time.
-    pub(super) fn ran(self) -> Result<Ran, Error> {
+    pub(super) fn ran(self) -> Result<ThreadTimes, Error> {
         if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
             return Ok(ran);
         }
-        Ok(Ran { cpu: self.stat()?.ran, waited: Nanos(0) })
+        Ok(ThreadTimes { cpu: self.stat()?.ran, waited: Nanos(0) })
     }
 
-    pub(super) fn stat(self) -> Result<Stat, Error> {
-        Stat::read(&format!("/proc/{}/task/{}/stat", self.pid, self.tid))
+    pub(super) fn stat(self) -> Result<TaskStat, Error> {
+        TaskStat::read(&format!("/proc/{}/task/{}/stat", self.pid, self.tid))
     }
 
-    pub(super) fn status(self) -> Result<Status, Error> {
+    pub(super) fn status(self) -> Result<ThreadStatus, Error> {
         Ok(status(&self.read("status")?))
     }
 
     /// Returns what the thread does now, and the processor that it last ran on.
-    pub(super) fn now(self) -> Result<(Doing, u32), Error> {
+    pub(super) fn now(self) -> Result<(ThreadActivity, u32), Error> {
         let stat = self.stat()?;
-        let doing = match stat.state {
-            'R' => Doing::Running,
-            'T' | 't' | 'Z' | 'X' => Doing::Stopped,
-            _ => self.read("wchan").ok().and_then(|text| function(&text)).map_or(Doing::Asleep, Doing::In),
+        let activity = match stat.state {
+            'R' => ThreadActivity::Running,
+            'T' | 't' | 'Z' | 'X' => ThreadActivity::Stopped,
+            _ => self
+                .read("wchan")
+                .ok()
+                .and_then(|text| function(&text))
+                .map_or(ThreadActivity::Asleep, ThreadActivity::In),
         };
-        Ok((doing, stat.core))
+        Ok((activity, stat.core))
     }
 }
 
 /// Parses the time on a processor, the time waiting and the number of turns. All are zero if the kernel does not
 /// count.
-fn schedstat(text: &str) -> Option<Ran> {
+fn schedstat(text: &str) -> Option<ThreadTimes> {
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
     let (cpu, waited, turns) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    (turns > 0).then_some(Ran { cpu: CpuNanos(cpu), waited: Nanos(waited) })
+    (turns > 0).then_some(ThreadTimes { cpu: CpuNanos(cpu), waited: Nanos(waited) })
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Status {
+pub(super) struct ThreadStatus {
     pub(super) name: String,
     pub(super) allowed_cores: Vec<u32>,
     pub(super) voluntary_switches: u64,
 }
 
-fn status(text: &str) -> Status {
-    let mut status = Status::default();
+fn status(text: &str) -> ThreadStatus {
+    let mut status = ThreadStatus::default();
     for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
         let value = value.trim();
         match key {
@@ -111,7 +115,7 @@ mod tests {
         for bad in ["", "1 2", "a b c", "0 0 0\n"] {
             assert_eq!(schedstat(bad), None, "{bad:?}");
         }
-        assert_eq!(schedstat("5 6 7\n"), Some(Ran { cpu: CpuNanos(5), waited: Nanos(6) }));
+        assert_eq!(schedstat("5 6 7\n"), Some(ThreadTimes { cpu: CpuNanos(5), waited: Nanos(6) }));
     }
 
     #[test]
@@ -133,10 +137,10 @@ mod tests {
     #[test]
     fn an_own_thread_is_read() {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-        let own = Thread { pid: std::process::id(), tid };
-        assert_eq!(own.now().unwrap().0, Doing::Running, "it is reading this");
+        let own = ThreadId { pid: std::process::id(), tid };
+        assert_eq!(own.now().unwrap().0, ThreadActivity::Running, "it is reading this");
         assert!(!own.status().unwrap().allowed_cores.is_empty());
         own.ran().unwrap();
-        assert!(Thread { pid: own.pid, tid: u32::MAX }.ran().is_err());
+        assert!(ThreadId { pid: own.pid, tid: u32::MAX }.ran().is_err());
     }
 }

@@ -10,7 +10,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::figures::{headlines, total};
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, Scene};
+use crate::{Error, Observer, RunPolicy, WatchSubject};
 
 pub(crate) static QDISC: Observer = Observer {
     name: "qdisc",
@@ -23,7 +23,7 @@ pub(crate) static QDISC: Observer = Observer {
         "rates of kinds other than tbf and htb; an htb class shows its ceiling",
         "queues of other hosts and of other network namespaces",
     ],
-    runs: Runs::Explaining,
+    runs: RunPolicy::Explaining,
     own_sockets_only: false,
     headlines: headlines! {
         queues: Vec<QdiscWatch> => {
@@ -39,34 +39,34 @@ pub(crate) static QDISC: Observer = Observer {
     can_run: || Rtnl::open().map(drop).map_err(|error| error.to_string()),
     watch: |link| {
         let link = link.to_owned();
-        windows(move |scene| Open::new(&link, scene))
+        windows(move |subject| QdiscWindow::new(&link, subject))
     },
 };
 
 /// The identity of a queue until it is created again: link, handle, parent, and whether it is a class.
-type Key = (u32, u32, u32, bool);
+type QueueKey = (u32, u32, u32, bool);
 
-struct Open {
+struct QdiscWindow {
     rtnl: Rtnl,
     /// The index of the link; 0 means all links.
     index: u32,
-    before: BTreeMap<Key, QueueStats>,
-    most_waiting: BTreeMap<Key, u32>,
+    before: BTreeMap<QueueKey, QueueStats>,
+    most_waiting: BTreeMap<QueueKey, u32>,
 }
 
-fn key(queue: &QueueStats) -> Key {
+fn key(queue: &QueueStats) -> QueueKey {
     (queue.index, queue.handle, queue.parent, queue.is_class)
 }
 
-impl Open {
-    fn new(link: &str, scene: &Scene<'_>) -> Result<Self, Error> {
+impl QdiscWindow {
+    fn new(link: &str, subject: &WatchSubject<'_>) -> Result<Self, Error> {
         let rtnl = Rtnl::open()?;
         // The workload's packets take one link; the links of other flows are unknown.
-        let index = match scene.target {
+        let index = match subject.target {
             WatchTarget::Workload => rtnl.index_of(link)?,
             _ => 0,
         };
-        let mut open = Open { rtnl, index, before: BTreeMap::new(), most_waiting: BTreeMap::new() };
+        let mut open = QdiscWindow { rtnl, index, before: BTreeMap::new(), most_waiting: BTreeMap::new() };
         open.before = open.look()?.into_iter().map(|queue| (key(&queue), queue)).collect();
         Ok(open)
     }
@@ -107,7 +107,7 @@ fn handle(handle: u32) -> String {
     }
 }
 
-impl OpenWindow for Open {
+impl OpenWindow for QdiscWindow {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
         self.look().map(drop)
     }
@@ -136,7 +136,8 @@ mod tests {
     fn a_queue_that_was_made_anew_starts_from_nothing() {
         let queue = |bytes, drops| QueueStats { kind: "tbf".into(), bytes, drops, ..QueueStats::default() };
         let before = BTreeMap::from([(key(&queue(0, 0)), queue(1000, u32::MAX))]);
-        let open = Open { rtnl: Rtnl::open().unwrap(), index: 0, before, most_waiting: BTreeMap::new() };
+        let open =
+            QdiscWindow { rtnl: Rtnl::open().unwrap(), index: 0, before, most_waiting: BTreeMap::new() };
         let seen = |now| open.watch(&BTreeMap::new(), &now);
         assert_eq!((seen(queue(900, 5)).sent_bytes, seen(queue(900, 5)).drops), (Bytes(900), 5));
         let on = seen(queue(1500, 2));

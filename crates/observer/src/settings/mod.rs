@@ -6,7 +6,7 @@ use landspeed_units::Bytes;
 
 use crate::figures::headlines;
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, Scene};
+use crate::{Error, Observer, RunPolicy, WatchSubject};
 
 pub(crate) static SETTINGS: Observer = Observer {
     name: "settings",
@@ -16,7 +16,7 @@ pub(crate) static SETTINGS: Observer = Observer {
         "MTUs beyond the first link: the path's is in the flows' path_mtu_bytes, where one was learned",
         "offloads that a driver does without saying so",
     ],
-    runs: Runs::Explaining,
+    runs: RunPolicy::Explaining,
     own_sockets_only: false,
     headlines: headlines! {
         links: Vec<LinkSettings> => {
@@ -27,24 +27,24 @@ pub(crate) static SETTINGS: Observer = Observer {
     can_run: || Rtnl::open().map(drop).map_err(|error| error.to_string()),
     watch: |link| {
         let link = link.to_owned();
-        windows(move |scene| Open::new(&link, scene))
+        windows(move |subject| SettingsWindow::new(&link, subject))
     },
 };
 
 /// An open window; the thread that opens the window makes it, in its namespace.
-struct Open {
+struct SettingsWindow {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,
     /// `None` for all links that are up.
     link: Option<String>,
 }
 
-impl Open {
+impl SettingsWindow {
     /// Opens a window over the named link; if no name was given, over all links.
-    fn new(link: &str, scene: &Scene<'_>) -> Result<Self, Error> {
-        let all = link.is_empty() && scene.target != WatchTarget::Workload;
+    fn new(link: &str, subject: &WatchSubject<'_>) -> Result<Self, Error> {
+        let all = link.is_empty() && subject.target != WatchTarget::Workload;
         let ethtool = Ethtool::open().map_err(|error| error.to_string());
-        Ok(Open { rtnl: Rtnl::open()?, ethtool, link: (!all).then(|| link.to_owned()) })
+        Ok(SettingsWindow { rtnl: Rtnl::open()?, ethtool, link: (!all).then(|| link.to_owned()) })
     }
 
     fn links(&self) -> Result<Vec<Link>, Error> {
@@ -75,7 +75,7 @@ fn settings(link: &Link, features: &Features) -> LinkSettings {
     }
 }
 
-impl OpenWindow for Open {
+impl OpenWindow for SettingsWindow {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         let described = self.links()?.into_iter().map(|link| {
             let features = self.features(&link.name).unwrap_or_else(|why| {
@@ -97,7 +97,7 @@ mod tests {
 
     fn watched(link: &str, target: WatchTarget) -> Result<Observations, Error> {
         let mut watch = SETTINGS.watch(link);
-        watch.open(&Scene { target, ..Scene::default() })?;
+        watch.open(&WatchSubject { target, ..WatchSubject::default() })?;
         let mut seen = Observations::default();
         watch.close(&mut seen)?;
         Ok(seen)

@@ -8,7 +8,7 @@ use landspeed_record::SnmpCounts;
 
 use crate::figures::headlines;
 use crate::window::difference;
-use crate::{Error, Observer, Runs, procfile};
+use crate::{Error, Observer, RunPolicy, procfile};
 
 const SNMP4: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
@@ -41,7 +41,7 @@ pub(crate) static SNMP: Observer = Observer {
         "packets as on the wire: receive counters count them after GRO and IP's send counters before TSO; \
          of the segment counters only Tcp.OutSegs and Tcp.RetransSegs count every segment",
     ],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: headlines! {
         counts: SnmpCounts => {
@@ -63,9 +63,9 @@ pub(crate) static SNMP: Observer = Observer {
 };
 
 /// The value by "Group.Name".
-type Counters = BTreeMap<String, u64>;
+type SnmpCounters = BTreeMap<String, u64>;
 
-fn read() -> Result<Counters, Error> {
+fn read() -> Result<SnmpCounters, Error> {
     let mut counters = parse_pairs(SNMP4, &procfile::read(SNMP4)?)?;
     counters.extend(parse_pairs(NETSTAT, &procfile::read(NETSTAT)?)?);
     if let Ok(text) = procfile::read(SNMP6) {
@@ -79,8 +79,8 @@ fn read() -> Result<Counters, Error> {
 
 /// Parses two lines per group: "Tcp: Name Name ..." and "Tcp: 1 2 ...". Columns that a newer kernel adds are
 /// included.
-fn parse_pairs(path: &str, text: &str) -> Result<Counters, Error> {
-    let mut counters = Counters::new();
+fn parse_pairs(path: &str, text: &str) -> Result<SnmpCounters, Error> {
+    let mut counters = SnmpCounters::new();
     let mut lines = text.lines();
     while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
         let (group, names) =
@@ -96,7 +96,7 @@ fn parse_pairs(path: &str, text: &str) -> Result<Counters, Error> {
 }
 
 /// Parses one counter per line: "Ip6InReceives 12", "Icmp6OutType134 1", "UdpLite6InErrors 0".
-fn parse_list(text: &str) -> Counters {
+fn parse_list(text: &str) -> SnmpCounters {
     let parse = |line: &str| {
         let (name, value) = line.split_once(|c: char| c.is_ascii_whitespace())?;
         let (group, rest) = name.split_at(name.find('6')? + 1);
@@ -107,10 +107,10 @@ fn parse_list(text: &str) -> Counters {
 
 /// Parses a line of names, and a line of hexadecimal numbers for each processor: "entries insert_failed drop",
 /// "0000000a 00000000 00000002".
-fn parse_columns(text: &str) -> Counters {
+fn parse_columns(text: &str) -> SnmpCounters {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
-    let mut counters = Counters::new();
+    let mut counters = SnmpCounters::new();
     for line in lines {
         let values = line.split_ascii_whitespace().map(|value| u64::from_str_radix(value, 16));
         // The number of entries is a level, the same on each line.
@@ -128,7 +128,7 @@ fn counter(name: String, value: &str) -> Option<(String, u64)> {
 }
 
 /// Returns the counters that increased.
-fn moved_by(before: &Counters, after: &Counters) -> Counters {
+fn moved_by(before: &SnmpCounters, after: &SnmpCounters) -> SnmpCounters {
     let moved = |(name, now): (&String, &u64)| {
         let by = now.checked_sub(*before.get(name)?)?;
         (by > 0).then(|| (name.clone(), by))

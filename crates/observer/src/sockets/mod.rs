@@ -1,10 +1,10 @@
 //! The sockets that a [`WatchTarget`] means, and the processes that hold them. Several observers use this; each
 //! selects for itself, so that it can run without the others.
 
-mod found;
+mod listed_socket;
 mod owners;
+mod selector;
 mod top;
-mod wanted;
 
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -13,49 +13,59 @@ use landspeed_netlink::SockDiag;
 use landspeed_record::WatchTarget;
 use rustix::net::{getsockname, sockopt::socket_cookie};
 
-pub(crate) use found::{Found, canonical};
-pub(crate) use owners::{Owners, inodes_of};
-pub(crate) use wanted::{Wanted, covers};
+pub(crate) use listed_socket::{ListedSocket, canonical};
+pub(crate) use owners::{SocketOwners, inodes_of};
+pub(crate) use selector::{SocketSelector, covers};
 
-use crate::{Error, Scene};
+use crate::{Error, WatchSubject};
 
 /// The most flows that are watched together: more would enlarge a record without adding information.
 pub(crate) const MOST_FLOWS: usize = 64;
 
-/// The sockets that a scene's target means now.
-pub(crate) struct Selection {
+/// The sockets that a subject's target means now.
+pub(crate) struct SocketSelection {
     /// The rule that identifies them, now and later.
-    pub(crate) wanted: Wanted,
+    pub(crate) selector: SocketSelector,
     /// The existing sockets, at most [`MOST_FLOWS`]: in the order of the workload's flows, otherwise those with the
     /// most bytes first.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<ListedSocket>,
     /// Notes on the selection that a reader must know.
     pub(crate) notes: Vec<String>,
 }
 
 /// Selects the sockets. Takes [`top::BETWEEN`] for [`WatchTarget::Top`], otherwise as long as the kernel takes to
 /// list them.
-pub(crate) fn select(diag: &SockDiag, scene: &Scene<'_>) -> Result<Selection, Error> {
+pub(crate) fn select(diag: &SockDiag, subject: &WatchSubject<'_>) -> Result<SocketSelection, Error> {
     let mut notes = Vec::new();
-    let (wanted, found) = match scene.target {
+    let (selector, found) = match subject.target {
         WatchTarget::Top => top::most_active(diag, &mut notes)?,
-        WatchTarget::Workload => listed(diag, Wanted::Sockets(own_sockets(scene)?), &mut notes)?,
-        WatchTarget::Programs => listed(diag, Wanted::programs(), &mut notes)?,
-        WatchTarget::Flow { at } => listed(diag, Wanted::address(at), &mut notes)?,
-        WatchTarget::Pid { pid } => listed(diag, Wanted::process(pid)?, &mut notes)?,
+        WatchTarget::Workload => listed(diag, SocketSelector::Sockets(own_sockets(subject)?), &mut notes)?,
+        WatchTarget::Programs => listed(diag, SocketSelector::programs(), &mut notes)?,
+        WatchTarget::Flow { at } => listed(diag, SocketSelector::address(at), &mut notes)?,
+        WatchTarget::Pid { pid } => listed(diag, SocketSelector::process(pid)?, &mut notes)?,
     };
-    Ok(Selection { found: most(found, &wanted, &mut notes), wanted, notes })
+    Ok(SocketSelection { found: most(found, &selector, &mut notes), selector, notes })
 }
 
-fn listed(diag: &SockDiag, wanted: Wanted, notes: &mut Vec<String>) -> Result<(Wanted, Vec<Found>), Error> {
-    let found = wanted.list(diag, notes)?;
-    Ok((wanted, found))
+fn listed(
+    diag: &SockDiag,
+    selector: SocketSelector,
+    notes: &mut Vec<String>,
+) -> Result<(SocketSelector, Vec<ListedSocket>), Error> {
+    let found = selector.list(diag, notes)?;
+    Ok((selector, found))
 }
 
 /// Sorts the sockets and drops those beyond the limit.
-fn most(mut found: Vec<Found>, wanted: &Wanted, notes: &mut Vec<String>) -> Vec<Found> {
-    match wanted {
-        Wanted::Sockets(own) => found.sort_by_key(|f| own.iter().position(|o| o.cookie == f.cookie())),
+fn most(
+    mut found: Vec<ListedSocket>,
+    selector: &SocketSelector,
+    notes: &mut Vec<String>,
+) -> Vec<ListedSocket> {
+    match selector {
+        SocketSelector::Sockets(own) => {
+            found.sort_by_key(|f| own.iter().position(|o| o.cookie == f.cookie()))
+        }
         _ => found.sort_by_key(|f| std::cmp::Reverse(f.moved_bytes())),
     }
     if found.len() > MOST_FLOWS {
@@ -66,18 +76,18 @@ fn most(mut found: Vec<Found>, wanted: &Wanted, notes: &mut Vec<String>) -> Vec<
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Own {
+pub(crate) struct ChosenSocket {
     /// SO_COOKIE of the socket.
     pub(crate) cookie: u64,
     pub(crate) port: u16,
 }
 
 /// Returns the workload's internet sockets in flow order; the kernel's lists contain no sockets of other families.
-fn own_sockets(scene: &Scene<'_>) -> Result<Vec<Own>, Error> {
-    scene.sockets.iter().filter_map(|(flow, socket)| own(*flow, socket).transpose()).collect()
+fn own_sockets(subject: &WatchSubject<'_>) -> Result<Vec<ChosenSocket>, Error> {
+    subject.sockets.iter().filter_map(|(flow, socket)| own(*flow, socket).transpose()).collect()
 }
 
-fn own(flow: u32, socket: &BorrowedFd<'_>) -> Result<Option<Own>, Error> {
+fn own(flow: u32, socket: &BorrowedFd<'_>) -> Result<Option<ChosenSocket>, Error> {
     let failed = |operation| {
         move |errno: rustix::io::Errno| {
             Error::io(operation, format!("the socket of flow {flow}"), errno.into())
@@ -85,5 +95,5 @@ fn own(flow: u32, socket: &BorrowedFd<'_>) -> Result<Option<Own>, Error> {
     };
     let cookie = socket_cookie(socket).map_err(failed("ask the cookie of"))?;
     let local = getsockname(socket).map_err(failed("ask the address of"))?;
-    Ok(SocketAddr::try_from(local).ok().map(|local| Own { cookie, port: local.port() }))
+    Ok(SocketAddr::try_from(local).ok().map(|local| ChosenSocket { cookie, port: local.port() }))
 }

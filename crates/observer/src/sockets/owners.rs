@@ -8,20 +8,20 @@ use crate::{Error, procfile};
 
 /// The processes that hold some sockets, as far as they are visible.
 #[derive(Debug, Default)]
-pub(crate) struct Owners {
+pub(crate) struct SocketOwners {
     by_inode: BTreeMap<u32, u32>,
     sought: usize,
     /// The number of processes whose descriptors may not be read.
     refused: usize,
 }
 
-impl Owners {
+impl SocketOwners {
     /// Searches all of /proc for the holders of these inodes, this process first. It makes one pass, which ends as
     /// soon as all are found: a host with a thousand processes takes some ten milliseconds.
     pub(crate) fn find(inodes: impl IntoIterator<Item = u32>) -> Self {
         // Inode 0 is a socket that no process holds any more.
         let mut left: BTreeSet<u32> = inodes.into_iter().filter(|inode| *inode != 0).collect();
-        let mut owners = Owners { sought: left.len(), ..Owners::default() };
+        let mut owners = SocketOwners { sought: left.len(), ..SocketOwners::default() };
         for pid in std::iter::once(std::process::id()).chain(procfile::numbered("/proc").unwrap_or_default())
         {
             if left.is_empty() {
@@ -112,7 +112,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let fd = std::os::fd::AsRawFd::as_raw_fd(&socket);
         let number = fs::metadata(format!("/proc/self/fd/{fd}")).unwrap().ino() as u32;
-        let owners = Owners::find([number, 0]);
+        let owners = SocketOwners::find([number, 0]);
         assert_eq!((owners.of(number), owners.of(0)), (Some(std::process::id()), None));
         assert_eq!(owners.missing(), None);
         assert_eq!(owners.pids().len(), 1);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_holder_that_is_not_there_is_told() {
-        let missing = Owners::find([u32::MAX]).missing().unwrap();
+        let missing = SocketOwners::find([u32::MAX]).missing().unwrap();
         assert!(missing.starts_with("processes of 1 sockets: "), "{missing}");
     }
 

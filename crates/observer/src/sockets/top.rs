@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use landspeed_netlink::{Ports, SockDiag};
 
-use super::Own;
-use super::found::{Found, list};
-use super::wanted::Wanted;
+use super::ChosenSocket;
+use super::listed_socket::{ListedSocket, list};
+use super::selector::SocketSelector;
 use crate::Error;
 
 /// The time between the two readings: long enough not to miss a flow with pauses.
@@ -17,7 +17,7 @@ const MOST: usize = 8;
 
 /// The activity between two readings. Connections rank before datagrams, for which the kernel counts no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Activity {
+struct SocketActivity {
     /// Bytes of a TCP connection.
     bytes: u64,
     drops: u64,
@@ -26,32 +26,35 @@ struct Activity {
 }
 
 /// Returns the most active sockets, up to eight, and the rule that identifies them later.
-pub(super) fn most_active(diag: &SockDiag, notes: &mut Vec<String>) -> Result<(Wanted, Vec<Found>), Error> {
+pub(super) fn most_active(
+    diag: &SockDiag,
+    notes: &mut Vec<String>,
+) -> Result<(SocketSelector, Vec<ListedSocket>), Error> {
     let before = list(diag, &[Ports::default()], notes)?;
     std::thread::sleep(BETWEEN);
     let found = ranked(&before, list(diag, &[Ports::default()], notes)?);
-    let own = |f: &Found| Own { cookie: f.cookie(), port: f.socket.id.local.port() };
-    Ok((Wanted::Sockets(found.iter().map(own).collect()), found))
+    let own = |f: &ListedSocket| ChosenSocket { cookie: f.cookie(), port: f.socket.id.local.port() };
+    Ok((SocketSelector::Sockets(found.iter().map(own).collect()), found))
 }
 
 /// Sorts sockets by activity; one that appeared between the readings counts from zero.
-fn ranked(before: &[Found], after: Vec<Found>) -> Vec<Found> {
-    let before: BTreeMap<u64, &Found> = before.iter().map(|f| (f.cookie(), f)).collect();
-    let mut ranked: Vec<(Activity, Found)> = after
+fn ranked(before: &[ListedSocket], after: Vec<ListedSocket>) -> Vec<ListedSocket> {
+    let before: BTreeMap<u64, &ListedSocket> = before.iter().map(|f| (f.cookie(), f)).collect();
+    let mut ranked: Vec<(SocketActivity, ListedSocket)> = after
         .into_iter()
         .map(|now| (activity(before.get(&now.cookie()).copied(), &now), now))
-        .filter(|(activity, _)| *activity > Activity::default())
+        .filter(|(activity, _)| *activity > SocketActivity::default())
         .collect();
     ranked.sort_by_key(|(activity, found)| (Reverse(*activity), found.cookie()));
     ranked.truncate(MOST);
     ranked.into_iter().map(|(_, found)| found).collect()
 }
 
-fn activity(then: Option<&Found>, now: &Found) -> Activity {
-    let drops = |found: &Found| found.socket.memory.map_or(0, |memory| u64::from(memory.drops));
+fn activity(then: Option<&ListedSocket>, now: &ListedSocket) -> SocketActivity {
+    let drops = |found: &ListedSocket| found.socket.memory.map_or(0, |memory| u64::from(memory.drops));
     let datagrams = now.socket.tcp_info.is_empty();
-    Activity {
-        bytes: now.moved_bytes().saturating_sub(then.map_or(0, Found::moved_bytes)),
+    SocketActivity {
+        bytes: now.moved_bytes().saturating_sub(then.map_or(0, ListedSocket::moved_bytes)),
         drops: if datagrams { drops(now).saturating_sub(then.map_or(0, drops)) } else { 0 },
         waiting: if datagrams { now.socket.receive_queue.into() } else { 0 },
     }
@@ -80,21 +83,21 @@ mod tests {
         }
     }
 
-    fn tcp(cookie: u64, received: u64) -> Found {
+    fn tcp(cookie: u64, received: u64) -> ListedSocket {
         let mut info = vec![0; size_of::<TcpInfo>()];
         info[offset_of!(TcpInfo, bytes_received)..][..8].copy_from_slice(&received.to_ne_bytes());
-        Found::new(SocketKind::TcpFlow, socket(cookie, info, 0))
+        ListedSocket::new(SocketKind::TcpFlow, socket(cookie, info, 0))
     }
 
-    fn udp(cookie: u64, drops: u32) -> Found {
-        Found::new(SocketKind::Udp, socket(cookie, Vec::new(), drops))
+    fn udp(cookie: u64, drops: u32) -> ListedSocket {
+        ListedSocket::new(SocketKind::Udp, socket(cookie, Vec::new(), drops))
     }
 
     #[test]
     fn what_moved_counts_not_what_ever_moved() {
         let before = [tcp(1, 1_000_000), tcp(2, 0), tcp(3, 50), udp(4, 7), udp(5, 7)];
         let after = vec![tcp(1, 1_000_001), tcp(2, 500), tcp(3, 50), udp(4, 7), udp(5, 8), tcp(6, 20)];
-        let order: Vec<u64> = ranked(&before, after).iter().map(Found::cookie).collect();
+        let order: Vec<u64> = ranked(&before, after).iter().map(ListedSocket::cookie).collect();
         assert_eq!(order, [2, 6, 1, 5], "idle ones are left out, datagrams that only drop come last");
         assert_eq!(ranked(&[], (1..100).map(|n| tcp(n, n)).collect()).len(), MOST);
     }

@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::headlines;
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, procfile};
+use crate::{Error, Observer, RunPolicy, procfile};
 
 const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
 
 /// Counts by protocol and name: "TCP mem", "TCP6 inuse".
-type Counts = BTreeMap<String, u64>;
+type SocketCounts = BTreeMap<String, u64>;
 
 /// The counts when the window opened, and the maximum of each until it closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SockStat {
     /// The counts when the window opened.
-    opened: Counts,
+    opened: SocketCounts,
     /// The maximum of each count until it closed.
-    most: Counts,
+    most: SocketCounts,
     /// Bytes of a page: "mem" counts pages.
     page_bytes: Bytes,
 }
@@ -45,7 +45,7 @@ pub(crate) static SOCKSTAT: Observer = Observer {
         "whose memory it is: the kernel keeps one account for all namespaces of the machine",
         "the sockets themselves and what waits in a device: buffers alone are accounted",
     ],
-    runs: Runs::OnRequest,
+    runs: RunPolicy::OnRequest,
     own_sockets_only: false,
     headlines: headlines! {
         stat: SockStat => {
@@ -83,14 +83,14 @@ impl OpenWindow for SockStat {
 }
 
 /// Reads the counts of both families; a host without IPv6 has no second file.
-fn read() -> Result<Counts, Error> {
+fn read() -> Result<SocketCounts, Error> {
     let mut counts = parse(&procfile::read(PATHS[0])?);
     counts.extend(procfile::read(PATHS[1]).map(|text| parse(&text)).unwrap_or_default());
     Ok(counts)
 }
 
 /// Parses "TCP: inuse 5 mem 1" as "TCP inuse" and "TCP mem".
-fn parse(text: &str) -> Counts {
+fn parse(text: &str) -> SocketCounts {
     let of_line = |line: &str| {
         let (protocol, counts) = line.split_once(':')?;
         let words: Vec<&str> = counts.split_whitespace().collect();

@@ -11,7 +11,7 @@ use landspeed_record::{Observations, SoftnetCounts};
 
 use crate::figures::headlines;
 use crate::window::difference;
-use crate::{Error, Observer, Runs, procfile};
+use crate::{Error, Observer, RunPolicy, procfile};
 
 const PATH: &str = "/proc/net/softnet_stat";
 
@@ -29,7 +29,7 @@ pub(crate) static SOFTNET: Observer = Observer {
         "whose packets they are: the counters are the machine's, over all namespaces and links",
         "the longest backlog: only its length at the window's end is shown",
     ],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: headlines! {
         counts: SoftnetCounts => {
@@ -44,9 +44,9 @@ pub(crate) static SOFTNET: Observer = Observer {
 };
 
 /// Columns by core.
-type Cores = BTreeMap<u32, Vec<u32>>;
+type SoftnetColumns = BTreeMap<u32, Vec<u32>>;
 
-fn tell(before: &Cores, after: &Cores, seen: &mut Observations) {
+fn tell(before: &SoftnetColumns, after: &SoftnetColumns, seen: &mut Observations) {
     let counters = moved(before, after);
     seen.unseen.extend(steered(&counters));
     seen.put(SoftnetCounts(counters));
@@ -62,8 +62,8 @@ fn steered(counters: &BTreeMap<String, u64>) -> Option<String> {
     ))
 }
 
-fn parse(text: &str) -> Result<Cores, Error> {
-    let mut cores = Cores::new();
+fn parse(text: &str) -> Result<SoftnetColumns, Error> {
+    let mut cores = SoftnetColumns::new();
     for (row, line) in (0..).zip(text.lines()) {
         let columns: Result<Vec<u32>, _> =
             line.split_ascii_whitespace().map(|column| u32::from_str_radix(column, 16)).collect();
@@ -79,7 +79,7 @@ fn parse(text: &str) -> Result<Cores, Error> {
 }
 
 /// Returns the counters' growth; they are 32 bits wide and wrap.
-fn moved(before: &Cores, after: &Cores) -> BTreeMap<String, u64> {
+fn moved(before: &SoftnetColumns, after: &SoftnetColumns) -> BTreeMap<String, u64> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
     for (core, columns) in after {
         let Some(earlier) = before.get(core) else { continue };

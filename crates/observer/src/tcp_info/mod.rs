@@ -14,8 +14,8 @@ use rustix::net::sockopt::tcp_congestion;
 
 use crate::figures::{headlines, mean, total};
 use crate::window::{OpenWindow, windows};
-use crate::{Error, Observer, Runs, Scene};
-use raw::TcpInfo as Raw;
+use crate::{Error, Observer, RunPolicy, WatchSubject};
+use raw::TcpInfo;
 
 /// Returns a figure of the last samples of the flows that sent from this end; `None` if none did.
 fn of_senders<A>(samples: &[TcpSample], figure: impl Fn(&[&TcpSample]) -> A) -> Option<A> {
@@ -39,7 +39,7 @@ pub(crate) static TCP_INFO: Observer = Observer {
         "the own receive window before Linux 6.2",
         "other programs' sockets: these are asked through the workload's own descriptors",
     ],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: true,
     headlines: headlines! {
         samples: Vec<TcpSample> => {
@@ -59,18 +59,18 @@ pub(crate) static TCP_INFO: Observer = Observer {
         }
     },
     can_run: || Ok(()),
-    watch: |_| windows(TcpWindow::open),
+    watch: |_| windows(TcpInfoWindow::open),
 };
 
 /// Returns the current TCP_INFO of these sockets, combined; `None` if none of them is a TCP socket that has sent
 /// anything.
 pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
     let tcp = sockets.iter().map(AsFd::as_fd).filter(|socket| raw::is_tcp(*socket));
-    let senders: Vec<Raw> =
+    let senders: Vec<TcpInfo> =
         tcp.filter_map(|socket| Some(raw::get(socket).ok()?.0)).filter(|info| info.busy_us > 0).collect();
     let mean_us =
         senders.iter().map(|info| u64::from(info.rtt_us)).sum::<u64>() / senders.len().max(1) as u64;
-    let window = |info: &Raw| Bytes(u64::from(info.snd_cwnd) * u64::from(info.snd_mss));
+    let window = |info: &TcpInfo| Bytes(u64::from(info.snd_cwnd) * u64::from(info.snd_mss));
     (!senders.is_empty()).then(|| TcpProgress {
         retransmits: senders.iter().map(|info| u64::from(info.total_retrans)).sum(),
         rtt_ns: Nanos(mean_us.saturating_mul(1000)),
@@ -79,17 +79,17 @@ pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
 }
 
 #[derive(Default)]
-struct TcpWindow {
+struct TcpInfoWindow {
     sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
     /// The fewest bytes that the kernel filled, if it filled fewer than all.
     short: Option<usize>,
 }
 
-impl TcpWindow {
-    fn open(scene: &Scene<'_>) -> Result<Self, Error> {
-        let mut window = TcpWindow::default();
-        for (flow, socket) in scene.sockets.iter().filter(|(_, socket)| raw::is_tcp(*socket)) {
+impl TcpInfoWindow {
+    fn open(subject: &WatchSubject<'_>) -> Result<Self, Error> {
+        let mut window = TcpInfoWindow::default();
+        for (flow, socket) in subject.sockets.iter().filter(|(_, socket)| raw::is_tcp(*socket)) {
             let own = socket.try_clone_to_owned();
             let own = own.map_err(|e| Error::io("duplicate", format!("the socket of flow {flow}"), e))?;
             window.sockets.push((*flow, own));
@@ -98,13 +98,13 @@ impl TcpWindow {
     }
 }
 
-impl OpenWindow for TcpWindow {
+impl OpenWindow for TcpInfoWindow {
     fn sample(&mut self, at: Nanos) -> Result<(), Error> {
         for (flow, socket) in &self.sockets {
             let asked = raw::get(socket.as_fd());
             let (info, filled) =
                 asked.map_err(|e| Error::io("ask TCP_INFO of", format!("the socket of flow {flow}"), e))?;
-            if filled < size_of::<Raw>() {
+            if filled < size_of::<TcpInfo>() {
                 self.short = Some(self.short.map_or(filled, |short| short.min(filled)));
             }
             self.samples.push(sample(*flow, at, &info, filled));
@@ -127,10 +127,10 @@ impl OpenWindow for TcpWindow {
 
 /// Returns true if this many bytes of TCP_INFO include the own receive window.
 fn tells_receive_window(filled: usize) -> bool {
-    filled >= offset_of!(Raw, rehash)
+    filled >= offset_of!(TcpInfo, rehash)
 }
 
-fn sample(flow: u32, at: Nanos, info: &Raw, filled: usize) -> TcpSample {
+fn sample(flow: u32, at: Nanos, info: &TcpInfo, filled: usize) -> TcpSample {
     let micros = |us: u64| Nanos(us.saturating_mul(1000));
     // u32::MAX is the kernel's value for "no round trip measured yet".
     let min_rtt = Some(info.min_rtt_us).filter(|us| !matches!(*us, 0 | u32::MAX));
@@ -167,7 +167,7 @@ mod tests {
         let server = listener.accept().unwrap().0;
         let mut watch = TCP_INFO.watch("lo");
         let sockets = [(0, udp.as_fd()), (1, client.as_fd())];
-        watch.open(&Scene { sockets: &sockets, ..Scene::default() }).unwrap();
+        watch.open(&WatchSubject { sockets: &sockets, ..WatchSubject::default() }).unwrap();
         drop((client, server));
         watch.sample(Nanos(1)).unwrap();
         let mut seen = Observations::default();
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn no_round_trip_yet_is_not_an_hour() {
-        let info = Raw { min_rtt_us: u32::MAX, delivery_rate: 125, ..Raw::default() };
+        let info = TcpInfo { min_rtt_us: u32::MAX, delivery_rate: 125, ..TcpInfo::default() };
         let sample = sample(3, Nanos(9), &info, 0);
         assert_eq!((sample.min_rtt_ns, sample.delivery_rate_bps), (None, BitRate(1000.0)));
     }

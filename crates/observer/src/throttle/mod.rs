@@ -15,7 +15,7 @@ use landspeed_units::Nanos;
 use crate::cpu::clock;
 use crate::figures::headlines;
 use crate::window::difference;
-use crate::{Observer, Runs, procfile};
+use crate::{Observer, RunPolicy, procfile};
 
 pub(crate) static THROTTLE: Observer = Observer {
     name: "throttle",
@@ -26,7 +26,7 @@ pub(crate) static THROTTLE: Observer = Observer {
         "quotas of groups outside of the own container, and those that the hypervisor sets",
         "heat on processors other than Intel's, which count no such time",
     ],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: headlines! {
         held: Throttling => {
@@ -51,17 +51,17 @@ pub(crate) static THROTTLE: Observer = Observer {
 };
 
 /// All counters at one moment, in the order of the files.
-struct Reading {
+struct ThrottleReading {
     at: Nanos,
     groups: Vec<Nanos>,
     heat: Vec<Nanos>,
 }
 
-fn read(groups: &[PathBuf], heat: &[PathBuf]) -> Reading {
+fn read(groups: &[PathBuf], heat: &[PathBuf]) -> ThrottleReading {
     let of = |files: &[PathBuf], read: fn(&Path) -> Option<Nanos>| {
         files.iter().map(|file| read(file).unwrap_or_default()).collect()
     };
-    Reading { at: clock::now(), groups: of(groups, groups::read), heat: of(heat, too_hot) }
+    ThrottleReading { at: clock::now(), groups: of(groups, groups::read), heat: of(heat, too_hot) }
 }
 
 /// Returns the counters in `thermal_throttle` of each processor (Documentation/ABI/testing/sysfs-devices-system-cpu).

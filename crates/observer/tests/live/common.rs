@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_netlink::{LinkChange, Rtnl, in_throwaway};
-use landspeed_observer::{Scene, Watch, observer};
+use landspeed_observer::{Watch, WatchSubject, observer};
 use landspeed_record::{Observations, WatchTarget};
 
 /// Runs `test` on a new thread in a new, unnamed network namespace with loopback up; the kernel removes the namespace
@@ -17,18 +17,18 @@ pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
 }
 
 /// A window of one observer of the table.
-pub(crate) struct Window(Box<dyn Watch>);
+pub(crate) struct OpenWatch(Box<dyn Watch>);
 
-impl Window {
-    pub(crate) fn open(row: &str, link: &str, scene: &Scene<'_>) -> Self {
+impl OpenWatch {
+    pub(crate) fn open(row: &str, link: &str, subject: &WatchSubject<'_>) -> Self {
         let mut watch = observer(row).expect("a row of the table").watch(link);
-        watch.open(scene).unwrap_or_else(|error| panic!("open {row}: {error}"));
-        Window(watch)
+        watch.open(subject).unwrap_or_else(|error| panic!("open {row}: {error}"));
+        OpenWatch(watch)
     }
 
     /// Opens a window over flows of other programs.
     pub(crate) fn on(row: &str, target: WatchTarget) -> Self {
-        Self::open(row, "lo", &Scene { target, ..Scene::default() })
+        Self::open(row, "lo", &WatchSubject { target, ..WatchSubject::default() })
     }
 
     pub(crate) fn sample(&mut self) {

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use super::common::{Window, eventually, in_new_namespace, reads};
-use landspeed_observer::Scene;
+use super::common::{OpenWatch, eventually, in_new_namespace, reads};
+use landspeed_observer::WatchSubject;
 use landspeed_record::{FlowWatch, ListenerWatch, Observations, ProcessWatch, Protocol, WatchTarget};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
@@ -44,7 +44,7 @@ fn a_reader_that_does_not_read_shows_at_both_ends() {
     in_new_namespace(|| {
         let (mut client, server) = pair();
         let (near, far) = (client.local_addr().unwrap(), server.local_addr().unwrap());
-        let mut window = Window::on("flows", WatchTarget::Flow { at: far });
+        let mut window = OpenWatch::on("flows", WatchTarget::Flow { at: far });
         let written = fill(&mut client);
         // The kernel chooses when the sent data arrives.
         eventually("data arrives", || rustix::io::ioctl_fionread(&server).unwrap() > 32 * 1024);
@@ -81,14 +81,14 @@ fn ipv6_and_ipv4_over_ipv6_sockets_are_found() {
         }
         let (_client, server) = pair_on("[::1]:0");
         let at = server.local_addr().unwrap();
-        let seen = Window::on("flows", WatchTarget::Flow { at }).close();
+        let seen = OpenWatch::on("flows", WatchTarget::Flow { at }).close();
         assert_eq!(flow_at(&seen, at).key.remote, server.peer_addr().unwrap());
 
         let listener = TcpListener::bind("[::]:0").unwrap();
         let at = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
         let client = TcpStream::connect(at).unwrap();
         let _server = listener.accept().unwrap();
-        let seen = Window::on("flows", WatchTarget::Flow { at }).close();
+        let seen = OpenWatch::on("flows", WatchTarget::Flow { at }).close();
         assert_eq!(flow_at(&seen, at).key.remote, client.local_addr().unwrap(), "IPv4 is shown as IPv4");
         assert_eq!(flow_at(&seen, at).samples.len(), 2, "found again by its id");
         assert_eq!(seen.get::<Vec<ListenerWatch>>().len(), 1, "{seen:?}");
@@ -103,7 +103,7 @@ fn a_backlog_that_overflows_shows_at_the_listener() {
         listen(&listener, 1).unwrap();
         let at = TcpListener::from(listener.try_clone().unwrap()).local_addr().unwrap();
 
-        let mut window = Window::on("flows", WatchTarget::Flow { at });
+        let mut window = OpenWatch::on("flows", WatchTarget::Flow { at });
         // A backlog of one holds two connections: the kernel compares with "greater".
         let waiting: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
         // Some clients may believe that they are connected, where the kernel drops only the handshake's last packet.
@@ -134,7 +134,7 @@ fn datagrams_that_find_no_room_show_as_drops() {
         let at = receiver.local_addr().unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(at).unwrap();
-        let mut window = Window::on("flows", WatchTarget::Flow { at });
+        let mut window = OpenWatch::on("flows", WatchTarget::Flow { at });
         for _ in 0..100 {
             sender.send(&[0; 1000]).unwrap();
         }
@@ -158,7 +158,8 @@ fn the_workloads_flows_come_in_its_order_with_its_listeners() {
         let stranger = pair();
         let sockets: Vec<_> =
             (0..).zip(pairs.iter().rev()).map(|(flow, (client, _))| (flow, client.as_fd())).collect();
-        let mut window = Window::open("flows", "lo", &Scene { sockets: &sockets, ..Scene::default() });
+        let mut window =
+            OpenWatch::open("flows", "lo", &WatchSubject { sockets: &sockets, ..WatchSubject::default() });
         window.sample();
         let seen = window.close();
         let order: Vec<_> = seen.get::<Vec<FlowWatch>>().iter().map(|flow| flow.key.local).collect();
@@ -187,8 +188,8 @@ fn the_busiest_flow_is_found_among_idle_ones() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let mut window = Window::on("flows", WatchTarget::Top);
-        let processes = Window::on("processes", WatchTarget::Top);
+        let mut window = OpenWatch::on("flows", WatchTarget::Top);
+        let processes = OpenWatch::on("processes", WatchTarget::Top);
         window.sample();
         let (seen, running) = (window.close(), processes.close());
         let link = landspeed_observer::busiest_link(WatchTarget::Top).unwrap();
@@ -218,7 +219,7 @@ fn a_process_is_watched_by_its_id() {
         let pid = child.id();
         reads(&child);
         let target = WatchTarget::Pid { pid };
-        let (mut flows, mut processes) = (Window::on("flows", target), Window::on("processes", target));
+        let (mut flows, mut processes) = (OpenWatch::on("flows", target), OpenWatch::on("processes", target));
         for _ in 0..20 {
             flows.sample();
             processes.sample();
@@ -242,22 +243,22 @@ fn a_process_is_watched_by_its_id() {
 #[test]
 fn what_is_not_there_is_said() {
     in_new_namespace(|| {
-        let seen = Window::on("flows", WatchTarget::Flow { at: "127.0.0.1:9".parse().unwrap() }).close();
+        let seen = OpenWatch::on("flows", WatchTarget::Flow { at: "127.0.0.1:9".parse().unwrap() }).close();
         assert_eq!(seen.unseen, ["flows: no socket matches what is to be watched"]);
         for row in ["flows", "processes"] {
             let mut watch = landspeed_observer::observer(row).unwrap().watch("lo");
             let target = WatchTarget::Pid { pid: u32::MAX >> 2 };
-            let outcome = watch.open(&Scene { target, ..Scene::default() });
+            let outcome = watch.open(&WatchSubject { target, ..WatchSubject::default() });
             let mut seen = Observations::default();
             watch.close(&mut seen).unwrap();
             let said = outcome.err().map(|error| error.to_string()).into_iter().chain(seen.unseen);
             assert!(said.collect::<String>().contains("1073741823"), "{row}");
         }
         // A process of the namespace that this thread left.
-        let seen = landspeed_observer::observer("flows")
-            .unwrap()
-            .watch("lo")
-            .open(&Scene { target: WatchTarget::Pid { pid: std::process::id() }, ..Scene::default() });
+        let seen = landspeed_observer::observer("flows").unwrap().watch("lo").open(&WatchSubject {
+            target: WatchTarget::Pid { pid: std::process::id() },
+            ..WatchSubject::default()
+        });
         let error = seen.unwrap_err().to_string();
         assert!(error.contains("another network namespace"), "{error}");
     });

@@ -2,9 +2,9 @@
 
 use std::net::UdpSocket;
 
-use super::common::{Window, in_new_namespace};
+use super::common::{OpenWatch, in_new_namespace};
 use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
-use landspeed_observer::{Live, Scene, busiest_link};
+use landspeed_observer::{LiveWatch, WatchSubject, busiest_link};
 use landspeed_record::{
     CpuUsage, FlowWatch, LinkCounters, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget,
 };
@@ -62,7 +62,7 @@ fn a_token_bucket_that_drops_is_seen() {
         {
             return;
         }
-        let mut window = Window::open("qdisc", "t-d", &Scene::default());
+        let mut window = OpenWatch::open("qdisc", "t-d", &WatchSubject::default());
         let _socket = send();
         window.sample();
         let seen = window.close().get::<Vec<QdiscWatch>>().clone();
@@ -86,7 +86,7 @@ fn a_class_has_its_own_counters_and_its_ceiling() {
             return;
         }
         // For live traffic all links are read.
-        let window = Window::on("qdisc", WatchTarget::Top);
+        let window = OpenWatch::on("qdisc", WatchTarget::Top);
         let _socket = send();
         let seen = window.close().get::<Vec<QdiscWatch>>().clone();
         let class = called(&seen, "htb", "1:10");
@@ -109,7 +109,7 @@ fn a_live_watch_finds_the_link_of_its_flow() {
         let nobody = WatchTarget::Flow { at: "198.18.0.7:9".parse().unwrap() };
         assert_eq!(busiest_link(nobody).unwrap(), None);
 
-        let mut live = Live::new(target, None).unwrap();
+        let mut live = LiveWatch::new(target, None).unwrap();
         let (length, every) = (std::time::Duration::from_millis(30), std::time::Duration::from_millis(10));
         let seen = live.watch(length, every, || false);
         assert_eq!((live.link(), seen.get::<Vec<LinkSettings>>()[0].link.as_str()), ("t-d", "t-d"));

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
-use super::common::{Window, in_new_namespace, reads};
+use super::common::{OpenWatch, in_new_namespace, reads};
 use landspeed_record::{FlowWatch, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
@@ -16,13 +16,13 @@ fn drop_capabilities() {
 }
 
 /// A process with all capabilities that holds one end of a connection.
-struct Stranger {
+struct StrangerProcess {
     child: Child,
     at: SocketAddr,
     _client: TcpStream,
 }
 
-impl Stranger {
+impl StrangerProcess {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -31,11 +31,11 @@ impl Stranger {
         let stdin = Stdio::from(OwnedFd::from(server));
         let child = Command::new("cat").stdin(stdin).stdout(Stdio::null()).spawn().unwrap();
         reads(&child);
-        Stranger { child, at, _client: client }
+        StrangerProcess { child, at, _client: client }
     }
 }
 
-impl Drop for Stranger {
+impl Drop for StrangerProcess {
     fn drop(&mut self) {
         // A process of the same user may be killed even without capabilities.
         let _ = self.child.kill();
@@ -46,10 +46,10 @@ impl Drop for Stranger {
 #[test]
 fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
     in_new_namespace(|| {
-        let stranger = Stranger::start();
+        let stranger = StrangerProcess::start();
         drop_capabilities();
         let target = WatchTarget::Flow { at: stranger.at };
-        let (mut flows, processes) = (Window::on("flows", target), Window::on("processes", target));
+        let (mut flows, processes) = (OpenWatch::on("flows", target), OpenWatch::on("processes", target));
         flows.sample();
         let (flows, processes) = (flows.close(), processes.close());
         let pid_of = |own: bool| {
@@ -73,16 +73,17 @@ fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
 #[test]
 fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
     in_new_namespace(|| {
-        let stranger = Stranger::start();
+        let stranger = StrangerProcess::start();
         drop_capabilities();
         let pid = stranger.child.id();
-        let scene = landspeed_observer::Scene { target: WatchTarget::Pid { pid }, ..Default::default() };
-        let opened = landspeed_observer::observer("flows").unwrap().watch("lo").open(&scene);
+        let subject =
+            landspeed_observer::WatchSubject { target: WatchTarget::Pid { pid }, ..Default::default() };
+        let opened = landspeed_observer::observer("flows").unwrap().watch("lo").open(&subject);
         let error = opened.unwrap_err().to_string();
         assert!(error.contains(&format!("process {pid} belongs to another user: only root may")), "{error}");
 
         // Its state is public, except for where it sleeps.
-        let mut window = Window::on("processes", WatchTarget::Pid { pid });
+        let mut window = OpenWatch::on("processes", WatchTarget::Pid { pid });
         window.sample();
         let seen = window.close();
         assert_eq!(seen.get::<Vec<ProcessWatch>>()[0].name, "cat");
@@ -94,8 +95,8 @@ fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
 fn links_and_queues_need_no_privilege() {
     in_new_namespace(|| {
         drop_capabilities();
-        assert!(!Window::on("qdisc", WatchTarget::Top).close().get::<Vec<QdiscWatch>>().is_empty());
-        let seen = Window::on("settings", WatchTarget::Top).close();
+        assert!(!OpenWatch::on("qdisc", WatchTarget::Top).close().get::<Vec<QdiscWatch>>().is_empty());
+        let seen = OpenWatch::on("settings", WatchTarget::Top).close();
         assert!(
             !seen.get::<Vec<LinkSettings>>()[0].features.is_empty() && seen.unseen.is_empty(),
             "{seen:?}"

@@ -8,13 +8,13 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use landspeed_observer::{Scene, Watch, observer};
+use landspeed_observer::{Watch, WatchSubject, observer};
 use landspeed_record::{CpuUsage, Observations, PathTrace, WatchTarget};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::lab::{Lab, Transfer};
+use crate::lab::{TestLab, Transfer};
 
 /// Enough blocks that an interval of two percent either way is likely on a shared machine.
 const BLOCKS: usize = 40;
@@ -37,7 +37,7 @@ fn sampling_costs_little() {
 
 fn with_and_without(name: &str, target: WatchTarget) {
     for offloads in ["off", "on"] {
-        let Some(lab) = Lab::new() else { return };
+        let Some(lab) = TestLab::new() else { return };
         for host in [&lab.a, &lab.b] {
             host.tool(&format!("ethtool -K LINK tx {offloads} sg {offloads} tso {offloads} gso {offloads}"));
             host.tool(&format!("ethtool -K LINK gro {offloads}"));
@@ -59,18 +59,18 @@ fn with_and_without(name: &str, target: WatchTarget) {
 
 /// The log ratios of the ABBA blocks, and the share of each watched trial during which programs were attached.
 #[derive(Default)]
-struct Compared {
+struct CostComparison {
     cost: Vec<f64>,
     rate: Vec<f64>,
     attached: Vec<f64>,
 }
 
-fn compare(lab: &Lab, name: &str, target: WatchTarget) -> Compared {
+fn compare(lab: &TestLab, name: &str, target: WatchTarget) -> CostComparison {
     let transfer = Transfer::start_on(lab, 65536, Some(0));
     let row = observer(name).expect("it is in the table");
     let mut watches = [&lab.a, &lab.b].map(|host| host.run(|| row.watch(host.device())));
     std::thread::sleep(Duration::from_millis(500));
-    let mut compared = Compared::default();
+    let mut compared = CostComparison::default();
     for block in 0..BLOCKS {
         let first = block % 2 == 0;
         let (mut cost, mut rate) = (0.0, 0.0);
@@ -98,11 +98,11 @@ fn trial(
     attached: &mut Vec<f64>,
 ) -> (f64, f64) {
     let mut softirqs = observer("cpu").expect("it is in the table").watch("lo");
-    softirqs.open(&Scene::default()).expect("open");
+    softirqs.open(&WatchSubject::default()).expect("open");
     let before = (Instant::now(), transfer.received(), processor_time());
     for (watch, socket) in watches.iter_mut().zip([&transfer.client, &transfer.server]) {
-        let scene = Scene { sockets: &[(0, socket.as_fd())], target, ..Scene::default() };
-        watch.open(&scene).expect("open");
+        let subject = WatchSubject { sockets: &[(0, socket.as_fd())], target, ..WatchSubject::default() };
+        watch.open(&subject).expect("open");
     }
     std::thread::sleep(TRIAL);
     let (bytes, own) = (transfer.received() - before.1, processor_time() - before.2);

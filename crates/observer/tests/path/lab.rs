@@ -26,9 +26,9 @@ pub(crate) fn unable() -> Option<String> {
 }
 
 /// A host of the lab.
-pub(crate) struct Host(LabHost);
+pub(crate) struct ObservedHost(LabHost);
 
-impl Host {
+impl ObservedHost {
     pub(crate) fn device(&self) -> &str {
         &self.0.device
     }
@@ -55,14 +55,14 @@ impl Host {
 }
 
 /// The two hosts, and the lock that excludes other tests.
-pub(crate) struct Lab {
-    pub(crate) a: Host,
-    pub(crate) b: Host,
+pub(crate) struct TestLab {
+    pub(crate) a: ObservedHost,
+    pub(crate) b: ObservedHost,
     _lab: landspeed_topology::Lab,
     _alone: MutexGuard<'static, ()>,
 }
 
-impl Lab {
+impl TestLab {
     /// Makes the lab; if it cannot be made, prints why on standard output and returns `None`.
     pub(crate) fn new() -> Option<Self> {
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,8 +71,8 @@ impl Lab {
             return None;
         }
         let lab = landspeed_topology::Lab::open("lab:back-to-back").expect("a lab");
-        let [a, b] = [0, 1].map(|at| Host(lab.hosts()[at].clone()));
-        Some(Lab { a, b, _lab: lab, _alone: alone })
+        let [a, b] = [0, 1].map(|at| ObservedHost(lab.hosts()[at].clone()));
+        Some(TestLab { a, b, _lab: lab, _alone: alone })
     }
 
     /// Opens a connection from A to B.
@@ -96,12 +96,12 @@ pub(crate) struct Transfer {
 
 impl Transfer {
     /// Starts writes of `bytes` from A to B, where they are read in pieces of at most the same size.
-    pub(crate) fn start(lab: &Lab, bytes: usize) -> Self {
+    pub(crate) fn start(lab: &TestLab, bytes: usize) -> Self {
         Self::start_on(lab, bytes, None)
     }
 
     /// Starts such writes with both ends on one processor.
-    pub(crate) fn start_on(lab: &Lab, bytes: usize, core: Option<usize>) -> Self {
+    pub(crate) fn start_on(lab: &TestLab, bytes: usize, core: Option<usize>) -> Self {
         let (client, server) = lab.connection();
         let (mut writer, mut reader) = (client.try_clone().expect("dup"), server.try_clone().expect("dup"));
         let received = Arc::new(AtomicU64::new(0));
@@ -146,12 +146,12 @@ impl Drop for Transfer {
 }
 
 /// Calls `work` repeatedly on a separate thread until it is dropped.
-pub(crate) struct Repeated {
+pub(crate) struct RepeatingThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Repeated {
+impl RepeatingThread {
     pub(crate) fn start(mut work: impl FnMut() + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -160,11 +160,11 @@ impl Repeated {
                 work();
             }
         });
-        Repeated { stop, thread: Some(thread) }
+        RepeatingThread { stop, thread: Some(thread) }
     }
 }
 
-impl Drop for Repeated {
+impl Drop for RepeatingThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
@@ -181,7 +181,7 @@ pub(crate) fn held() -> (usize, usize) {
 }
 
 /// Makes a tun device of `host`, up, whose packets this process reads without blocking.
-pub(crate) fn tun(host: &Host, name: &str, address: &str) -> File {
+pub(crate) fn tun(host: &ObservedHost, name: &str, address: &str) -> File {
     /// The value in linux/if_tun.h.
     const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
     let file = host.run(|| {

@@ -9,16 +9,16 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lab::{Host, Lab, Repeated, Transfer, held, tun};
-use landspeed_observer::{Scene, Watch, observer};
+use lab::{ObservedHost, RepeatingThread, TestLab, Transfer, held, tun};
+use landspeed_observer::{Watch, WatchSubject, observer};
 use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
 
 /// Opens a watch over the link of `host`.
-fn watch(host: &Host) -> Box<dyn Watch> {
+fn watch(host: &ObservedHost) -> Box<dyn Watch> {
     watch_link(host, host.device())
 }
 
-fn watch_link(host: &Host, link: &str) -> Box<dyn Watch> {
+fn watch_link(host: &ObservedHost, link: &str) -> Box<dyn Watch> {
     host.run(|| observer("path").expect("it is in the table").watch(link))
 }
 
@@ -28,13 +28,17 @@ fn close(watch: &mut dyn Watch) -> PathTrace {
     seen.get::<Option<PathTrace>>().clone().expect("a trace")
 }
 
-/// Opens windows over `scene`, each longer than the previous one, until one satisfies `enough`. On a busy machine
+/// Opens windows over `subject`, each longer than the previous one, until one satisfies `enough`. On a busy machine
 /// attaching takes long, so the budget rarely permits it, and the programs see little.
-fn watch_until(watch: &mut dyn Watch, scene: &Scene<'_>, enough: impl Fn(&PathTrace) -> bool) -> PathTrace {
+fn watch_until(
+    watch: &mut dyn Watch,
+    subject: &WatchSubject<'_>,
+    enough: impl Fn(&PathTrace) -> bool,
+) -> PathTrace {
     let mut trace = PathTrace::default();
     let mut length = Duration::from_millis(600);
     while length < Duration::from_secs(90) {
-        watch.open(scene).expect("open");
+        watch.open(subject).expect("open");
         std::thread::sleep(length);
         trace = close(watch);
         if enough(&trace) {
@@ -54,12 +58,12 @@ fn has(trace: &PathTrace, wanted: &[Hop], counted: &[&str]) -> bool {
     wanted.iter().all(|hop| hops.contains(hop)) && counted.iter().all(|what| trace.counts.contains_key(*what))
 }
 
-fn flow(at: SocketAddr) -> Scene<'static> {
-    Scene { target: WatchTarget::Flow { at }, ..Scene::default() }
+fn flow(at: SocketAddr) -> WatchSubject<'static> {
+    WatchSubject { target: WatchTarget::Flow { at }, ..WatchSubject::default() }
 }
 
 /// Returns a socket at A, one at B whose reads time out, and the address of that one. They are not connected.
-fn datagrams(lab: &Lab) -> (UdpSocket, UdpSocket, SocketAddr) {
+fn datagrams(lab: &TestLab) -> (UdpSocket, UdpSocket, SocketAddr) {
     let reader = lab.b.run(|| UdpSocket::bind((lab.b.address(), 0)).expect("bind"));
     reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
     let to = reader.local_addr().expect("bound");
@@ -71,12 +75,12 @@ const UP: [Hop; 3] = [Hop::DeviceToTransport, Hop::DeviceToSocket, Hop::SocketTo
 
 #[test]
 fn a_transfer_shows_every_hop() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let (mut on_a, mut on_b) = (watch(&lab.a), watch(&lab.b));
     let transfer = Transfer::start(&lab, 8192);
     let own = [(0, transfer.client.as_fd())];
-    let scene = Scene { sockets: &own, ..Scene::default() };
-    let sent = watch_until(&mut *on_a, &scene, |trace| has(trace, &DOWN, &["sent", "received"]));
+    let subject = WatchSubject { sockets: &own, ..WatchSubject::default() };
+    let sent = watch_until(&mut *on_a, &subject, |trace| has(trace, &DOWN, &["sent", "received"]));
     assert_eq!(hops(&sent), DOWN.into(), "A sends only");
     let received = watch_until(&mut *on_b, &flow(transfer.server_address()), |trace| {
         has(trace, &UP, &["sent", "received"])
@@ -96,7 +100,7 @@ fn a_transfer_shows_every_hop() {
 
 #[test]
 fn messages_of_one_byte_are_followed_too() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let (mut client, mut server) = lab.connection();
     client.set_nodelay(true).expect("nodelay");
     let own = client.try_clone().expect("dup");
@@ -104,13 +108,13 @@ fn messages_of_one_byte_are_followed_too() {
         let mut byte = [0];
         while server.read_exact(&mut byte).is_ok() && server.write_all(&byte).is_ok() {}
     });
-    let asking = Repeated::start(move || {
+    let asking = RepeatingThread::start(move || {
         client.write_all(b"x").and_then(|()| client.read_exact(&mut [0])).expect("a round trip");
     });
     let own_sockets = [(0, own.as_fd())];
-    let scene = Scene { sockets: &own_sockets, ..Scene::default() };
+    let subject = WatchSubject { sockets: &own_sockets, ..WatchSubject::default() };
     let all: Vec<_> = DOWN.into_iter().chain(UP).collect();
-    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &all, &["sent", "received"]));
+    watch_until(&mut *watch(&lab.a), &subject, |trace| has(trace, &all, &["sent", "received"]));
     drop(asking);
     own.shutdown(std::net::Shutdown::Both).expect("shutdown");
     answering.join().expect("the answering thread");
@@ -118,16 +122,17 @@ fn messages_of_one_byte_are_followed_too() {
 
 #[test]
 fn other_flows_are_not_counted() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let mut on_a = watch(&lab.a);
     let idle = lab.connection();
     let busy = Transfer::start(&lab, 8192);
-    let counted = watch_until(&mut *on_a, &Scene::default(), |trace| trace.counts.contains_key("sent"));
+    let counted =
+        watch_until(&mut *on_a, &WatchSubject::default(), |trace| trace.counts.contains_key("sent"));
     assert!(counted.counts["sent"] > 0, "all flows are seen without sockets");
     let own = [(0, idle.0.as_fd())];
-    let of_idle = Scene { sockets: &own, ..Scene::default() };
-    for (whose, scene) in [("another flow", of_idle), ("another port", flow((lab.a.address(), 9).into()))] {
-        let none = watch_until(&mut *on_a, &scene, |trace| trace.attached_ns.0 > 0);
+    let of_idle = WatchSubject { sockets: &own, ..WatchSubject::default() };
+    for (whose, subject) in [("another flow", of_idle), ("another port", flow((lab.a.address(), 9).into()))] {
+        let none = watch_until(&mut *on_a, &subject, |trace| trace.attached_ns.0 > 0);
         assert!(none.counts.is_empty() && none.hops.is_empty(), "{whose}: {none:?}");
     }
     drop(busy);
@@ -135,50 +140,50 @@ fn other_flows_are_not_counted() {
 
 #[test]
 fn segments_merged_by_gro_are_counted() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     lab.a.tool("ethtool -K LINK tso off gso off");
     lab.b.tool("ethtool -K LINK gro on");
     let transfer = Transfer::start(&lab, 65536);
-    let scene = flow(transfer.server_address());
+    let subject = flow(transfer.server_address());
     let trace =
-        watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &UP, &["received", "gro-merged"]));
+        watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &UP, &["received", "gro-merged"]));
     assert!(trace.counts["gro-merged"] < trace.counts["received"], "{trace:?}");
 }
 
 #[test]
 fn datagrams_are_followed_to_their_reader() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let (writer, reader, to) = datagrams(&lab);
     let own = [writer.try_clone().expect("dup"), reader.try_clone().expect("dup")];
-    let _both = Repeated::start(move || {
+    let _both = RepeatingThread::start(move || {
         drop(writer.send_to(&[7; 1000], to));
         drop(reader.recv(&mut [0; 2000]));
     });
     let sending = [(0, own[0].as_fd())];
-    let scene = Scene { sockets: &sending, ..Scene::default() };
+    let subject = WatchSubject { sockets: &sending, ..WatchSubject::default() };
     let down = [Hop::QueueToDriver, Hop::DriverToWire];
-    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &down, &["sent"]));
+    watch_until(&mut *watch(&lab.a), &subject, |trace| has(trace, &down, &["sent"]));
     let reading = [(0, own[1].as_fd())];
-    let scene = Scene { sockets: &reading, ..Scene::default() };
+    let subject = WatchSubject { sockets: &reading, ..WatchSubject::default() };
     let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
-    watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &up, &["received"]));
+    watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &up, &["received"]));
 }
 
 /// The kernel wakes the reader for the first datagram only; the waits of the others are measured nevertheless.
 #[test]
 fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let (writer, reader, to) = datagrams(&lab);
     let own = reader.try_clone().expect("dup");
-    let _both = Repeated::start(move || {
+    let _both = RepeatingThread::start(move || {
         (0..20).for_each(|_| drop(writer.send_to(&[7; 1000], to)));
         std::thread::sleep(Duration::from_millis(2));
         (0..20).for_each(|_| drop(reader.recv(&mut [0; 2000])));
     });
     let reading = [(0, own.as_fd())];
-    let scene = Scene { sockets: &reading, ..Scene::default() };
+    let subject = WatchSubject { sockets: &reading, ..WatchSubject::default() };
     let trace =
-        watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[Hop::SocketToApplication], &[]));
+        watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[Hop::SocketToApplication], &[]));
     let wait = trace.hops.iter().find(|hop| hop.hop == Hop::SocketToApplication).expect("just seen");
     assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
@@ -186,21 +191,21 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
 /// Like a NIC, a tun device frees a packet when it has left: here when it is read, at least 5 ms later.
 #[test]
 fn a_device_that_frees_what_it_has_sent_is_waited_for() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let device = tun(&lab.a, "tn", "10.9.1.1/24");
-    let _reading = Repeated::start(move || {
+    let _reading = RepeatingThread::start(move || {
         std::thread::sleep(Duration::from_millis(5));
         let mut packet = [0; 2000];
         // Reads the whole burst, so that no longer backlog builds up in the device's queue.
         (0..20).for_each(|_| drop((&device).read(&mut packet)));
     });
     let writer = lab.a.run(|| UdpSocket::bind("10.9.1.1:0").expect("bind"));
-    let _writing = Repeated::start(move || {
+    let _writing = RepeatingThread::start(move || {
         drop(writer.send_to(&[7; 1000], "10.9.1.2:9"));
         std::thread::sleep(Duration::from_micros(200));
     });
-    let scene = flow("10.9.1.2:9".parse().expect("an address"));
-    let trace = watch_until(&mut *watch_link(&lab.a, "tn"), &scene, |trace| {
+    let subject = flow("10.9.1.2:9".parse().expect("an address"));
+    let trace = watch_until(&mut *watch_link(&lab.a, "tn"), &subject, |trace| {
         has(trace, &[Hop::DriverToWire], &["sent"])
     });
     let wire = trace.hops.iter().find(|hop| hop.hop == Hop::DriverToWire).expect("just seen");
@@ -210,28 +215,28 @@ fn a_device_that_frees_what_it_has_sent_is_waited_for() {
 
 #[test]
 fn fragments_are_counted() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let writer = lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind"));
     writer.connect((lab.b.address(), 9)).expect("connect");
     let own = writer.try_clone().expect("dup");
-    let _writing = Repeated::start(move || drop(writer.send(&[7; 8000])));
+    let _writing = RepeatingThread::start(move || drop(writer.send(&[7; 8000])));
     let own = [(0, own.as_fd())];
-    let scene = Scene { sockets: &own, ..Scene::default() };
-    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &[], &["sent", "fragments"]));
+    let subject = WatchSubject { sockets: &own, ..WatchSubject::default() };
+    watch_until(&mut *watch(&lab.a), &subject, |trace| has(trace, &[], &["sent", "fragments"]));
 }
 
 #[test]
 fn a_drop_names_the_kernels_reason() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let writer = lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind"));
     // Nothing listens on port 9 of B; A learns this by ICMP, and the next call fails.
     let to = (lab.b.address(), 9);
-    let _writing = Repeated::start(move || drop(writer.send_to(&[7; 1000], to)));
-    let scene = flow((lab.b.address(), 9).into());
-    watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[], &["dropped: NO_SOCKET"]));
+    let _writing = RepeatingThread::start(move || drop(writer.send_to(&[7; 1000], to)));
+    let subject = flow((lab.b.address(), 9).into());
+    watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[], &["dropped: NO_SOCKET"]));
 
     lab.a.tool("tc qdisc replace dev LINK root tbf rate 1mbit burst 3000 limit 6000");
-    let trace = watch_until(&mut *watch(&lab.a), &scene, |trace| {
+    let trace = watch_until(&mut *watch(&lab.a), &subject, |trace| {
         trace.counts.keys().any(|what| what.starts_with("dropped: QDISC"))
     });
     assert!(trace.counts.values().all(|count| *count > 0), "{trace:?}");
@@ -239,26 +244,26 @@ fn a_drop_names_the_kernels_reason() {
 
 #[test]
 fn losses_show_as_retransmissions() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     // A queue of a dozen segments: a loss every few milliseconds.
     lab.a.tool("ethtool -K LINK tso off gso off");
     lab.a.tool("tc qdisc replace dev LINK root tbf rate 200mbit burst 10000 limit 20000");
     let transfer = Transfer::start(&lab, 65536);
     let own = [(0, transfer.client.as_fd())];
-    let scene = Scene { sockets: &own, ..Scene::default() };
-    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &[], &["retransmitted"]));
-    let scene = flow(transfer.server_address());
-    watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[], &["out-of-order"]));
+    let subject = WatchSubject { sockets: &own, ..WatchSubject::default() };
+    watch_until(&mut *watch(&lab.a), &subject, |trace| has(trace, &[], &["retransmitted"]));
+    let subject = flow(transfer.server_address());
+    watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[], &["out-of-order"]));
 }
 
 #[test]
 fn nothing_is_attached_but_for_moments_and_nothing_stays() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     assert_eq!(held(), (0, 0));
     let mut on_a = watch(&lab.a);
     let (links, programs) = held();
     assert!(links == 0 && programs > 5, "loaded, not attached: {links} links, {programs} programs");
-    on_a.open(&Scene::default()).expect("open");
+    on_a.open(&WatchSubject::default()).expect("open");
     let attached = held().0;
     assert!(attached > 5, "{attached} links");
     let becomes = |links: usize| {
@@ -272,7 +277,7 @@ fn nothing_is_attached_but_for_moments_and_nothing_stays() {
     assert!(becomes(attached), "and attached again");
     close(&mut *on_a);
     assert_eq!(held(), (0, programs), "closed");
-    on_a.open(&Scene::default()).expect("open");
+    on_a.open(&WatchSubject::default()).expect("open");
     assert!(becomes(attached), "in the next window");
     drop(on_a);
     assert_eq!(held(), (0, 0), "dropped in an open window");
@@ -280,10 +285,10 @@ fn nothing_is_attached_but_for_moments_and_nothing_stays() {
 
 #[test]
 fn a_panic_leaves_nothing() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let panicked = std::panic::catch_unwind(|| {
         let mut on_a = watch(&lab.a);
-        on_a.open(&Scene::default()).expect("open");
+        on_a.open(&WatchSubject::default()).expect("open");
         assert_eq!(held().0, 0, "panics: programs are attached");
     });
     assert!(panicked.is_err() && held() == (0, 0), "{:?}", held());
@@ -291,13 +296,13 @@ fn a_panic_leaves_nothing() {
 
 #[test]
 fn windows_follow_each_other_and_a_link_that_is_gone_is_named() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = TestLab::new() else { return };
     let mut on_a = watch(&lab.a);
-    on_a.open(&Scene::default()).expect("open");
-    on_a.open(&Scene::default()).expect("open once more");
+    on_a.open(&WatchSubject::default()).expect("open");
+    on_a.open(&WatchSubject::default()).expect("open once more");
     close(&mut *on_a);
     let mut seen = Observations::default();
     assert!(on_a.close(&mut seen).is_err() && seen.get::<Option<PathTrace>>().is_none(), "closed twice");
-    let gone = watch_link(&lab.a, "no-such0").open(&Scene::default()).unwrap_err().to_string();
+    let gone = watch_link(&lab.a, "no-such0").open(&WatchSubject::default()).unwrap_err().to_string();
     assert!(gone.contains("no-such0"), "{gone}");
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use landspeed_observer::{Error, Headline, Observer, Runs, Scene, Watch};
+use landspeed_observer::{Error, Observer, ObserverHeadline, RunPolicy, Watch, WatchSubject};
 use landspeed_record::{Observations, detail};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -20,19 +20,19 @@ struct FakeWatch {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Carried {
+struct CarriedBytes {
     bytes: Bytes,
     window_ns: Nanos,
     #[serde(skip)]
     unwritten: u64,
 }
-detail!("carried" => Carried);
+detail!("carried" => CarriedBytes);
 
-static CARRIED: &[Headline] = &[Headline {
+static CARRIED: &[ObserverHeadline] = &[ObserverHeadline {
     name: "carried",
     about: "bytes",
     of: |seen| {
-        let carried = seen.details.find::<Carried>()?;
+        let carried = seen.details.find::<CarriedBytes>()?;
         Ok(carried.map(|carried| Bytes(carried.bytes.0 + carried.unwritten).into()))
     },
 }];
@@ -41,7 +41,7 @@ pub(crate) const FAKE: Observer = Observer {
     name: "fake",
     about: "bytes over loopback",
     cannot_see: &["whose they are"],
-    runs: Runs::Always,
+    runs: RunPolicy::Always,
     own_sockets_only: false,
     headlines: CARRIED,
     can_run: || Ok(()),
@@ -56,7 +56,7 @@ fn carried() -> u64 {
 }
 
 impl Watch for FakeWatch {
-    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
+    fn open(&mut self, _scene: &WatchSubject<'_>) -> Result<(), Error> {
         assert_ne!(self.breaks, "panic");
         if self.breaks == "open" {
             return Err(Error::Gone { object: "loopback".into(), why: "it was told so".into() });
@@ -71,7 +71,7 @@ impl Watch for FakeWatch {
         let Some((bytes, at)) = self.before else { return Ok(()) };
         if self.is_link || self.breaks != "word" {
             let (bytes, window_ns) = (Bytes(carried() - bytes), at.elapsed().into());
-            seen.put(Carried { bytes, window_ns, unwritten: u64::from(self.breaks == "shape") });
+            seen.put(CarriedBytes { bytes, window_ns, unwritten: u64::from(self.breaks == "shape") });
         }
         Ok(())
     }

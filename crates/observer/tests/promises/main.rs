@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use landspeed_observer::{OBSERVERS, Observer, Scene, Watcher};
+use landspeed_observer::{OBSERVERS, Observer, WatchSubject, Watcher};
 use landspeed_record::{Amount, Figure, Observations, WatchTarget, decode};
 use landspeed_units::Nanos;
 
@@ -19,13 +19,13 @@ use fake::BREAKS;
 const BYTES: usize = 64 << 20;
 
 /// A flow over loopback; both ends belong to this process.
-struct Flow(TcpStream, TcpStream);
+struct TcpPair(TcpStream, TcpStream);
 
-impl Flow {
+impl TcpPair {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let client = TcpStream::connect(listener.local_addr().expect("bound")).expect("loopback");
-        Flow(client, listener.accept().expect("it connected").0)
+        TcpPair(client, listener.accept().expect("it connected").0)
     }
 
     fn send(&self, bytes: usize) {
@@ -40,7 +40,7 @@ impl Flow {
         let begun = Instant::now();
         let threads = [rustix::thread::gettid().as_raw_nonzero().get()];
         let sockets = [(0, self.0.as_fd()), (1, self.1.as_fd())];
-        watcher.open(&Scene { threads: &threads, sockets: &sockets, ..Scene::default() });
+        watcher.open(&WatchSubject { threads: &threads, sockets: &sockets, ..WatchSubject::default() });
         watcher.sample(Nanos(0));
         self.send(bytes);
         watcher.sample(Nanos::millis(1));
@@ -60,7 +60,7 @@ fn broken(row: &'static Observer) -> Option<String> {
 }
 
 fn two_windows(row: &'static Observer) -> Result<(), String> {
-    let (flow, mut watcher) = (Flow::new(), Watcher::with(&[row], "lo"));
+    let (flow, mut watcher) = (TcpPair::new(), Watcher::with(&[row], "lo"));
     let (first, _) = flow.window(&mut watcher, BYTES);
     let (second, took) = flow.window(&mut watcher, 1);
     let (first, second) = (read_back(row, &first)?, read_back(row, &second)?);
@@ -102,15 +102,15 @@ fn longest_window(json: &str) -> Option<u64> {
 
 /// An absent link must be reported, unless the observer needs none.
 fn says_why(row: &'static Observer) -> Result<(), String> {
-    let seen = Flow::new().window(&mut Watcher::with(&[row], "no-such0"), BYTES).0;
+    let seen = TcpPair::new().window(&mut Watcher::with(&[row], "no-such0"), BYTES).0;
     let said = seen.unseen.iter().any(|line| line.starts_with(row.name));
     let prints = row.figures(&seen).is_ok_and(|figures| !figures.is_empty());
     if said || prints { Ok(()) } else { Err("fails without a word".into()) }
 }
 
 fn sees_no_others(row: &Observer) -> Result<(), String> {
-    let (flow, mut watch, mut seen) = (Flow::new(), row.watch("lo"), Observations::default());
-    let opened = watch.open(&Scene { target: WatchTarget::Top, ..Scene::default() });
+    let (flow, mut watch, mut seen) = (TcpPair::new(), row.watch("lo"), Observations::default());
+    let opened = watch.open(&WatchSubject { target: WatchTarget::Top, ..WatchSubject::default() });
     flow.send(BYTES);
     opened
         .and_then(|()| watch.sample(Nanos(0)))

@@ -17,7 +17,7 @@ const PROGRAM: &str = "landspeed";
 
 /// The processes that were in a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Ended {
+pub(super) struct EndedProcesses {
     /// Landspeed processes that were ended.
     pub(super) ended: Vec<u32>,
     /// Other processes, which were left alone. The namespace lives, without a name, as long as they do.
@@ -26,10 +26,10 @@ pub(super) struct Ended {
 
 /// Ends the landspeed processes in these namespaces by SIGTERM, then SIGKILL. This process itself and other programs
 /// are left alone.
-pub(super) fn end_within(namespaces: &[String]) -> Ended {
+pub(super) fn end_within(namespaces: &[String]) -> EndedProcesses {
     let paths = namespaces.iter().filter_map(|name| path_of(name).ok());
     let within: HashSet<(u64, u64)> = paths.filter_map(|path| identity(&path).ok()).collect();
-    let mut found = Ended::default();
+    let mut found = EndedProcesses::default();
     let mut agents = Vec::new();
     for pid in pids().into_iter().filter(|pid| *pid != std::process::id()) {
         // The descriptor is opened first, so that the checked process is the signalled one even if its number is

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use landspeed_netlink::{Address, LinkChange, Rtnl, TokenBucket, VethEnd};
 
 use super::LabHost;
-use super::plan::{Joint, Layout, MacOf, PortRates, SIDES, Side, V4_PREFIX, V6_PREFIX, mac, port};
-use crate::error::{During, Error};
+use super::plan::{
+    LabInterconnect, LabLayout, LinkSide, MacOwner, PortRates, SIDES, V4_PREFIX, V6_PREFIX, mac, port,
+};
+use crate::error::{Error, FailureContext};
 use crate::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";
@@ -28,17 +30,17 @@ const QUIET: &[(&str, &str)] = &[
 ];
 
 /// Makes the bridges and all links that lead to hosts. Their namespaces exist and are empty.
-pub(super) fn build(layout: &Layout) -> Result<(), Error> {
+pub(super) fn build(layout: &LabLayout) -> Result<(), Error> {
     for name in layout.namespaces() {
         with_namespace(&name, quieten)??;
     }
     match layout.middle() {
-        Some((middle, joint)) => build_middle(&layout.hosts, &middle, joint)?,
+        Some((middle, interconnect)) => build_middle(&layout.hosts, &middle, interconnect)?,
         None => join_pair(&layout.hosts[0], &layout.hosts[1])?,
     }
     layout.hosts.iter().try_for_each(furnish)?;
     match layout.middle() {
-        Some((middle, Joint::Bridge(rates))) => shape_ports(&layout.hosts, &middle, *rates),
+        Some((middle, LabInterconnect::Bridge(rates))) => shape_ports(&layout.hosts, &middle, *rates),
         _ => Ok(()),
     }
 }
@@ -69,21 +71,21 @@ fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
     }
 }
 
-fn end<'a>(name: &'a str, of: MacOf, number: usize, netns: Option<&'a File>) -> VethEnd<'a> {
+fn end<'a>(name: &'a str, of: MacOwner, number: usize, netns: Option<&'a File>) -> VethEnd<'a> {
     VethEnd { name, mac: Some(mac(of, number)), netns: netns.map(AsFd::as_fd), queues: queues() }
 }
 
 fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
     let other = open(&b.netns)?;
     with_namespace(&a.netns, || {
-        let near = end(&a.device, MacOf::Host, 1, None);
-        let far = end(&b.device, MacOf::Host, 2, Some(&other));
+        let near = end(&a.device, MacOwner::Host, 1, None);
+        let far = end(&b.device, MacOwner::Host, 2, Some(&other));
         Ok(Rtnl::open()?.create_veth(&near, &far)?)
     })?
 }
 
 /// Makes links from all hosts to the namespace between them, and joins them there.
-fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Error> {
+fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect) -> Result<(), Error> {
     let hosts: Result<Vec<(&LabHost, File)>, Error> =
         hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
     let hosts = hosts?;
@@ -93,14 +95,14 @@ fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Er
         let rtnl = Rtnl::open()?;
         for (number, (host, netns)) in (1..).zip(&hosts) {
             rtnl.create_veth(
-                &end(&port(number), MacOf::Port, number, None),
-                &end(&host.device, MacOf::Host, number, Some(netns)),
+                &end(&port(number), MacOwner::Port, number, None),
+                &end(&host.device, MacOwner::Host, number, Some(netns)),
             )?;
         }
         let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
-        match joint {
-            Joint::Bridge(_) => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
-            Joint::Link(_) => join_sides(&rtnl, &ports),
+        match interconnect {
+            LabInterconnect::Bridge(_) => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
+            LabInterconnect::Link(_) => join_sides(&rtnl, &ports),
         }
     })?
 }
@@ -108,7 +110,7 @@ fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Er
 /// Makes a bridge of this name and number with these ports, all up.
 fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) -> Result<(), Error> {
     rtnl.create_bridge(bridge)?;
-    rtnl.set_link(bridge, LinkChange::Mac(mac(MacOf::Bridge, number)))?;
+    rtnl.set_link(bridge, LinkChange::Mac(mac(MacOwner::Bridge, number)))?;
     let index = rtnl.index_of(bridge)?;
     for port in ports {
         rtnl.set_link(port, LinkChange::Master(index))?;
@@ -157,7 +159,7 @@ fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     if ports.len() == 2 {
         return Ok(());
     }
-    for (number, Side { bridge, trunk, port }) in SIDES.into_iter().enumerate() {
+    for (number, LinkSide { bridge, trunk, port }) in SIDES.into_iter().enumerate() {
         let plain = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
         rtnl.create_veth(&plain(trunk), &plain(port))?;
         open_ports(rtnl, &[trunk.to_owned(), port.to_owned()])?;

@@ -2,7 +2,8 @@
 //!
 //! There is one for each process that makes labs, started before its first lab. It holds a pidfd of its owner and
 //! nothing else. So a signal to the owner's process group, session or terminal does not reach it, and it ends by
-//! itself soon after its owner. If the keeper died too, [`super::down`] with [`super::Which::Stale`] does its work.
+//! itself soon after its owner. If the keeper died too, [`super::down`] with [`super::LabSelection::Stale`]
+//! does its work.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -12,7 +13,7 @@ use landspeed_daemon as daemon;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// The command line that runs the keeper.
 static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();

@@ -19,21 +19,21 @@ mod sweep;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use landspeed_emulator::Link;
+use landspeed_emulator::EmulatedLink;
 use landspeed_netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::error::Error;
 use crate::namespace::{Namespace, with_namespace};
 use crate::path::PathLink;
-use crate::registry::{Host, Hosts, Plan, Reach, find};
+use crate::registry::{HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
 pub use keeper::{keep_with, outlive_owner};
 pub(crate) use plan::PortRates;
-use plan::{Joint, Layout};
 pub use plan::{LabId, LabPlan};
+use plan::{LabInterconnect, LabLayout};
+use store::LabStore;
 pub use store::RUN_DIR_VARIABLE;
-use store::Store;
-pub use sweep::{LabInfo, Removed, Which, down, leave, list};
+pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
 
 /// One host of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,12 +57,12 @@ pub struct Lab {
     id: LabId,
     plan: LabPlan,
     lab_hosts: Vec<LabHost>,
-    hosts: Vec<Host>,
+    hosts: Vec<TopologyHost>,
     /// The link that carries frames between the hosts, if landspeed carries it.
-    link: Option<Link>,
+    link: Option<EmulatedLink>,
     /// The namespaces, in the order of their creation; they are removed in reverse.
     namespaces: Vec<Namespace>,
-    store: Store,
+    store: LabStore,
 }
 
 impl Lab {
@@ -70,8 +70,8 @@ impl Lab {
     pub fn open(word: &str) -> Result<Self, Error> {
         let words = [word.to_owned()];
         match find(&words)?.plan(&words)? {
-            Plan::Lab(plan) => Self::make(plan),
-            Plan::Real(_) => Err(no_lab(&words, "a lab")),
+            TopologyPlan::Lab(plan) => Self::make(plan),
+            TopologyPlan::Real(_) => Err(no_lab(&words, "a lab")),
         }
     }
 
@@ -79,15 +79,15 @@ impl Lab {
     /// undone, and if this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
     pub fn make(plan: LabPlan) -> Result<Self, Error> {
         let _making = sweep::making();
-        let store = Store::open()?;
-        let layout = Layout::new(LabId::random()?, plan);
+        let store = LabStore::open()?;
+        let layout = LabLayout::new(LabId::random()?, plan);
         keeper::start()?;
         // The first step, so that another landspeed can clean up after a crash from here on.
         store.add(&layout)?;
         let mut lab = Lab {
             id: layout.id.clone(),
             plan: layout.plan.clone(),
-            hosts: layout.hosts.iter().map(Host::from).collect(),
+            hosts: layout.hosts.iter().map(TopologyHost::from).collect(),
             lab_hosts: layout.hosts.clone(),
             link: None,
             namespaces: Vec::new(),
@@ -97,9 +97,9 @@ impl Lab {
             lab.namespaces.push(Namespace::create(&name)?);
         }
         build::build(&layout)?;
-        if let Some((middle, Joint::Link(spec))) = layout.middle() {
+        if let Some((middle, LabInterconnect::Link(spec))) = layout.middle() {
             let ports = layout.link_ports();
-            let start = || Link::start(spec, ports.each_ref().map(String::as_str));
+            let start = || EmulatedLink::start(spec, ports.each_ref().map(String::as_str));
             lab.link = Some(with_namespace(&middle, start)??);
         }
         Ok(lab)
@@ -131,8 +131,8 @@ impl Drop for Lab {
     }
 }
 
-impl Hosts for Lab {
-    fn hosts(&self) -> &[Host] {
+impl HostSet for Lab {
+    fn hosts(&self) -> &[TopologyHost] {
         &self.hosts
     }
 
@@ -148,16 +148,16 @@ impl Hosts for Lab {
         self.link.as_ref().map(|link| link as &dyn PathLink)
     }
 
-    fn pairs(&self) -> Vec<[&Host; 2]> {
+    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
         self.plan.pairs.iter().map(|pair| pair.map(|n| &self.hosts[n])).collect()
     }
 }
 
-impl From<&LabHost> for Host {
+impl From<&LabHost> for TopologyHost {
     fn from(host: &LabHost) -> Self {
-        Host {
+        TopologyHost {
             name: host.name.clone(),
-            reach: Reach::Namespace(host.netns.clone()),
+            reach: ReachMethod::Namespace(host.netns.clone()),
             device: Some(host.device.clone()),
             v4: Some(host.v4),
             v6: Some(host.v6),

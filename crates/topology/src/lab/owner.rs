@@ -9,7 +9,7 @@ use crate::namespace::identity;
 
 /// A process, identified even if its number is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owner {
+pub(super) struct LabOwner {
     /// Process ID.
     pub(super) pid: u32,
     /// Start time in clock ticks since boot (/proc/PID/stat, field 22).
@@ -21,19 +21,19 @@ pub(super) struct Owner {
     pub(super) pid_namespace: Option<u64>,
 }
 
-impl Owner {
+impl LabOwner {
     /// Returns this process.
     pub(super) fn me() -> io::Result<Self> {
         let ended = || io::Error::new(io::ErrorKind::NotFound, "the process has ended");
         let Process { pid, start_ticks } = Process::find(std::process::id()).ok_or_else(ended)?;
-        Ok(Owner { pid, start_ticks, boot_id: boot_id()?, pid_namespace: Some(pid_namespace()?) })
+        Ok(LabOwner { pid, start_ticks, boot_id: boot_id()?, pid_namespace: Some(pid_namespace()?) })
     }
 
     /// Returns true if the process still runs. A process in a container with its own PID namespace cannot be checked
     /// from outside, and counts as alive.
     pub(super) fn is_alive(&self) -> bool {
         let is_foreign = self.pid_namespace.is_some_and(|own| pid_namespace().is_ok_and(|here| here != own));
-        let Owner { pid, start_ticks, .. } = *self;
+        let LabOwner { pid, start_ticks, .. } = *self;
         boot_id().is_ok_and(|id| id == self.boot_id)
             && (is_foreign || Process { pid, start_ticks }.is_alive())
     }
@@ -53,19 +53,19 @@ mod tests {
 
     #[test]
     fn a_number_used_again_is_another_process() {
-        let me = Owner::me().unwrap();
+        let me = LabOwner::me().unwrap();
         assert!(me.is_alive());
-        assert!(!Owner { start_ticks: me.start_ticks + 1, ..me.clone() }.is_alive());
-        assert!(!Owner { boot_id: "another".into(), ..me.clone() }.is_alive());
-        assert!(!Owner { pid: u32::MAX, ..me }.is_alive());
+        assert!(!LabOwner { start_ticks: me.start_ticks + 1, ..me.clone() }.is_alive());
+        assert!(!LabOwner { boot_id: "another".into(), ..me.clone() }.is_alive());
+        assert!(!LabOwner { pid: u32::MAX, ..me }.is_alive());
     }
 
     #[test]
     fn a_number_that_counts_elsewhere_says_nothing() {
-        let me = Owner::me().unwrap();
-        let elsewhere = Owner { pid: u32::MAX, pid_namespace: Some(1), ..me };
+        let me = LabOwner::me().unwrap();
+        let elsewhere = LabOwner { pid: u32::MAX, pid_namespace: Some(1), ..me };
         assert!(elsewhere.is_alive(), "nobody here can tell that it is dead");
-        assert!(!Owner { boot_id: "another".into(), ..elsewhere.clone() }.is_alive());
-        assert!(!Owner { pid_namespace: None, ..elsewhere }.is_alive(), "an older build counted here");
+        assert!(!LabOwner { boot_id: "another".into(), ..elsewhere.clone() }.is_alive());
+        assert!(!LabOwner { pid_namespace: None, ..elsewhere }.is_alive(), "an older build counted here");
     }
 }

@@ -8,7 +8,7 @@ use landspeed_emulator::WanSpec;
 use landspeed_netlink::HardwareAddress;
 
 use super::LabHost;
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// The ID of a lab: six hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,12 +61,12 @@ pub struct LabPlan {
     pub(super) pairs: Vec<[usize; 2]>,
     /// A namespace to which all hosts are linked, and how they are joined there; `None` if a veth pair joins two
     /// hosts.
-    middle: Option<(&'static str, Joint)>,
+    middle: Option<(&'static str, LabInterconnect)>,
 }
 
 /// How hosts are joined in the middle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Joint {
+pub(super) enum LabInterconnect {
     Bridge(PortRates),
     /// A link from the first host of each pair to the second one.
     Link(Box<WanSpec>),
@@ -98,14 +98,14 @@ impl LabPlan {
 
     /// Plans hosts on a bridge, which is in a namespace of this name.
     pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>, rates: PortRates) -> Self {
-        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, Joint::Bridge(rates))) }
+        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, LabInterconnect::Bridge(rates))) }
     }
 
     /// Plans pairs of hosts that share a link, which is in a namespace of this name.
     pub(crate) fn link(label: String, middle: &'static str, hosts: Vec<[String; 2]>, spec: WanSpec) -> Self {
         let pairs = (0..hosts.len()).map(|n| [2 * n, 2 * n + 1]).collect();
         let hosts = hosts.into_iter().flatten().collect();
-        LabPlan { label, hosts, pairs, middle: Some((middle, Joint::Link(Box::new(spec)))) }
+        LabPlan { label, hosts, pairs, middle: Some((middle, LabInterconnect::Link(Box::new(spec)))) }
     }
 
     /// Returns the words that name it.
@@ -116,21 +116,21 @@ impl LabPlan {
 
 /// A lab with an ID, from which all names and addresses follow.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(super) struct LabLayout {
     pub(super) id: LabId,
     pub(super) plan: LabPlan,
     pub(super) hosts: Vec<LabHost>,
 }
 
-impl Layout {
+impl LabLayout {
     pub(super) fn new(id: LabId, plan: LabPlan) -> Self {
         let hosts = (1..).zip(&plan.hosts).map(|(number, name)| host(&id, number, name.clone())).collect();
-        Layout { id, plan, hosts }
+        LabLayout { id, plan, hosts }
     }
 
     /// Returns the namespace between the hosts, if there is one, and how they are joined there.
-    pub(super) fn middle(&self) -> Option<(String, &Joint)> {
-        self.plan.middle.as_ref().map(|(name, joint)| (own(&self.id, name), joint))
+    pub(super) fn middle(&self) -> Option<(String, &LabInterconnect)> {
+        self.plan.middle.as_ref().map(|(name, interconnect)| (own(&self.id, name), interconnect))
     }
 
     /// Returns the ports that a wide-area link joins, in the namespace between the hosts: those of the two hosts, or,
@@ -160,7 +160,7 @@ pub(super) fn is_own(id: &LabId, namespace: &str) -> bool {
 /// One side of a wide-area link that several pairs share: a bridge to the hosts on that side, and a veth pair from it
 /// to the link.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Side {
+pub(super) struct LinkSide {
     pub(super) bridge: &'static str,
     /// The end that is a port of the bridge.
     pub(super) trunk: &'static str,
@@ -169,9 +169,9 @@ pub(super) struct Side {
 }
 
 /// The side of hosts a, and that of hosts b.
-pub(super) const SIDES: [Side; 2] = [
-    Side { bridge: "ls-br-a", trunk: "ls-trunk-a", port: "ls-link-a" },
-    Side { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
+pub(super) const SIDES: [LinkSide; 2] = [
+    LinkSide { bridge: "ls-br-a", trunk: "ls-trunk-a", port: "ls-link-a" },
+    LinkSide { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
 ];
 
 /// Returns the name of the middle's port to a host, counted from 1.
@@ -192,7 +192,7 @@ fn host(id: &LabId, number: u8, name: String) -> LabHost {
 
 /// The kind of device that a hardware address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MacOf {
+pub(super) enum MacOwner {
     Host,
     Port,
     Bridge,
@@ -200,11 +200,11 @@ pub(super) enum MacOf {
 
 /// Returns a locally administered address (it contains "LS"). It is the same in every lab, so that RSS, the bridges'
 /// tables and the recordings of two runs agree.
-pub(super) fn mac(of: MacOf, number: usize) -> HardwareAddress {
+pub(super) fn mac(of: MacOwner, number: usize) -> HardwareAddress {
     let role = match of {
-        MacOf::Host => 0,
-        MacOf::Port => 1,
-        MacOf::Bridge => 2,
+        MacOwner::Host => 0,
+        MacOwner::Port => 1,
+        MacOwner::Bridge => 2,
     };
     HardwareAddress(vec![0x02, b'L', b'S', 0, role, u8::try_from(number).unwrap_or(u8::MAX)])
 }
@@ -212,12 +212,12 @@ pub(super) fn mac(of: MacOf, number: usize) -> HardwareAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{Plan, find};
+    use crate::registry::{TopologyPlan, find};
 
-    fn layout(words: &str) -> Layout {
+    fn layout(words: &str) -> LabLayout {
         let words = [words.to_owned()];
-        let Plan::Lab(plan) = find(&words).unwrap().plan(&words).unwrap() else { panic!("a lab") };
-        Layout::new("00ab12".parse().unwrap(), plan)
+        let TopologyPlan::Lab(plan) = find(&words).unwrap().plan(&words).unwrap() else { panic!("a lab") };
+        LabLayout::new("00ab12".parse().unwrap(), plan)
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
     fn the_last_hosts_port_is_the_trunk() {
         let rates = |words: &str| {
             let layout = layout(words);
-            let Some((_, Joint::Bridge(rates))) = layout.middle() else { panic!("a bridge") };
+            let Some((_, LabInterconnect::Bridge(rates))) = layout.middle() else { panic!("a bridge") };
             rates.of(layout.hosts.len()).collect::<Vec<_>>()
         };
         assert_eq!(rates("lab:switch:2"), [None, None]);

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use serde::{Deserialize, Serialize};
 
-use super::owner::Owner;
-use super::plan::{LabId, Layout, is_own};
-use crate::error::{During, Error};
+use super::owner::LabOwner;
+use super::plan::{LabId, LabLayout, is_own};
+use crate::error::{Error, FailureContext};
 
 /// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
 const RUN_DIR: &str = "/run/landspeed";
@@ -23,14 +23,14 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The recorded state of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct LabState {
     /// Its ID, which is also the file's name.
     pub(super) id: String,
     /// The words that name such a lab; only shown. Older builds called it a kind.
     #[serde(rename = "kind")]
     pub(super) label: String,
     /// The process that owns it.
-    pub(super) owner: Owner,
+    pub(super) owner: LabOwner,
     /// Its namespaces, in the order of their creation.
     pub(super) namespaces: Vec<String>,
     /// When its creation began, in seconds since 1970.
@@ -39,12 +39,12 @@ pub(super) struct State {
 
 /// The folder of state files.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct LabStore {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-impl Store {
+impl LabStore {
     /// Opens the folder, and makes it if needed. Only this user may write to it.
     pub(super) fn open() -> Result<Self, Error> {
         Self::at(&folder())
@@ -69,13 +69,13 @@ impl Store {
             }
             trusted_folder(folder)?;
         }
-        Ok(Store { folder: trusted_folder(path)?, path: path.to_owned() })
+        Ok(LabStore { folder: trusted_folder(path)?, path: path.to_owned() })
     }
 
     /// Records a new lab, with this process as its owner.
-    pub(super) fn add(&self, layout: &Layout) -> Result<(), Error> {
-        let owner = Owner::me().during(|| "read this process's start time".into())?;
-        let state = State {
+    pub(super) fn add(&self, layout: &LabLayout) -> Result<(), Error> {
+        let owner = LabOwner::me().during(|| "read this process's start time".into())?;
+        let state = LabState {
             id: layout.id.to_string(),
             label: layout.plan.label().to_owned(),
             owner,
@@ -85,7 +85,7 @@ impl Store {
         self.write(&layout.id, &state)
     }
 
-    fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
+    fn write(&self, id: &LabId, state: &LabState) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
         let written = self.write_whole(id, &text).or_else(|e| match e.raw_os_error() {
             // A file left by a kill halfway then does not name a lab.
@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// Returns all recorded labs. Files that are not a lab's state are left alone and left out.
-    pub(super) fn all(&self) -> Result<Vec<(LabId, State)>, Error> {
+    pub(super) fn all(&self) -> Result<Vec<(LabId, LabState)>, Error> {
         let reading = || format!("list {}", self.path.display());
         let mut all = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.folder).during(reading)? {
@@ -140,12 +140,12 @@ impl Store {
     }
 
     /// Returns the state of a lab; `None` if there is no such file, or it is not valid.
-    fn read(&self, id: &LabId) -> Option<State> {
+    fn read(&self, id: &LabId) -> Option<LabState> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.folder, file_name(id), flags, Mode::empty()).ok()?;
         let mut text = Vec::new();
         std::fs::File::from(fd).take(LARGEST).read_to_end(&mut text).ok()?;
-        let state: State = serde_json::from_slice(&text).ok()?;
+        let state: LabState = serde_json::from_slice(&text).ok()?;
         state.namespaces.iter().all(|name| is_own(id, name)).then_some(state)
     }
 }
@@ -204,14 +204,14 @@ mod tests {
         }
     }
 
-    fn layout() -> Layout {
-        Layout::new("00ab12".parse().unwrap(), LabPlan::veth("lab:back-to-back", ["a", "b"]))
+    fn layout() -> LabLayout {
+        LabLayout::new("00ab12".parse().unwrap(), LabPlan::veth("lab:back-to-back", ["a", "b"]))
     }
 
     #[test]
     fn labs_that_older_and_newer_builds_wrote_down_are_found() {
         let scratch = Scratch::new();
-        let store = Store::at(&scratch.0.join("labs")).unwrap();
+        let store = LabStore::at(&scratch.0.join("labs")).unwrap();
         let text = r#"{"id": "00ab12", "kind": "lab:ring:4", "owner": {"pid": 1, "start_ticks": 2, "boot_id": "x"},
                        "namespaces": ["ls-00ab12-a", "ls-00ab12-b"], "created_unix_s": 3}"#;
         std::fs::write(scratch.0.join("labs/00ab12.json"), text).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_written_is_listed_until_removed() {
         let scratch = Scratch::new();
-        let store = Store::at(&scratch.0.join("labs")).unwrap();
+        let store = LabStore::at(&scratch.0.join("labs")).unwrap();
         let plan = layout();
         store.add(&plan).unwrap();
         assert!(store.add(&plan).is_err(), "an id is used once");
@@ -243,7 +243,7 @@ mod tests {
     fn hostile_files_are_left_out() {
         let scratch = Scratch::new();
         let labs = scratch.0.join("labs");
-        let store = Store::at(&labs).unwrap();
+        let store = LabStore::at(&labs).unwrap();
         let good = layout();
         store.add(&good).unwrap();
         let text = std::fs::read_to_string(labs.join("00ab12.json")).unwrap();
@@ -262,10 +262,10 @@ mod tests {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.0.join("real")).unwrap();
         symlink(scratch.0.join("real"), scratch.0.join("link")).unwrap();
-        let error = Store::at(&scratch.0.join("link")).unwrap_err().to_string();
+        let error = LabStore::at(&scratch.0.join("link")).unwrap_err().to_string();
         assert!(error.contains("link is not used"), "{error}");
         std::fs::set_permissions(scratch.0.join("real"), PermissionsExt::from_mode(0o777)).unwrap();
-        assert!(Store::at(&scratch.0.join("real")).unwrap_err().to_string().contains("others can write"));
-        assert!(Store::at(Path::new("labs")).unwrap_err().to_string().contains("absolute"));
+        assert!(LabStore::at(&scratch.0.join("real")).unwrap_err().to_string().contains("others can write"));
+        assert!(LabStore::at(Path::new("labs")).unwrap_err().to_string().contains("absolute"));
     }
 }

@@ -6,10 +6,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use landspeed_netlink::netns_cookie;
 
 use super::agents;
-use super::owner::Owner;
+use super::owner::LabOwner;
 use super::plan::LabId;
-use super::store::{State, Store};
-use crate::error::{During, Error};
+use super::store::{LabState, LabStore};
+use crate::error::{Error, FailureContext};
 use crate::namespace::{self, with_namespace};
 
 /// Held for reading while a lab is being made.
@@ -34,7 +34,7 @@ pub struct LabInfo {
 }
 
 impl LabInfo {
-    fn new(id: &LabId, state: &State) -> Self {
+    fn new(id: &LabId, state: &LabState) -> Self {
         LabInfo {
             id: id.clone(),
             label: state.label.clone(),
@@ -48,7 +48,7 @@ impl LabInfo {
 
 /// The labs to take down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum LabSelection {
     /// This lab, whether or not its owner still runs.
     Id(LabId),
     /// Labs whose owner has died.
@@ -61,7 +61,7 @@ pub enum Which {
 
 /// A lab that was taken down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedLab {
     pub id: LabId,
     /// Landspeed processes in the lab that were ended.
     pub ended: Vec<u32>,
@@ -73,7 +73,7 @@ pub struct Removed {
 
 /// Returns all labs on this machine, by ID. Needs root.
 pub fn list() -> Result<Vec<LabInfo>, Error> {
-    let states = Store::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
+    let states = LabStore::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
 }
 
@@ -82,21 +82,21 @@ pub fn list() -> Result<Vec<LabInfo>, Error> {
 ///
 /// # Errors
 /// Returns an error if there is no lab of that ID, or the kernel refuses something. All labs have been tried by then.
-pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
-    let store = Store::open_existing()?;
-    let labs = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::all)?;
-    if let Which::Id(id) = which
+pub fn down(which: &LabSelection) -> Result<Vec<RemovedLab>, Error> {
+    let store = LabStore::open_existing()?;
+    let labs = store.as_ref().map_or_else(|| Ok(Vec::new()), LabStore::all)?;
+    if let LabSelection::Id(id) = which
         && !labs.iter().any(|(known, _)| known == id)
     {
         return Err(Error::NoLab(id.to_string()));
     }
     let Some(store) = store else { return Ok(Vec::new()) };
-    let me = Owner::me().during(|| "read this process's start time".into())?;
+    let me = LabOwner::me().during(|| "read this process's start time".into())?;
     let chosen = labs.into_iter().filter(|(id, state)| match which {
-        Which::Id(chosen) => chosen == id,
-        Which::Stale => !state.owner.is_alive(),
-        Which::Own => state.owner == me,
-        Which::All => true,
+        LabSelection::Id(chosen) => chosen == id,
+        LabSelection::Stale => !state.owner.is_alive(),
+        LabSelection::Own => state.owner == me,
+        LabSelection::All => true,
     });
     let done: Vec<_> = chosen.map(|(id, state)| take_down(&store, id, &state)).collect();
     done.into_iter().collect()
@@ -104,9 +104,9 @@ pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
 
 /// Takes down all labs of this process for good: any thread that wants to make one from here on waits forever. For a
 /// process that is ended by a signal.
-pub fn leave() -> Result<Vec<Removed>, Error> {
+pub fn leave() -> Result<Vec<RemovedLab>, Error> {
     std::mem::forget(MAKING.write().unwrap_or_else(PoisonError::into_inner));
-    if MADE.load(Ordering::Relaxed) { down(&Which::Own) } else { Ok(Vec::new()) }
+    if MADE.load(Ordering::Relaxed) { down(&LabSelection::Own) } else { Ok(Vec::new()) }
 }
 
 /// Returns the right to make a lab; [`leave`] waits until it is dropped.
@@ -116,12 +116,12 @@ pub(super) fn making() -> RwLockReadGuard<'static, ()> {
     making
 }
 
-fn take_down(store: &Store, id: LabId, state: &State) -> Result<Removed, Error> {
+fn take_down(store: &LabStore, id: LabId, state: &LabState) -> Result<RemovedLab, Error> {
     let namespaces = &state.namespaces;
     let cookie = |name: &String| with_namespace(name, netns_cookie).ok()?.ok();
     let cookies = namespaces.iter().filter_map(cookie).collect();
-    let agents::Ended { ended, left } = agents::end_within(namespaces);
+    let agents::EndedProcesses { ended, left } = agents::end_within(namespaces);
     namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;
     store.remove(&id)?;
-    Ok(Removed { id, ended, left, cookies })
+    Ok(RemovedLab { id, ended, left, cookies })
 }

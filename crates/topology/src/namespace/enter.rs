@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// Moves this process into a named network namespace for good, as `ip netns exec` does. It also gets its own mount
 /// namespace, with a /sys that shows the namespace's devices. Mounts below /sys are hidden.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
 
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 pub use enter::{enter, with_namespace};
 
 /// The folder of `ip netns`.

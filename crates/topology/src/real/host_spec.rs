@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::registry::{Invite, Reach};
+use crate::registry::{InviteLine, ReachMethod};
 
 const LONGEST: usize = 255;
 const SCHEME: &str = "landspeed://";
@@ -20,7 +20,7 @@ pub enum HostSpec {
     /// A host reached by ssh.
     Ssh(SshTarget),
     /// The line that an agent printed, pasted.
-    Invite(Invite),
+    Invite(InviteLine),
 }
 
 /// A destination for ssh that cannot be taken for an option.
@@ -28,12 +28,12 @@ pub enum HostSpec {
 pub struct SshTarget(String);
 
 impl HostSpec {
-    pub(crate) fn into_reach(self) -> Reach {
+    pub(crate) fn into_reach(self) -> ReachMethod {
         match self {
-            HostSpec::Local => Reach::Local,
-            HostSpec::Namespace(name) => Reach::Namespace(name),
-            HostSpec::Ssh(target) => Reach::Ssh(target.0),
-            HostSpec::Invite(invite) => Reach::Invite(invite),
+            HostSpec::Local => ReachMethod::Local,
+            HostSpec::Namespace(name) => ReachMethod::Namespace(name),
+            HostSpec::Ssh(target) => ReachMethod::Ssh(target.0),
+            HostSpec::Invite(invite) => ReachMethod::Invite(invite),
         }
     }
 }
@@ -83,7 +83,7 @@ impl FromStr for HostSpec {
             && pasted.starts_with(SCHEME)
             && pasted.chars().all(|c| c.is_ascii_graphic())
         {
-            return Ok(HostSpec::Invite(Invite::new(&pasted)));
+            return Ok(HostSpec::Invite(InviteLine::new(&pasted)));
         }
         let printable = given.len() <= LONGEST && given.chars().all(|c| c.is_ascii_graphic());
         match given {

@@ -5,20 +5,20 @@ mod host_spec;
 pub use host_spec::{HostSpec, SshTarget};
 
 use crate::error::Error;
-use crate::registry::{About, Host, Hosts, Plan, Topology};
+use crate::registry::{HostSet, Topology, TopologyDescription, TopologyHost, TopologyPlan};
 
 /// Two or more real hosts.
 #[derive(Debug)]
-pub(crate) struct Real;
+pub(crate) struct RealTopology;
 
 const DRAWING: &str = "   +-----+                                   +-----+
    |  A  |=== whatever network joins them ===|  B  |     A, B: local, netns:NAME, [user@]host, ...
    +-----+                                   +-----+
 ";
 
-impl Topology for Real {
-    fn about(&self) -> &'static About {
-        &About {
+impl Topology for RealTopology {
+    fn about(&self) -> &'static TopologyDescription {
+        &TopologyDescription {
             name: "real",
             syntax: "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)",
             examples: &["local alice@dtn2", "dtn1 dtn2"],
@@ -35,8 +35,8 @@ impl Topology for Real {
         Ok(())
     }
 
-    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
-        let hosts: Result<Vec<Host>, Error> =
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
+        let hosts: Result<Vec<TopologyHost>, Error> =
             words.iter().map(|word| Ok(word.parse::<HostSpec>()?.into())).collect();
         let hosts = hosts?;
         let twice = hosts
@@ -45,19 +45,19 @@ impl Topology for Real {
             .find(|(nth, host)| hosts[..*nth].iter().any(|other| other.reach == host.reach));
         match twice {
             Some((_, host)) => Err(Error::OneHost { a: host.name.clone(), b: host.name.clone() }),
-            None => Ok(Plan::Real(hosts)),
+            None => Ok(TopologyPlan::Real(hosts)),
         }
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct RealHosts {
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<TopologyHost>,
     pub(crate) label: String,
 }
 
-impl Hosts for RealHosts {
-    fn hosts(&self) -> &[Host] {
+impl HostSet for RealHosts {
+    fn hosts(&self) -> &[TopologyHost] {
         &self.hosts
     }
 
@@ -70,8 +70,8 @@ impl Hosts for RealHosts {
     }
 }
 
-impl From<HostSpec> for Host {
+impl From<HostSpec> for TopologyHost {
     fn from(spec: HostSpec) -> Self {
-        Host { name: spec.to_string(), reach: spec.into_reach(), device: None, v4: None, v6: None }
+        TopologyHost { name: spec.to_string(), reach: spec.into_reach(), device: None, v4: None, v6: None }
     }
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Ethtool, LinkChange, Rtnl, features_called};
 use landspeed_record::{DirectionStats, WanStats};
-use landspeed_topology::lab::{self, Which};
-use landspeed_topology::{Hosts, Lab, LabHost, with_namespace};
+use landspeed_topology::lab::{self, LabSelection};
+use landspeed_topology::{HostSet, Lab, LabHost, with_namespace};
 use landspeed_units::{Bytes, Nanos};
 
 /// Time limit of all waits, far longer than they take: for a machine that stalls.
@@ -280,7 +280,7 @@ fn checksums_of_pieces_are_true() {
 #[test]
 fn a_link_that_is_taken_from_under_its_owner_says_so() {
     let Some(lab) = lab("rtt=1ms") else { return };
-    lab::down(&Which::Id(lab.id().clone())).unwrap();
+    lab::down(&LabSelection::Id(lab.id().clone())).unwrap();
     let stats = wait_for(&lab, |s| s.notes.iter().filter(|n| n.contains("carries nothing")).count() == 2);
     assert!(stats.notes.iter().any(|note| note.contains("A to B")), "{:?}", stats.notes);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::UdpSocket;
 
 use landspeed_record::WanStats;
-use landspeed_topology::{Hosts, Lab};
+use landspeed_topology::{HostSet, Lab};
 use landspeed_units::{Bytes, Nanos};
 
 use super::{lab, round_trip, send_numbered, settled, udp_pair};

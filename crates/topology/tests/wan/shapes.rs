@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landspeed_topology::{Hosts, Lab, with_namespace};
+use landspeed_topology::{HostSet, Lab, with_namespace};
 use landspeed_units::Nanos;
 
 use super::{PATIENCE, lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for};

@@ -1,6 +1,6 @@
 //! Flows that enter and leave: what is sent when, the probe's results, and the end.
 
-use landspeed_observer::{Scene, Watcher, observer};
+use landspeed_observer::{WatchSubject, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
@@ -37,7 +37,11 @@ impl Tcp {
 impl Watch for Tcp {
     fn open(&mut self, ends: &Watched<'_>) {
         self.controls = ends.sockets.iter().map(|(_, socket)| tcp_congestion(socket).expect("TCP")).collect();
-        self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
+        self.watcher.open(&WatchSubject {
+            threads: ends.threads,
+            sockets: ends.sockets,
+            ..WatchSubject::default()
+        });
         self.watcher.sample(Nanos(0));
     }
 

@@ -10,18 +10,18 @@ use crate::tcp_info::raw::TcpInfo;
 
 /// A socket as sock_diag returned it, and its protocol.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct ListedSocket {
     pub(crate) protocol: Protocol,
     pub(crate) socket: InetSocket,
 }
 
-impl Found {
+impl ListedSocket {
     pub(crate) fn new(kind: SocketKind, socket: InetSocket) -> Self {
         let protocol = match kind {
             SocketKind::TcpFlow | SocketKind::TcpListener => Protocol::TCP,
             SocketKind::Udp => Protocol::UDP,
         };
-        Found { protocol, socket }
+        ListedSocket { protocol, socket }
     }
 
     pub(crate) fn cookie(&self) -> u64 {
@@ -45,12 +45,18 @@ impl Found {
 
 /// Lists TCP connections and UDP sockets on these ports. A kernel without sock_diag for UDP lists no UDP sockets,
 /// which a note reports.
-pub(super) fn list(diag: &SockDiag, ports: &[Ports], notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
+pub(super) fn list(
+    diag: &SockDiag,
+    ports: &[Ports],
+    notes: &mut Vec<String>,
+) -> Result<Vec<ListedSocket>, Error> {
     let mut found = Vec::new();
     for kind in [SocketKind::TcpFlow, SocketKind::Udp] {
         for ports in ports {
             match diag.list(kind, *ports) {
-                Ok(sockets) => found.extend(sockets.into_iter().map(|socket| Found::new(kind, socket))),
+                Ok(sockets) => {
+                    found.extend(sockets.into_iter().map(|socket| ListedSocket::new(kind, socket)))
+                }
                 Err(error) if kind == SocketKind::Udp && error.is_absent() => {
                     let note =
                         format!("UDP sockets: {error}: this kernel lacks udp_diag (CONFIG_INET_UDP_DIAG)");

@@ -8,14 +8,14 @@ use landspeed_record::WatchTarget;
 use landspeed_units::Bytes;
 use rustix::net::{getpeername, getsockname, ipproto, sockopt};
 
-use crate::{Error, Scene};
+use crate::{Error, WatchSubject};
 
 /// The most flows that are distinguished: with more, a lookup for each packet is not worth its cost.
 const MOST_FLOWS: usize = 2000;
 
 /// The place where packets are watched: a link in a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TracedLink {
     /// The inode number of the namespace.
     pub(super) netns: u32,
     pub(super) index: u32,
@@ -24,13 +24,13 @@ pub(super) struct Place {
     pub(super) completion: bool,
 }
 
-impl Place {
+impl TracedLink {
     /// Returns the link with this name in the calling thread's namespace.
     pub(super) fn of(link: &str) -> Result<Self, Error> {
         let gone = |why: String| Error::Gone { object: format!("link '{}'", link.escape_default()), why };
         let found = Rtnl::open().and_then(|rtnl| rtnl.link(link)).map_err(|e| gone(e.to_string()))?;
         let loopback = found.flags & libc::IFF_LOOPBACK.cast_unsigned() != 0;
-        Ok(Place {
+        Ok(TracedLink {
             netns: namespace()?,
             index: found.index,
             mtu: Bytes(found.mtu.into()),
@@ -53,16 +53,16 @@ fn namespace() -> Result<u32, Error> {
 /// The key of a flow for the tracer: its protocol and ports. On one link of one namespace, a flow's addresses add
 /// nothing. The remote port is 0 if any matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ports {
+pub(super) struct FlowPorts {
     pub(super) protocol: u8,
     pub(super) local: u16,
     pub(super) remote: u16,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Aim {
+pub(super) struct PacketSelection {
     /// These flows; all of the link if it is empty.
-    pub(super) flows: Vec<Ports>,
+    pub(super) flows: Vec<FlowPorts>,
     /// Flows with this address at one end.
     pub(super) address: Option<SocketAddr>,
     /// True if there may be datagrams among the packets.
@@ -71,16 +71,22 @@ pub(super) struct Aim {
     pub(super) notes: Vec<String>,
 }
 
-impl Aim {
-    /// Returns the selection for `scene`.
-    pub(super) fn at(scene: &Scene<'_>) -> Self {
-        let all = |note: &str| Aim { datagrams: true, notes: vec![note.to_owned()], ..Aim::default() };
-        match scene.target {
-            WatchTarget::Workload if scene.sockets.len() > MOST_FLOWS => all(
+impl PacketSelection {
+    /// Returns the selection for `subject`.
+    pub(super) fn at(subject: &WatchSubject<'_>) -> Self {
+        let all = |note: &str| PacketSelection {
+            datagrams: true,
+            notes: vec![note.to_owned()],
+            ..PacketSelection::default()
+        };
+        match subject.target {
+            WatchTarget::Workload if subject.sockets.len() > MOST_FLOWS => all(
                 "packets of all flows of the link are counted: the workload's flows are too many to tell apart",
             ),
-            WatchTarget::Workload => Aim::at_sockets(scene.sockets),
-            WatchTarget::Flow { at } => Aim { address: Some(at), datagrams: true, ..Aim::default() },
+            WatchTarget::Workload => PacketSelection::at_sockets(subject.sockets),
+            WatchTarget::Flow { at } => {
+                PacketSelection { address: Some(at), datagrams: true, ..PacketSelection::default() }
+            }
             WatchTarget::Programs | WatchTarget::Pid { .. } | WatchTarget::Top => {
                 all("packets of all flows of the link are counted: a packet does not name its process")
             }
@@ -90,10 +96,10 @@ impl Aim {
     fn at_sockets(sockets: &[(u32, BorrowedFd<'_>)]) -> Self {
         let flows: Vec<_> = sockets.iter().filter_map(|(_, socket)| ports(socket)).collect();
         if flows.is_empty() {
-            return Aim { datagrams: true, ..Aim::default() };
+            return PacketSelection { datagrams: true, ..PacketSelection::default() };
         }
         let datagrams = flows.iter().any(|flow| flow.protocol == libc::IPPROTO_UDP as u8);
-        Aim { flows, datagrams, ..Aim::default() }
+        PacketSelection { flows, datagrams, ..PacketSelection::default() }
     }
 
     /// Returns the address as IPv6, into which IPv4 is mapped (RFC 4291 section 2.5.5.2), and the port.
@@ -109,12 +115,16 @@ impl Aim {
 
 /// Returns the protocol and ports of a socket's packets; `None` for sockets of other families. Multipath TCP's
 /// packets are TCP's.
-fn ports(socket: &BorrowedFd<'_>) -> Option<Ports> {
+fn ports(socket: &BorrowedFd<'_>) -> Option<FlowPorts> {
     let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
     let remote = getpeername(socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok());
     let protocol = match sockopt::socket_protocol(socket) {
         Ok(Some(protocol)) if protocol == ipproto::UDP => libc::IPPROTO_UDP,
         _ => libc::IPPROTO_TCP,
     };
-    Some(Ports { protocol: protocol as u8, local: local.port(), remote: remote.map_or(0, |end| end.port()) })
+    Some(FlowPorts {
+        protocol: protocol as u8,
+        local: local.port(),
+        remote: remote.map_or(0, |end| end.port()),
+    })
 }

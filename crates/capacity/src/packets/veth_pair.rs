@@ -20,7 +20,7 @@ const MTU: u32 = 9000;
 const UP_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct VethPair {
     pub(super) index: u32,
     /// The hardware address of the near end.
     pub(super) near: HardwareAddress,
@@ -28,7 +28,7 @@ pub(super) struct Room {
     pub(super) far: HardwareAddress,
 }
 
-impl Room {
+impl VethPair {
     /// Makes the pair in this thread's network namespace, which must be a throw-away one.
     pub(super) fn make() -> Result<Self, Error> {
         let rtnl = Rtnl::open()?;
@@ -44,7 +44,7 @@ impl Room {
         let near = rtnl.link(NEAR)?;
         rtnl.add_address(&Address::new(near.index, IpAddr::V4(NEAR_ADDRESS), 24))?;
         wait_until_up(&rtnl)?;
-        Ok(Room { index: near.index, near: near.mac, far: rtnl.link(FAR)?.mac })
+        Ok(VethPair { index: near.index, near: near.mac, far: rtnl.link(FAR)?.mac })
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_room_is_out_of_sight_and_gone_afterwards() {
-        let made = in_throwaway(|| Room::make().map(|room| room.near != room.far));
+        let made = in_throwaway(|| VethPair::make().map(|pair| pair.near != pair.far));
         match made {
             Ok(distinct) => assert!(distinct.unwrap()),
             Err(error) => return println!("SKIP: {error}"),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag, SocketKind};
 
-use super::Own;
-use super::found::{Found, canonical, list};
+use super::ChosenSocket;
+use super::listed_socket::{ListedSocket, canonical, list};
 use super::owners::{inodes_of_programs, inodes_of_target};
 use crate::Error;
 use crate::host::namespace::is_first;
@@ -18,9 +18,9 @@ use crate::host::namespace::is_first;
 const FEW_PORTS: usize = 8;
 
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum SocketSelector {
     /// Exactly these sockets; no others can join.
-    Sockets(Vec<Own>),
+    Sockets(Vec<ChosenSocket>),
     /// Sockets with this address at either end.
     Address {
         /// The address; port 0 and an unspecified address match any.
@@ -37,11 +37,11 @@ pub(crate) enum Wanted {
     Programs(BTreeSet<u32>),
 }
 
-impl Wanted {
+impl SocketSelector {
     pub(super) fn address(at: SocketAddr) -> Self {
         let at = canonical(at);
         let routed = || Rtnl::open().and_then(|rtnl| rtnl.route_get(at.ip())).is_ok_and(|to| to.local);
-        Wanted::Address { at, own: at.ip().is_unspecified() || routed() }
+        SocketSelector::Address { at, own: at.ip().is_unspecified() || routed() }
     }
 
     pub(super) fn process(pid: u32) -> Result<Self, Error> {
@@ -49,38 +49,38 @@ impl Wanted {
         // sock_diag lists this thread's network namespace, so that no inode of another namespace would ever match.
         match (namespace("thread-self"), namespace(&pid.to_string())) {
             (Some(here), Some(there)) if here != there => Err(elsewhere(pid, &there)),
-            _ => Ok(Wanted::Process { pid, inodes }),
+            _ => Ok(SocketSelector::Process { pid, inodes }),
         }
     }
 
     /// Selects the sockets of the programs that this process has started.
     pub(super) fn programs() -> Self {
-        Wanted::Programs(inodes_of_programs())
+        SocketSelector::Programs(inodes_of_programs())
     }
 
     /// Returns true if new sockets may join.
     pub(crate) fn may_grow(&self) -> bool {
-        !matches!(self, Wanted::Sockets(_))
+        !matches!(self, SocketSelector::Sockets(_))
     }
 
     /// Updates what changes by itself.
     pub(crate) fn refresh(&mut self) {
         match self {
             // A process that ended keeps its last set, because its sockets disappear by themselves.
-            Wanted::Process { pid, inodes } => {
+            SocketSelector::Process { pid, inodes } => {
                 *inodes = inodes_of_target(*pid).unwrap_or_else(|_| std::mem::take(inodes));
             }
-            Wanted::Programs(inodes) => inodes.extend(inodes_of_programs()),
-            Wanted::Sockets(_) | Wanted::Address { .. } => {}
+            SocketSelector::Programs(inodes) => inodes.extend(inodes_of_programs()),
+            SocketSelector::Sockets(_) | SocketSelector::Address { .. } => {}
         }
     }
 
     /// Returns the sockets that exist now, without listeners.
-    pub(crate) fn list(&self, diag: &SockDiag, notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
+    pub(crate) fn list(&self, diag: &SockDiag, notes: &mut Vec<String>) -> Result<Vec<ListedSocket>, Error> {
         let mut found = list(diag, &self.ports(), notes)?;
         found.retain(|found| self.is_one(found));
         // Both ends may match.
-        found.sort_by_key(Found::cookie);
+        found.sort_by_key(ListedSocket::cookie);
         found.dedup_by_key(|f| f.cookie());
         Ok(found)
     }
@@ -88,10 +88,10 @@ impl Wanted {
     /// Returns the ports to which the kernel can restrict its lists.
     fn ports(&self) -> Vec<Ports> {
         match self {
-            Wanted::Address { at, .. } if at.port() != 0 => {
+            SocketSelector::Address { at, .. } if at.port() != 0 => {
                 vec![Ports { local: at.port(), remote: 0 }, Ports { local: 0, remote: at.port() }]
             }
-            Wanted::Sockets(own) => {
+            SocketSelector::Sockets(own) => {
                 let ports: BTreeSet<u16> = own.iter().map(|socket| socket.port).collect();
                 if ports.len() > FEW_PORTS || ports.contains(&0) {
                     return vec![Ports::default()];
@@ -102,12 +102,14 @@ impl Wanted {
         }
     }
 
-    fn is_one(&self, found: &Found) -> bool {
+    fn is_one(&self, found: &ListedSocket) -> bool {
         let key = found.key();
         match self {
-            Wanted::Sockets(own) => own.iter().any(|socket| socket.cookie == found.cookie()),
-            Wanted::Process { inodes, .. } | Wanted::Programs(inodes) => inodes.contains(&found.socket.inode),
-            Wanted::Address { at, own } => {
+            SocketSelector::Sockets(own) => own.iter().any(|socket| socket.cookie == found.cookie()),
+            SocketSelector::Process { inodes, .. } | SocketSelector::Programs(inodes) => {
+                inodes.contains(&found.socket.inode)
+            }
+            SocketSelector::Address { at, own } => {
                 meets(*at, key.local) || meets(*at, key.remote) || (*own && takes(*at, key.local))
             }
         }
@@ -123,9 +125,11 @@ impl Wanted {
     /// Returns true if a listener matches without regard to the flows.
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
-            Wanted::Sockets(_) => own_inodes.contains(&listener.inode),
-            Wanted::Process { inodes, .. } | Wanted::Programs(inodes) => inodes.contains(&listener.inode),
-            Wanted::Address { at, own } => {
+            SocketSelector::Sockets(_) => own_inodes.contains(&listener.inode),
+            SocketSelector::Process { inodes, .. } | SocketSelector::Programs(inodes) => {
+                inodes.contains(&listener.inode)
+            }
+            SocketSelector::Address { at, own } => {
                 let local = canonical(listener.id.local);
                 meets(*at, local) || (*own && takes(*at, local))
             }
@@ -217,7 +221,7 @@ mod tests {
     #[test]
     fn the_kernel_is_asked_for_few_ports_one_by_one() {
         let own = |ports: std::ops::Range<u16>| {
-            Wanted::Sockets(ports.map(|port| Own { cookie: port.into(), port }).collect())
+            SocketSelector::Sockets(ports.map(|port| ChosenSocket { cookie: port.into(), port }).collect())
         };
         assert_eq!(own(1..3).ports().len(), 2);
         assert_eq!(own(1..100).ports(), [Ports::default()]);

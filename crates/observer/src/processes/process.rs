@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use landspeed_record::ProcessWatch;
 use landspeed_units::CpuNanos;
 
-use super::thread::{Doing, Ran, Thread};
+use super::thread::{ThreadActivity, ThreadId, ThreadTimes};
 use super::threads_of;
-use crate::cpu::clock::Clock;
+use crate::cpu::clock::TaskClock;
 use crate::{Error, procfile};
 
 /// The most threads of a process whose sleep is sampled, those that ran most before the window opened.
 const MOST_THREADS: usize = 64;
 
 #[derive(Debug, Default)]
-struct Seen {
-    before: Ran,
+struct ThreadHistory {
+    before: ThreadTimes,
     switches_before: u64,
     /// The places where it was seen, with the number of times.
     waiting_in: BTreeMap<String, u32>,
@@ -23,25 +23,25 @@ struct Seen {
 
 /// A process whose window is open.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct WatchedProcess {
     pid: u32,
     name: String,
-    threads: BTreeMap<Thread, Seen>,
+    threads: BTreeMap<ThreadId, ThreadHistory>,
     /// The threads that each sample reads.
-    sampled: Vec<Thread>,
+    sampled: Vec<ThreadId>,
     /// The run time of the whole process at the start; `None` for the workload, of which only these threads count.
     before: Option<CpuNanos>,
     /// True if it was seen asleep and the kernel hid where.
     hidden: bool,
 }
 
-impl Process {
+impl WatchedProcess {
     /// Watches these threads of this process; `None` if there are none.
     pub(super) fn own(threads: &[i32]) -> Option<Self> {
         let pid = std::process::id();
-        let threads: Vec<Thread> =
-            threads.iter().map(|tid| Thread { pid, tid: tid.cast_unsigned() }).collect();
-        (!threads.is_empty()).then(|| Process::new(pid, None, &threads))
+        let threads: Vec<ThreadId> =
+            threads.iter().map(|tid| ThreadId { pid, tid: tid.cast_unsigned() }).collect();
+        (!threads.is_empty()).then(|| WatchedProcess::new(pid, None, &threads))
     }
 
     pub(super) fn other(pid: u32) -> Result<Self, Error> {
@@ -50,19 +50,25 @@ impl Process {
             let why = "none of its threads is there but the one that watches".into();
             return Err(Error::Gone { object: format!("process {pid}"), why });
         }
-        let cpu = Clock::process(pid.cast_signed()).read()?;
-        Ok(Process::new(pid, Some(cpu), &threads))
+        let cpu = TaskClock::process(pid.cast_signed()).read()?;
+        Ok(WatchedProcess::new(pid, Some(cpu), &threads))
     }
 
-    fn new(pid: u32, before: Option<CpuNanos>, threads: &[Thread]) -> Self {
+    fn new(pid: u32, before: Option<CpuNanos>, threads: &[ThreadId]) -> Self {
         let name = procfile::word(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let mut process =
-            Process { pid, name, threads: BTreeMap::new(), sampled: Vec::new(), before, hidden: false };
+        let mut process = WatchedProcess {
+            pid,
+            name,
+            threads: BTreeMap::new(),
+            sampled: Vec::new(),
+            before,
+            hidden: false,
+        };
         let mut by_use = Vec::new();
         for thread in threads {
             // A thread that just ended does not belong to the window.
             if let Ok(ran) = ran(*thread) {
-                process.threads.insert(*thread, Seen { before: ran, ..Seen::default() });
+                process.threads.insert(*thread, ThreadHistory { before: ran, ..ThreadHistory::default() });
                 by_use.push((std::cmp::Reverse(ran.cpu), *thread));
             }
         }
@@ -74,7 +80,7 @@ impl Process {
     }
 
     /// Adds a thread to those that each sample reads.
-    fn follow(&mut self, thread: Thread) {
+    fn follow(&mut self, thread: ThreadId) {
         let switches = thread.status().map_or(0, |status| status.voluntary_switches);
         self.threads.entry(thread).or_default().switches_before = switches;
         self.sampled.push(thread);
@@ -83,16 +89,16 @@ impl Process {
     pub(super) fn look(&mut self) {
         for thread in &self.sampled {
             // A thread that ended has no state.
-            let Ok((doing, _)) = thread.now() else { continue };
-            self.hidden |= doing == Doing::Asleep;
-            let place = match doing {
-                Doing::Running => "running".to_owned(),
-                Doing::In(function) => function,
-                Doing::Asleep => "asleep".to_owned(),
-                Doing::Stopped => "stopped".to_owned(),
+            let Ok((activity, _)) = thread.now() else { continue };
+            self.hidden |= activity == ThreadActivity::Asleep;
+            let place = match activity {
+                ThreadActivity::Running => "running".to_owned(),
+                ThreadActivity::In(function) => function,
+                ThreadActivity::Asleep => "asleep".to_owned(),
+                ThreadActivity::Stopped => "stopped".to_owned(),
             };
-            let seen = self.threads.entry(*thread).or_default();
-            *seen.waiting_in.entry(place).or_default() += 1;
+            let history = self.threads.entry(*thread).or_default();
+            *history.waiting_in.entry(place).or_default() += 1;
         }
         self.newcomers();
     }
@@ -104,7 +110,7 @@ impl Process {
         }
         for thread in threads_of(self.pid).unwrap_or_default() {
             if !self.threads.contains_key(&thread) && self.sampled.len() < MOST_THREADS {
-                self.threads.insert(thread, Seen::default());
+                self.threads.insert(thread, ThreadHistory::default());
                 self.sampled.push(thread);
             }
         }
@@ -121,9 +127,9 @@ impl Process {
         self.note(notes);
         let all: CpuNanos = self.used().map(|(_, used)| used.cpu).sum();
         let whole =
-            self.before.and_then(|before| Some(Clock::process(pid.cast_signed()).read().ok()? - before));
+            self.before.and_then(|before| Some(TaskClock::process(pid.cast_signed()).read().ok()? - before));
         let status = busiest.status().unwrap_or_default();
-        let seen = self.threads.remove(&busiest).unwrap_or_default();
+        let history = self.threads.remove(&busiest).unwrap_or_default();
         Some(ProcessWatch {
             pid,
             name: self.name,
@@ -132,22 +138,23 @@ impl Process {
             waited_for_cpu_ns: used.waited,
             core: busiest.stat().map_or(0, |stat| stat.core),
             allowed_cores: status.allowed_cores,
-            voluntary_switches: status.voluntary_switches.saturating_sub(seen.switches_before),
-            waiting_in: seen.waiting_in,
+            voluntary_switches: status.voluntary_switches.saturating_sub(history.switches_before),
+            waiting_in: history.waiting_in,
         })
     }
 
     /// Returns the threads that still exist, and what each did within the window.
-    fn used(&self) -> impl Iterator<Item = (Thread, Ran)> {
-        self.threads.iter().filter_map(|(thread, seen)| {
+    fn used(&self) -> impl Iterator<Item = (ThreadId, ThreadTimes)> {
+        self.threads.iter().filter_map(|(thread, history)| {
             let now = ran(*thread).ok()?;
-            let used = Ran { cpu: now.cpu - seen.before.cpu, waited: now.waited - seen.before.waited };
+            let used =
+                ThreadTimes { cpu: now.cpu - history.before.cpu, waited: now.waited - history.before.waited };
             Some((*thread, used))
         })
     }
 
     /// Returns the thread that ran most; of several the first.
-    fn busiest(&self) -> Option<(Thread, Ran)> {
+    fn busiest(&self) -> Option<(ThreadId, ThreadTimes)> {
         self.used().max_by_key(|(thread, used)| (used.cpu, std::cmp::Reverse(*thread)))
     }
 
@@ -157,8 +164,9 @@ impl Process {
             let (all, some) = (self.threads.len(), self.sampled.len());
             notes.insert(format!("where threads of process {pid} sleep: {some} of its {all} are looked at"));
         }
-        let names =
-            |seen: &Seen| seen.waiting_in.keys().any(|k| !["running", "asleep", "stopped"].contains(&&**k));
+        let names = |history: &ThreadHistory| {
+            history.waiting_in.keys().any(|k| !["running", "asleep", "stopped"].contains(&&**k))
+        };
         if self.hidden && !self.threads.values().any(names) {
             notes.insert(format!(
                 "where process {pid} sleeps: the kernel hides /proc/TID/wchan; root sees it"
@@ -169,10 +177,10 @@ impl Process {
 
 /// Returns the run time by the thread's own clock if this process may read it, which is exact even while the thread
 /// runs.
-fn ran(thread: Thread) -> Result<Ran, Error> {
+fn ran(thread: ThreadId) -> Result<ThreadTimes, Error> {
     let mut ran = thread.ran()?;
     if thread.pid == std::process::id()
-        && let Ok(cpu) = Clock::thread(thread.tid.cast_signed()).read()
+        && let Ok(cpu) = TaskClock::thread(thread.tid.cast_signed()).read()
     {
         ran.cpu = cpu;
     }
@@ -197,9 +205,9 @@ mod tests {
             let _ = asleep.recv();
         });
         let tid = told.recv().unwrap();
-        let mut process = Process::own(&[own_tid(), tid]).unwrap();
-        let seen = |process: &Process, tid: i32| {
-            let of = |(thread, _): &(&Thread, &Seen)| thread.tid == tid.cast_unsigned();
+        let mut process = WatchedProcess::own(&[own_tid(), tid]).unwrap();
+        let seen = |process: &WatchedProcess, tid: i32| {
+            let of = |(thread, _): &(&ThreadId, &ThreadHistory)| thread.tid == tid.cast_unsigned();
             process.threads.iter().find(of).unwrap().1.waiting_in.clone()
         };
         let mut looks = 0;
@@ -224,7 +232,7 @@ mod tests {
     #[test]
     fn a_process_that_ends_is_told() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
-        let mut process = Process::other(child.id()).unwrap();
+        let mut process = WatchedProcess::other(child.id()).unwrap();
         process.look();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -232,11 +240,11 @@ mod tests {
         let mut notes = BTreeSet::new();
         assert!(process.tell(&mut notes).is_none());
         assert!(notes.first().unwrap().contains("ended within the window"), "{notes:?}");
-        assert!(Process::other(child.id()).is_err());
+        assert!(WatchedProcess::other(child.id()).is_err());
     }
 
     #[test]
     fn a_workload_without_threads_is_no_process() {
-        assert!(Process::own(&[]).is_none());
+        assert!(WatchedProcess::own(&[]).is_none());
     }
 }
