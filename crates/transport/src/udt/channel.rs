@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_udt::{Connection, Event, Transmit};
+use landspeed_udt::{Connection, TransmitBatch, UdtEvent};
 use landspeed_units::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
@@ -120,7 +120,7 @@ impl Channel {
         }
         let mut concerned = false;
         while let Some(event) = state.connection.poll_event() {
-            concerned |= !matches!(event, Event::Connected);
+            concerned |= !matches!(event, UdtEvent::Connected);
         }
         if concerned && self.sleeping.load(Ordering::Relaxed) > 0 {
             self.wake();
@@ -159,7 +159,7 @@ impl Channel {
     }
 
     /// Hands datagrams to the kernel. Those that it refuses are lost, as on any path, and are sent again later.
-    fn send(&self, transmit: Transmit<'_>) {
+    fn send(&self, transmit: TransmitBatch<'_>) {
         let fd = self.socket.as_fd();
         let whole = [IoSlice::new(transmit.bytes)];
         let sent = if transmit.bytes.len() <= transmit.segment {
@@ -177,7 +177,7 @@ impl Channel {
         self.note(sent.as_ref().err());
     }
 
-    fn send_apart(&self, transmit: Transmit<'_>) -> io::Result<()> {
+    fn send_apart(&self, transmit: TransmitBatch<'_>) -> io::Result<()> {
         let fd = self.socket.as_fd();
         let mut parts = [IoSlice::new(&[]); SEGMENTS];
         let count = parts

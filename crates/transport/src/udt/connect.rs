@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
 use landspeed_udt::packet::UDP_HEADERS;
-use landspeed_udt::{Connection, Reason};
+use landspeed_udt::{CloseReason, Connection};
 use landspeed_units::Nanos;
 use socket2::{SockAddr, Socket};
 
@@ -109,7 +109,7 @@ impl Talk<'_> {
             }
             match state.connection.closed() {
                 None => {}
-                Some(Reason::PeerClosed) => return Ok(false),
+                Some(CloseReason::PeerClosed) => return Ok(false),
                 Some(reason) => return Err(self.refused("connect to")(io::Error::other(reason))),
             }
             let Some(slice) = self.patience.slice()? else {

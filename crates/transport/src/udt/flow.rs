@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Details, NotAsAsked, Settings};
-use landspeed_udt::{IoError, Reason};
+use landspeed_udt::{CloseReason, IoError};
 use landspeed_units::Nanos;
 
 use super::channel::Channel;
@@ -172,12 +172,12 @@ impl Flow for UdtFlow {
 }
 
 /// Returns the error for a sender or a receiver of a connection that has ended.
-fn ended(reason: Reason) -> io::Error {
+fn ended(reason: CloseReason) -> io::Error {
     let kind = match reason {
-        Reason::Silent | Reason::Linger | Reason::NoAnswer => ErrorKind::TimedOut,
-        Reason::PeerClosed | Reason::Closed | Reason::Aborted => ErrorKind::BrokenPipe,
-        Reason::Refused(_) => ErrorKind::ConnectionRefused,
-        Reason::MessageTooLarge => ErrorKind::InvalidData,
+        CloseReason::Silent | CloseReason::Linger | CloseReason::NoAnswer => ErrorKind::TimedOut,
+        CloseReason::PeerClosed | CloseReason::Closed | CloseReason::Aborted => ErrorKind::BrokenPipe,
+        CloseReason::Refused(_) => ErrorKind::ConnectionRefused,
+        CloseReason::MessageTooLarge => ErrorKind::InvalidData,
     };
     io::Error::new(kind, reason)
 }
@@ -261,7 +261,7 @@ impl UdtReceiver<'_> {
             }
             match state.connection.closed() {
                 None => {}
-                Some(Reason::PeerClosed) => return Ok(Some(0)),
+                Some(CloseReason::PeerClosed) => return Ok(Some(0)),
                 Some(reason) => return Err(ended(reason)),
             }
             let (read, has_arrived) = channel.look(&mut state, into);

@@ -1,7 +1,8 @@
 //! Accepting flows and dropping strangers' datagrams.
 //!
-//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::Listener`). Then the
-//! client has a connection, on which it must prove the key within the time limit of all transports (`admission.rs`).
+//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::HandshakeListener`). Then
+//! the client has a connection, on which it must prove the key within the time limit of all transports
+//! (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;
@@ -9,7 +10,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, Seq, SocketId, SocketType};
+use landspeed_udt::{
+    Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, SocketType, UdtSocketId,
+};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
@@ -30,7 +33,7 @@ use crate::{Error, Patience, socket};
 const ROOM: usize = 2048;
 
 /// The identity of a request, which differs between connections.
-type RequestId = (SocketAddr, SocketId, Seq);
+type RequestId = (SocketAddr, UdtSocketId, Seq);
 
 pub(super) struct UdtListener {
     socket: Socket,
@@ -38,7 +41,7 @@ pub(super) struct UdtListener {
     settings: Settings,
     key: Key,
     began: Instant,
-    listener: landspeed_udt::Listener,
+    listener: landspeed_udt::HandshakeListener,
     applicants: Applicants<Connected>,
     /// Requests that became flows. A duplicate must not open a second socket, because the kernel might deliver the
     /// client's datagrams to that one.
@@ -62,7 +65,7 @@ impl UdtListener {
             settings: settings.clone(),
             key: *key,
             began: Instant::now(),
-            listener: landspeed_udt::Listener::new(secret, SocketType::Stream),
+            listener: landspeed_udt::HandshakeListener::new(secret, SocketType::Stream),
             applicants: Applicants::new(),
             accepted: HashSet::new(),
         })
@@ -96,10 +99,12 @@ impl UdtListener {
         let now = Nanos::from(self.began.elapsed());
         let mut reply = [0; HANDSHAKE];
         match self.listener.handle(now, from, datagram, &mut reply) {
-            Answer::Ignore => self.applicants.add_stranger(),
+            ListenerResponse::Ignore => self.applicants.add_stranger(),
             // If the reply gets lost, the client asks again.
-            Answer::Reply(length) => drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from)),
-            Answer::Proven(request) => match self.admit(&request, arrivals) {
+            ListenerResponse::Reply(length) => {
+                drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from))
+            }
+            ListenerResponse::Proven(request) => match self.admit(&request, arrivals) {
                 Err(error) if !is_shortage(&error) => return Err(error),
                 // A client without an answer asks again.
                 _ => {}
@@ -110,7 +115,7 @@ impl UdtListener {
 
     /// Makes a connection, whose socket from then on gets everything that its client sends. A duplicate of a request
     /// that already has a connection is ignored.
-    fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
+    fn admit(&mut self, request: &HandshakeRequest, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
         let peer = request.peer;
         if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
             return Ok(());

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
-use landspeed_udt::{Identity, Seq, SocketId};
+use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 
 use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
 use crate::{Error, Patience, shared_port};
@@ -60,13 +60,13 @@ impl Transport for Udt {
 }
 
 /// Returns the random values that a connection begins with.
-fn identity() -> Identity {
+fn identity() -> ConnectionIdentity {
     let [a, b, c, d] =
         crate::proof::challenge().as_chunks::<4>().0.first_chunk().copied().unwrap_or_default();
     let word = |bytes: [u8; 4]| u32::from_be_bytes(bytes) >> 1;
-    Identity {
+    ConnectionIdentity {
         // Zero is the socket ID of a listener.
-        socket: SocketId(word(a).max(1)),
+        socket: UdtSocketId(word(a).max(1)),
         first_seq: Seq::new(word(b)),
         seed: u64::from_be_bytes([c, d].concat().try_into().unwrap_or_default()),
     }

@@ -2,7 +2,7 @@
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, unless};
 use landspeed_record::Settings;
-use landspeed_udt::{Config, rate};
+use landspeed_udt::{UdtConfig, rate};
 use landspeed_units::Nanos;
 use socket2::Socket;
 
@@ -155,10 +155,10 @@ pub(super) fn packet(settings: &Settings) -> Option<u32> {
 }
 
 /// Returns the configuration of a connection with packets of `mss` bytes.
-pub(super) fn config(settings: &Settings, mss: u32) -> Config {
+pub(super) fn config(settings: &Settings, mss: u32) -> UdtConfig {
     let packets = BUFFER.bytes(settings).0.div_ceil(mss.into()).max(16);
-    let (packets, usual) = (u32::try_from(packets).unwrap_or(u32::MAX), Config::default());
-    Config {
+    let (packets, usual) = (u32::try_from(packets).unwrap_or(u32::MAX), UdtConfig::default());
+    UdtConfig {
         mss,
         probes_path: packet(settings).is_none(),
         send_buffer: packets,
