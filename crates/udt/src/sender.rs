@@ -42,7 +42,7 @@ pub(crate) struct SendHalf {
     /// When packets last left.
     burst_at: Option<Nanos>,
     /// When a burst was last split.
-    parted_at: Option<Nanos>,
+    split_at: Option<Nanos>,
     /// True if the last packet began a pair that the end of a run split. Its period is charged with the second
     /// packet's, so that the second need not wait.
     owes: bool,
@@ -98,7 +98,7 @@ impl SendHalf {
             round_trip,
             next_send: Nanos(0),
             burst_at: None,
-            parted_at: None,
+            split_at: None,
             owes: false,
             catch_up,
             last_warning: None,
@@ -366,9 +366,9 @@ impl SendHalf {
     /// length, because the receiver measures the path's capacity by the time between pieces: within one, arrival
     /// times do not differ.
     fn piece(&mut self, now: Nanos, due: u32) -> u32 {
-        let parts_one = self.parted_at.is_none_or(|last| now - last >= PART_PAUSE);
+        let parts_one = self.split_at.is_none_or(|last| now - last >= PART_PAUSE);
         if parts_one {
-            self.parted_at = Some(now);
+            self.split_at = Some(now);
         }
         let pieces = due.div_ceil(self.buffer.batch()).max(1 + u32::from(parts_one));
         due.div_ceil(pieces)

@@ -19,14 +19,14 @@ use landspeed_factor::Factor;
 use landspeed_record::Settings;
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 
-use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience, shared_port};
 use options::OPTIONS;
 
 #[derive(Debug)]
-pub(crate) struct Udt;
+pub(crate) struct UdtTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "udt",
     line: "UDT, version 4, over UDP: a stream whose rate control is the program's own; no encryption",
     delivery: Delivery::Stream,
@@ -35,8 +35,8 @@ static ABOUT: About = About {
     headlines: figures::HEADLINES,
 };
 
-impl Transport for Udt {
-    fn about(&self) -> &'static About {
+impl Transport for UdtTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -48,13 +48,13 @@ impl Transport for Udt {
         options::can_run(settings)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         shared_port::reserve(at, |at, settings, key| {
             Ok(Box::new(listen::UdtListener::start(at, (settings, key))?))
         })
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use landspeed_factor::Factor;
 use landspeed_record::{NotAsAsked, Settings};
 use landspeed_transport::{
-    About, Call, Cancel, Completions, Error, Flow, Key, Listener, Patience, Port, Progress, Receiver, Sender,
-    Transport, find,
+    AckProgress, CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, Receiver,
+    ReservedPort, Sender, Transport, TransportProperties, ZeroCopyCompletions, find,
 };
 use landspeed_units::{Bytes, Nanos};
 
@@ -58,20 +58,20 @@ pub(crate) static FAULTS: &[(Fault, &str)] = &[
 ];
 
 /// TCP with one promise broken.
-pub(crate) struct Broken(pub(crate) Fault);
+pub(crate) struct BrokenTransport(pub(crate) Fault);
 
 fn tcp() -> &'static dyn Transport {
     find("tcp").expect("tcp is registered")
 }
 
-impl Broken {
+impl BrokenTransport {
     fn flow(&self, flow: Result<Box<dyn Flow>, Error>) -> Result<Box<dyn Flow>, Error> {
         Ok(Box::new(BrokenFlow { fault: self.0, flow: ManuallyDrop::new(flow?) }))
     }
 }
 
-impl Transport for Broken {
-    fn about(&self) -> &'static About {
+impl Transport for BrokenTransport {
+    fn about(&self) -> &'static TransportProperties {
         tcp().about()
     }
 
@@ -83,41 +83,43 @@ impl Transport for Broken {
         tcp().can_run(settings)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         let port = tcp().reserve(at)?;
         if self.0 == Fault::AnswersForAll {
             let early: &'static mut dyn Listener = Box::leak(port.listen(&Settings::new(), &KEY)?);
             std::thread::spawn(move || {
-                let _ = early
-                    .accept(&Patience { until: std::time::Instant::now() + SHORT, cancel: &Cancel::new() });
+                let _ = early.accept(&Patience {
+                    until: std::time::Instant::now() + SHORT,
+                    cancel: &CancelFlag::new(),
+                });
             });
         }
         Ok(Box::new(BrokenPort { fault: self.0, port }))
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         if self.0 == Fault::LeavesAThread {
             std::thread::spawn(|| std::thread::sleep(4 * SHORT));
         }
         let key = if self.0 == Fault::TakesAnyKey { &KEY } else { call.key };
-        let (other, until) = (Cancel::new(), patience.until);
+        let (other, until) = (CancelFlag::new(), patience.until);
         let deaf = Patience { until, cancel: &other };
         let patience = if self.0 == Fault::CannotBeCancelled { &deaf } else { patience };
-        self.flow(tcp().connect(&Call { key, ..*call }, patience))
+        self.flow(tcp().connect(&ConnectRequest { key, ..*call }, patience))
     }
 }
 
 struct BrokenPort {
     fault: Fault,
-    port: Box<dyn Port>,
+    port: Box<dyn ReservedPort>,
 }
 
-impl Port for BrokenPort {
+impl ReservedPort for BrokenPort {
     fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+    fn listen(&self, settings: &Settings, key: &ProofKey) -> Result<Box<dyn Listener>, Error> {
         if self.fault == Fault::LacksItsSwitches && settings.values().any(|value| value == "on") {
             return Err(Error::Cancelled);
         }
@@ -136,7 +138,7 @@ impl Listener for BrokenListener {
         if self.fault == Fault::FailsByStrangers && self.listener.strangers() > 0 {
             return Err(Error::Cancelled);
         }
-        Broken(self.fault).flow(accepted)
+        BrokenTransport(self.fault).flow(accepted)
     }
 
     fn strangers(&self) -> u64 {
@@ -187,10 +189,10 @@ impl Flow for BrokenFlow {
         Ok(Box::new(BrokenHalf(self.fault, self.flow.receiver()?)))
     }
 
-    fn progress(&self) -> io::Result<Progress> {
+    fn progress(&self) -> io::Result<AckProgress> {
         let progress = self.flow.progress()?;
         let nothing = self.fault == Fault::Acknowledges;
-        Ok(if nothing { Progress { acked: Bytes(0), ..progress } } else { progress })
+        Ok(if nothing { AckProgress { acked: Bytes(0), ..progress } } else { progress })
     }
 
     fn wake_receiver(&self) {
@@ -224,9 +226,9 @@ impl Sender for BrokenHalf<Box<dyn Sender + '_>> {
         if self.0 == Fault::WaitsForRoom { Ok(()) } else { self.1.give_up_after(wait) }
     }
 
-    fn completions(&mut self) -> Completions {
+    fn completions(&mut self) -> ZeroCopyCompletions {
         let seen = self.1.completions();
-        if self.0 == Fault::NeverCompletes { Completions { pending: 1, ..seen } } else { seen }
+        if self.0 == Fault::NeverCompletes { ZeroCopyCompletions { pending: 1, ..seen } } else { seen }
     }
 }
 
