@@ -94,7 +94,7 @@ struct ControlConnection {
 }
 
 impl ControlConnection {
-    fn say(&self, kind: FrameKind, body: &[u8]) -> Result<(), std::io::Error> {
+    fn write_frame(&self, kind: FrameKind, body: &[u8]) -> Result<(), std::io::Error> {
         frame::write(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner), kind, body)
     }
 }
@@ -154,7 +154,7 @@ impl<'a> HostRuntime<'a> {
         self.query.until(|state| state.running == 0 && state.reports.len() == others)?;
         // From here on, a closed connection is no error. The others receive the goodbye before the streams close.
         self.query.note(|state| state.is_over = true);
-        self.controls.iter().for_each(|control| drop(control.say(FrameKind::Goodbye, &[])));
+        self.controls.iter().for_each(|control| drop(control.write_frame(FrameKind::Goodbye, &[])));
         self.query.end();
         Ok(())
     }
@@ -163,9 +163,9 @@ impl<'a> HostRuntime<'a> {
     fn follow(&self) -> Result<(), Error> {
         let first = &self.controls[0];
         let lost = |error| Error::lost(self.job.peer(first.host), error);
-        first.say(FrameKind::Ready, &[]).map_err(lost)?;
+        first.write_frame(FrameKind::Ready, &[]).map_err(lost)?;
         self.query.until(|state| state.running == 0)?;
-        first.say(FrameKind::Done, &self.query.report().to_bytes()).map_err(lost)?;
+        first.write_frame(FrameKind::Done, &self.query.report().to_bytes()).map_err(lost)?;
         // The goodbye ends this wait.
         self.query.until(|_| false).or(Ok(()))
     }
@@ -176,7 +176,7 @@ impl<'a> HostRuntime<'a> {
         self.query.note(|state| text = state.failure.as_ref().map(ToString::to_string));
         for control in self.controls {
             if let Some(text) = &text {
-                drop(control.say(FrameKind::Failed, &text.as_bytes()[..text.len().min(TEXT)]));
+                drop(control.write_frame(FrameKind::Failed, &text.as_bytes()[..text.len().min(TEXT)]));
             }
             drop(control.reads.shutdown(Shutdown::Write));
         }
@@ -194,7 +194,7 @@ impl<'a> HostRuntime<'a> {
                 return;
             }
             // An error here is ignored: only the other end's silence counts.
-            self.controls.iter().for_each(|control| drop(control.say(FrameKind::Beat, &[])));
+            self.controls.iter().for_each(|control| drop(control.write_frame(FrameKind::Beat, &[])));
             if Instant::now() > until {
                 self.query.fail(Error::Late(self.job.limit));
             }
@@ -206,7 +206,7 @@ impl<'a> HostRuntime<'a> {
         let peer = self.job.peer(control.host);
         let error = loop {
             match frame::read(&mut &control.reads, TEXT) {
-                Ok(frame) => match self.heard(peer, frame) {
+                Ok(frame) => match self.handle_frame(peer, frame) {
                     Ok(true) => {}
                     Ok(false) => return,
                     Err(error) => break error,
@@ -219,7 +219,7 @@ impl<'a> HostRuntime<'a> {
     }
 
     /// Handles a frame, and returns true if more frames may follow.
-    fn heard(&self, peer: PeerHost, SocketFrame { kind, body }: SocketFrame) -> Result<bool, Error> {
+    fn handle_frame(&self, peer: PeerHost, SocketFrame { kind, body }: SocketFrame) -> Result<bool, Error> {
         let is_first = self.job.host == 0;
         match kind {
             FrameKind::Beat => {}

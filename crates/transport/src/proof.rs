@@ -143,7 +143,7 @@ pub(crate) struct ServerProof {
 
 /// The result of feeding bytes to a [`ServerProof`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GreetingStep {
+pub(crate) enum ServerProofStep {
     /// More bytes are needed.
     More,
     /// These bytes must be sent to the client, and more bytes are needed.
@@ -173,19 +173,19 @@ impl ServerProof {
     }
 
     /// Processes `bytes` bytes that were read into [`ServerProof::room`].
-    pub(crate) fn came(&mut self, key: &ProofKey, bytes: usize) -> GreetingStep {
+    pub(crate) fn came(&mut self, key: &ProofKey, bytes: usize) -> ServerProofStep {
         self.got += bytes;
         if !self.room().is_empty() {
-            return GreetingStep::More;
+            return ServerProofStep::More;
         }
         self.got = 0;
         if let Some(proof) = &self.proof {
             let confirm = self.bytes.first_chunk::<CONFIRM>();
             let number = confirm.and_then(|confirm| proof.confirmed(key, confirm));
-            return number.map_or(GreetingStep::Stranger, GreetingStep::Proven);
+            return number.map_or(ServerProofStep::Stranger, ServerProofStep::Proven);
         }
         self.proof = FlowProof::greeted(key, &self.bytes, challenge());
-        self.proof.map_or(GreetingStep::Stranger, |proof| GreetingStep::Answer(proof.answer(key)))
+        self.proof.map_or(ServerProofStep::Stranger, |proof| ServerProofStep::Answer(proof.answer(key)))
     }
 }
 

@@ -79,7 +79,7 @@ impl FilterApplication for IsoSurface {
 
     fn filter(&self, place: FilterCopy) -> Box<dyn Filter + '_> {
         match place.stage {
-            0 => Box::new(ReadFilter::new(self, place)),
+            0 => Box::new(FieldReadFilter::new(self, place)),
             1 => Box::new(ExtractFilter { iso: self }),
             2 => Box::new(RasterFilter { iso: self }),
             _ => Box::new(MergeFilter { iso: self }),
@@ -99,11 +99,11 @@ impl FilterApplication for IsoSurface {
 }
 
 /// The first filter. It keeps its blocks in memory, as a disk would.
-struct ReadFilter {
+struct FieldReadFilter {
     blocks: Vec<Vec<u8>>,
 }
 
-impl ReadFilter {
+impl FieldReadFilter {
     /// Makes copy c of n, which has every n-th block, beginning with block c.
     fn new(iso: &IsoSurface, place: FilterCopy) -> Self {
         let blocks = (place.copy..).step_by(place.copies).map_while(|n| {
@@ -111,11 +111,11 @@ impl ReadFilter {
             let bytes = samples.iter().flat_map(|sample| sample.to_le_bytes());
             Some((n as u32).to_le_bytes().into_iter().chain(bytes).collect())
         });
-        ReadFilter { blocks: blocks.collect() }
+        FieldReadFilter { blocks: blocks.collect() }
     }
 }
 
-impl Filter for ReadFilter {
+impl Filter for FieldReadFilter {
     fn work(&mut self, _: u32, _: &mut FilterInput<'_>, output: &mut FilterOutput<'_>) -> Result<(), Error> {
         self.blocks.iter().try_for_each(|block| output.send(block.clone()))
     }

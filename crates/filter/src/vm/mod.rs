@@ -107,7 +107,7 @@ impl FilterApplication for VirtualMicroscope {
 
     fn filter(&self, place: FilterCopy) -> Box<dyn Filter + '_> {
         match place.stage {
-            0 => Box::new(ReadFilter::new(self, place)),
+            0 => Box::new(SlideReadFilter::new(self, place)),
             1 => Box::new(DecompressFilter { vm: self }),
             2 => Box::new(ClipFilter { vm: self }),
             3 => Box::new(SubsampleFilter { vm: self }),
@@ -131,12 +131,12 @@ impl FilterApplication for VirtualMicroscope {
 }
 
 /// The first filter. It keeps its compressed chunks in memory, as a disk would.
-struct ReadFilter<'a> {
+struct SlideReadFilter<'a> {
     vm: &'a VirtualMicroscope,
     chunks: Vec<(SlideArea, Vec<u8>)>,
 }
 
-impl<'a> ReadFilter<'a> {
+impl<'a> SlideReadFilter<'a> {
     /// Makes copy c of n, which has every n-th chunk, beginning with chunk c.
     fn new(vm: &'a VirtualMicroscope, place: FilterCopy) -> Self {
         let numbers = (place.copy as u32..).step_by(place.copies);
@@ -145,11 +145,11 @@ impl<'a> ReadFilter<'a> {
             let packed = compress(&pixels(vm.seed, area));
             Some((area, n.to_le_bytes().into_iter().chain(packed).collect()))
         });
-        ReadFilter { vm, chunks: chunks.collect() }
+        SlideReadFilter { vm, chunks: chunks.collect() }
     }
 }
 
-impl Filter for ReadFilter<'_> {
+impl Filter for SlideReadFilter<'_> {
     fn work(
         &mut self,
         unit: u32,

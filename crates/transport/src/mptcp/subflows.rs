@@ -68,7 +68,7 @@ struct SubflowInfos {
 }
 
 fn of(socket: &Socket) -> Option<Vec<Subflow>> {
-    let mut asked = SubflowInfos {
+    let mut request = SubflowInfos {
         size_subflow_data: 16,
         num_subflows: 0,
         size_kernel: 0,
@@ -76,13 +76,13 @@ fn of(socket: &Socket) -> Option<Vec<Subflow>> {
         infos: [[0; INFO]; MOST],
     };
     let mut length = size_of::<SubflowInfos>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `asked`, for which any bytes are valid.
+    // SAFETY: the kernel writes at most `length` bytes to `request`, for which any bytes are valid.
     let rc = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             SOL_MPTCP,
             MPTCP_TCPINFO,
-            (&raw mut asked).cast(),
+            (&raw mut request).cast(),
             &raw mut length,
         )
     };
@@ -91,7 +91,7 @@ fn of(socket: &Socket) -> Option<Vec<Subflow>> {
         // tcpi_bytes_acked and tcpi_bytes_received.
         Subflow { acked_bytes: Bytes(count(120)), received_bytes: Bytes(count(128)) }
     };
-    (rc == 0).then(|| asked.infos.iter().take(asked.num_subflows as usize).map(subflow).collect())
+    (rc == 0).then(|| request.infos.iter().take(request.num_subflows as usize).map(subflow).collect())
 }
 
 const _: () = assert!(size_of::<SubflowInfos>() == 16 + INFO * MOST);

@@ -12,7 +12,7 @@ use socket2::Socket;
 use super::StreamTransport;
 use super::flow::StreamFlow;
 use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
-use crate::proof::{GreetingStep, ServerProof};
+use crate::proof::{ServerProof, ServerProofStep};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
@@ -145,10 +145,10 @@ impl StreamApplicant {
                 Err(_) => return ProofState::Stranger,
             };
             match self.server_proof.came(key, came) {
-                GreetingStep::More => {}
-                GreetingStep::Answer(answer) if (&self.socket).write_all(&answer).is_ok() => {}
-                GreetingStep::Answer(_) | GreetingStep::Stranger => return ProofState::Stranger,
-                GreetingStep::Proven(number) => return ProofState::Proven(number),
+                ServerProofStep::More => {}
+                ServerProofStep::Answer(answer) if (&self.socket).write_all(&answer).is_ok() => {}
+                ServerProofStep::Answer(_) | ServerProofStep::Stranger => return ProofState::Stranger,
+                ServerProofStep::Proven(number) => return ProofState::Proven(number),
             }
         }
     }

@@ -150,8 +150,8 @@ impl UdpFlow {
     /// include/uapi/linux/sock_diag.h); zero if the kernel does not report it.
     fn overflowed(&self) -> u64 {
         const DROPS: usize = 8;
-        let told = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
-        told.map_or(0, |told| told[DROPS].into())
+        let drops = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
+        drops.map_or(0, |drops| drops[DROPS].into())
     }
 
     /// Returns the kind of the peer's latest feedback.

@@ -94,7 +94,7 @@ impl<'a> UdpSender<'a> {
     /// Maps temporary errors to [`ErrorKind::Interrupted`]: a full device queue, a link that is down, and a smaller
     /// path MTU, to which the kernel fits the next datagram. If segments no longer fit, datagrams are sent one by one
     /// from now on.
-    fn told(&mut self, error: io::Error) -> io::Error {
+    fn interrupted_if_temporary(&mut self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
             Some(libc::EMSGSIZE) => {
@@ -141,7 +141,7 @@ impl Sender for UdpSender<'_> {
             pacer.wait()?;
         }
         let count = if self.holds_back() { 1 } else { self.count(message, times)? };
-        let taken = self.hand_over(message, count).map_err(|error| self.told(error))?;
+        let taken = self.hand_over(message, count).map_err(|error| self.interrupted_if_temporary(error))?;
         let counters = &self.outgoing.flow.counters;
         counters.set_sent(counters.sent() + taken as u64);
         if let Some(pacer) = &mut self.pacer {

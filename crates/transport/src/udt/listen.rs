@@ -24,7 +24,7 @@ use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, UdtSettings};
 use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
-use crate::proof::{self, GreetingStep, ServerProof};
+use crate::proof::{self, ServerProof, ServerProofStep};
 use crate::shared_port::{DatagramIntake, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
@@ -143,7 +143,7 @@ impl UdtListener {
 
 impl UdtApplicant {
     /// Reads what has arrived and answers it.
-    fn read(&mut self, key: &ProofKey) -> GreetingStep {
+    fn read(&mut self, key: &ProofKey) -> ServerProofStep {
         let UdtApplicant { channel, server_proof, .. } = self;
         let mut state = channel.lock();
         channel.catch_up(&mut state);
@@ -151,15 +151,15 @@ impl UdtApplicant {
             let came = state.connection.read(server_proof.room()).unwrap_or(0);
             if came == 0 {
                 break if state.connection.closed().is_some() {
-                    GreetingStep::Stranger
+                    ServerProofStep::Stranger
                 } else {
-                    GreetingStep::More
+                    ServerProofStep::More
                 };
             }
             match server_proof.came(key, came) {
-                GreetingStep::More => {}
-                GreetingStep::Answer(answer) if state.connection.write(&answer).is_ok() => {}
-                GreetingStep::Answer(_) => break GreetingStep::Stranger,
+                ServerProofStep::More => {}
+                ServerProofStep::Answer(answer) if state.connection.write(&answer).is_ok() => {}
+                ServerProofStep::Answer(_) => break ServerProofStep::Stranger,
                 step => break step,
             }
         };
@@ -177,9 +177,9 @@ impl UdtApplicant {
 impl Applicant for UdtApplicant {
     fn step(&mut self, key: &ProofKey) -> ProofState {
         match self.read(key) {
-            GreetingStep::Proven(number) => ProofState::Proven(number),
-            GreetingStep::More => ProofState::Waiting,
-            GreetingStep::Answer(_) | GreetingStep::Stranger => {
+            ServerProofStep::Proven(number) => ProofState::Proven(number),
+            ServerProofStep::More => ProofState::Waiting,
+            ServerProofStep::Answer(_) | ServerProofStep::Stranger => {
                 self.hang_up();
                 ProofState::Stranger
             }

@@ -9,7 +9,7 @@ use landspeed_record::{Details, Settings};
 use landspeed_transport::{CancelFlag, Error, Flow};
 
 use crate::common::{KEY, V4, call, listen, pair_through, patience};
-use crate::relay::{Direction, Relay, relayed};
+use crate::relay::{Relay, RelayDirection, relayed};
 use crate::strangers::{look, stranger};
 
 /// Returns settings of QUIC with the given values.
@@ -87,7 +87,7 @@ fn a_first_packet_that_was_listened_to_opens_nothing() {
     let _flows = relayed(&relay, &mut |_, datagram: &[u8]| vec![datagram.to_vec()], || {
         pair_through(listener.as_mut(), relay.address(), &quic(&[]))
     });
-    let first = relay.seen(Direction::ToServer, 1200);
+    let first = relay.seen(RelayDirection::ToServer, 1200);
     assert!(is_first(&first));
     let strange = stranger();
     strange.send_to(&first, port.address()).expect("sent");
@@ -128,7 +128,7 @@ fn a_server_without_the_key_gets_first_packets_and_nothing_else() {
 
 #[test]
 fn any_packet_of_the_proof_may_be_lost() {
-    let cases: Vec<_> = [Direction::ToServer, Direction::ToClient]
+    let cases: Vec<_> = [RelayDirection::ToServer, RelayDirection::ToClient]
         .into_iter()
         .flat_map(|direction| (0..4).map(move |n| (direction, n)))
         .collect();
@@ -139,7 +139,7 @@ fn any_packet_of_the_proof_may_be_lost() {
                 let (port, mut listener) = listen(V4, &quic(&[]));
                 let relay = Relay::to(port.address());
                 let mut seen = 0;
-                let mut lose = |went: Direction, datagram: &[u8]| {
+                let mut lose = |went: RelayDirection, datagram: &[u8]| {
                     seen += usize::from(went == direction);
                     let loses = went == direction && seen == number + 1;
                     if loses { vec![] } else { vec![datagram.to_vec()] }
@@ -159,7 +159,7 @@ fn what_is_lost_is_sent_again_and_told() {
     let (port, mut listener) = listen(V4, &quic(&[]));
     let relay = Relay::to(port.address());
     let number = AtomicUsize::new(0);
-    let mut lose = |_: Direction, datagram: &[u8]| {
+    let mut lose = |_: RelayDirection, datagram: &[u8]| {
         let loses = number.fetch_add(1, Ordering::Relaxed) % 20 == 19;
         if loses { vec![] } else { vec![datagram.to_vec()] }
     };

@@ -9,13 +9,13 @@ use crate::common::{LONG, V4};
 
 /// The direction of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum RelayDirection {
     ToServer,
     ToClient,
 }
 
 /// A function that returns the datagrams which the relay forwards in place of one.
-pub(crate) type PacketMeddler<'a> = dyn FnMut(Direction, &[u8]) -> Vec<Vec<u8>> + Send + 'a;
+pub(crate) type PacketMeddler<'a> = dyn FnMut(RelayDirection, &[u8]) -> Vec<Vec<u8>> + Send + 'a;
 
 /// A relay's two sockets, and the datagrams that passed through them.
 pub(crate) struct Relay {
@@ -24,7 +24,7 @@ pub(crate) struct Relay {
     /// The socket that sends to the server.
     back: UdpSocket,
     client: Mutex<Option<SocketAddr>>,
-    all: Mutex<Vec<(Direction, Vec<u8>)>>,
+    all: Mutex<Vec<(RelayDirection, Vec<u8>)>>,
     stop: AtomicBool,
 }
 
@@ -51,27 +51,27 @@ impl Relay {
         while !self.stop.load(Ordering::Acquire) {
             if let Ok((length, from)) = self.front.recv_from(&mut bytes) {
                 *self.client.lock().expect("no panic") = Some(from);
-                self.pass(Direction::ToServer, &bytes[..length], meddle);
+                self.pass(RelayDirection::ToServer, &bytes[..length], meddle);
             }
             if let Ok(length) = self.back.recv(&mut bytes) {
-                self.pass(Direction::ToClient, &bytes[..length], meddle);
+                self.pass(RelayDirection::ToClient, &bytes[..length], meddle);
             }
         }
     }
 
-    fn pass(&self, direction: Direction, datagram: &[u8], meddle: &mut PacketMeddler<'_>) {
+    fn pass(&self, direction: RelayDirection, datagram: &[u8], meddle: &mut PacketMeddler<'_>) {
         self.all.lock().expect("no panic").push((direction, datagram.to_vec()));
         meddle(direction, datagram).iter().for_each(|datagram| self.inject(direction, datagram));
     }
 
     /// Sends a datagram as if it came from the other end.
-    pub(crate) fn inject(&self, direction: Direction, datagram: &[u8]) {
+    pub(crate) fn inject(&self, direction: RelayDirection, datagram: &[u8]) {
         let client = *self.client.lock().expect("no panic");
         // An end that has left refuses, which does not concern the relay.
         let _ = match (direction, client) {
-            (Direction::ToServer, _) => self.back.send(datagram),
-            (Direction::ToClient, Some(client)) => self.front.send_to(datagram, client),
-            (Direction::ToClient, None) => Ok(0),
+            (RelayDirection::ToServer, _) => self.back.send(datagram),
+            (RelayDirection::ToClient, Some(client)) => self.front.send_to(datagram, client),
+            (RelayDirection::ToClient, None) => Ok(0),
         };
     }
 
@@ -80,7 +80,7 @@ impl Relay {
     }
 
     /// Waits for a datagram of `length` bytes in one direction, and returns it.
-    pub(crate) fn seen(&self, direction: Direction, length: usize) -> Vec<u8> {
+    pub(crate) fn seen(&self, direction: RelayDirection, length: usize) -> Vec<u8> {
         let until = Instant::now() + LONG;
         while Instant::now() < until {
             let all = self.all.lock().expect("no panic");
@@ -94,7 +94,7 @@ impl Relay {
     }
 
     /// Returns the datagrams of one direction that begin with `magic`.
-    pub(crate) fn passes(&self, direction: Direction, magic: &[u8]) -> Vec<Vec<u8>> {
+    pub(crate) fn passes(&self, direction: RelayDirection, magic: &[u8]) -> Vec<Vec<u8>> {
         let seen = self.all.lock().expect("no panic");
         seen.iter().filter(|(w, d)| *w == direction && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
     }

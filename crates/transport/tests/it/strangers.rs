@@ -10,7 +10,7 @@ use landspeed_transport::{CancelFlag, Error, Listener};
 use landspeed_units::Bytes;
 
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive, send, udp};
-use crate::relay::{Direction, Relay, relayed};
+use crate::relay::{Relay, RelayDirection, relayed};
 
 /// Lets the listener process what has arrived. No flow is expected.
 pub(crate) fn look(listener: &mut dyn Listener) -> Result<(), Error> {
@@ -86,7 +86,7 @@ fn every_pass_may_be_lost() {
         let (port, mut listener) = listen(V4, &udp(&[]));
         let relay = Relay::to(port.address());
         let mut left = 2;
-        let mut lose = |_: Direction, datagram: &[u8]| {
+        let mut lose = |_: RelayDirection, datagram: &[u8]| {
             let loses = datagram.starts_with(lost) && left > 0;
             left -= usize::from(loses);
             if loses { vec![] } else { vec![datagram.to_vec()] }
@@ -109,10 +109,10 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     let _flows = relayed(&relay, &mut |_, datagram: &[u8]| vec![datagram.to_vec()], || {
         pair_through(listener.as_mut(), relay.address(), &udp(&[]))
     });
-    let [hellos, answers] =
-        [(Direction::ToServer, b"LSh1"), (Direction::ToClient, b"LSa1")].map(|(w, m)| relay.passes(w, m));
-    let [confirms, welcomes] =
-        [(Direction::ToServer, b"LSc1"), (Direction::ToClient, b"LSw1")].map(|(w, m)| relay.passes(w, m));
+    let [hellos, answers] = [(RelayDirection::ToServer, b"LSh1"), (RelayDirection::ToClient, b"LSa1")]
+        .map(|(w, m)| relay.passes(w, m));
+    let [confirms, welcomes] = [(RelayDirection::ToServer, b"LSc1"), (RelayDirection::ToClient, b"LSw1")]
+        .map(|(w, m)| relay.passes(w, m));
     assert!(answers[0].len() <= hellos[0].len() && welcomes[0].len() <= confirms[0].len());
     assert!(answers.len() <= hellos.len() && welcomes.len() <= confirms.len());
 
@@ -131,7 +131,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     drop(listener);
     drop(_flows);
     let mut later = port.listen(&udp(&[]), &KEY).expect("it listens");
-    relay.inject(Direction::ToServer, &confirms[0]);
+    relay.inject(RelayDirection::ToServer, &confirms[0]);
     assert!(look(later.as_mut()).is_err());
     assert_eq!(later.strangers(), 1);
 }
@@ -140,20 +140,20 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
 fn what_is_made_up_on_the_way_is_dropped_and_counted() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
-    let mut pass = |_: Direction, datagram: &[u8]| vec![datagram.to_vec()];
+    let mut pass = |_: RelayDirection, datagram: &[u8]| vec![datagram.to_vec()];
     relayed(&relay, &mut pass, || {
         let (there, here) = pair_through(listener.as_mut(), relay.address(), &udp(&[]));
         send(there.as_ref(), 1);
         assert_eq!(receive(here.as_ref(), 1000), 1000);
-        let data = relay.seen(Direction::ToServer, 1000);
-        let feedback = relay.seen(Direction::ToClient, 64);
+        let data = relay.seen(RelayDirection::ToServer, 1000);
+        let feedback = relay.seen(RelayDirection::ToClient, 64);
 
         let mut other_tag = data.clone();
         other_tag[0] ^= 1;
         let mut leap = data.clone();
         leap[9] = 0xff;
         let made_up: [&[u8]; 7] = [b"", b"x", &data[..15], &other_tag, &leap, &feedback, &[0xff; 3000]];
-        made_up.iter().for_each(|datagram| relay.inject(Direction::ToServer, datagram));
+        made_up.iter().for_each(|datagram| relay.inject(RelayDirection::ToServer, datagram));
         assert_eq!(receive(here.as_ref(), 1), 0);
         let came = here.datagrams().expect("counts");
         assert_eq!((came.received, came.highest, came.malformed), (1, 1, 7), "{came:?}");
@@ -162,7 +162,7 @@ fn what_is_made_up_on_the_way_is_dropped_and_counted() {
         let acked = there.progress().expect("a count").acked;
         let mut forged = feedback.clone();
         forged[30] ^= 1;
-        [&forged[..], &feedback[..63], &data].iter().for_each(|d| relay.inject(Direction::ToClient, d));
+        [&forged[..], &feedback[..63], &data].iter().for_each(|d| relay.inject(RelayDirection::ToClient, d));
         std::thread::sleep(Duration::from_millis(50));
         assert_eq!(there.progress().expect("a count").acked, acked);
         assert_eq!(there.datagrams().expect("counts").malformed, 3);
@@ -176,9 +176,9 @@ fn lost_doubled_and_swapped_datagrams_are_told_apart() {
     let mut number = 0;
     let mut kept = None;
     // Of ten datagrams the third is lost, the fifth is duplicated, and the seventh arrives after the eighth.
-    let mut meddle = |direction: Direction, datagram: &[u8]| {
+    let mut meddle = |direction: RelayDirection, datagram: &[u8]| {
         let datagram = datagram.to_vec();
-        if direction == Direction::ToClient || datagram.len() != 1000 {
+        if direction == RelayDirection::ToClient || datagram.len() != 1000 {
             return vec![datagram];
         }
         number += 1;
@@ -208,7 +208,7 @@ fn a_lost_tail_is_settled_by_feedback_that_comes_later() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
     let mut number = 0;
-    let mut meddle = |_: Direction, datagram: &[u8]| {
+    let mut meddle = |_: RelayDirection, datagram: &[u8]| {
         number += usize::from(datagram.len() == 1000);
         if datagram.len() == 1000 && number > 3 { vec![] } else { vec![datagram.to_vec()] }
     };
